@@ -1,0 +1,1 @@
+"""The papers, one file each: anchors, secret bases, aligners, consensus, certificate."""

@@ -1,0 +1,214 @@
+"""Anchors: rows that all parties share and the analyst never sees."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+import numpy as np
+
+from cobasis.errors import AnchorError, OptionError, PrivacyWarning
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.haar import HaarIsometry
+from cobasis.linalg.rng import KeyStream
+
+AnchorKind = Literal["isometric", "gaussian", "uniform", "public"]
+
+MAX_ISOMETRIC_FEATURES = 8192
+"""Above this an isometric anchor would take minutes and gigabytes at every party."""
+
+_WARNINGS = {
+    "uniform": (
+        "anchor='uniform' lets whoever holds A F_i read directions of F_i from it (independent "
+        "component analysis; the row means show its column sums at once). It is here to "
+        "reproduce the papers; use anchor='isometric'."
+    ),
+    "public": (
+        "anchor='public' makes the analyst a colluder as soon as it finds the public rows: "
+        "F_i = A^+ A_i. It is here to reproduce the papers; use anchor='isometric'."
+    ),
+}
+
+
+class Anchor(Protocol):
+    """An anchor A of shape (n_rows, n_features), as far as a party needs it."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        ...
+
+    def apply(self, columns: Matrix) -> Matrix:
+        """Return A F for F of shape (n_features, n_components)."""
+        ...
+
+    def apply_transposed(self, rows: Matrix) -> Matrix:
+        """Return A' Z for Z of shape (n_rows, n_components)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DenseAnchor:
+    """An anchor that is held as a table.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        A itself. Parties only.
+    """
+
+    rows: Matrix
+
+    def __repr__(self) -> str:
+        """Show the shape and hide the rows."""
+        return f"<DenseAnchor {self.shape[0]}x{self.shape[1]}, hidden>"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return self.rows.shape[0], self.rows.shape[1]
+
+    def apply(self, columns: Matrix) -> Matrix:
+        """Return A F."""
+        return self.rows @ columns
+
+    def apply_transposed(self, rows: Matrix) -> Matrix:
+        """Return A' Z."""
+        return self.rows.T @ rows
+
+
+def draw_anchor(
+    kind: AnchorKind,
+    *,
+    key: bytes,
+    n_rows: int,
+    n_features: int,
+    public_rows: Matrix | None = None,
+) -> Anchor:
+    """Draw the round's anchor from the consortium's key.
+
+    Parameters
+    ----------
+    kind : {"isometric", "gaussian", "uniform", "public"}
+        Isometric: Haar with A' A = I, by Stewart's construction. Gaussian: i.i.d. N(0, 1).
+        Uniform: i.i.d. U[0, 1), the papers'. Public: the rows given.
+    key : bytes of length 32
+        The consortium secret's bytes; an integer is refused.
+    n_rows, n_features : int
+        The shape (a, m). Isometric needs ``a >= m``.
+    public_rows : ndarray of shape (n_rows, n_features), optional
+        For ``kind="public"`` only.
+
+    Returns
+    -------
+    Anchor
+        Applied to a basis by ``apply``; the same numbers on every platform to 1e-13.
+
+    Raises
+    ------
+    SecretError
+        The key is no 32 bytes.
+    AnchorError
+        The shape suits no isometric anchor, or public rows are missing or not asked for.
+    OptionError
+        No such kind.
+
+    Warns
+    -----
+    PrivacyWarning
+        For uniform and public anchors.
+
+    Notes
+    -----
+    **Who sees what.** Parties only. Whoever has A and A F_i has F_i. Under the isometric
+    and the Gaussian anchor A F_i alone has the same law whatever F_i is.
+
+    **Cost.** a m numbers; isometric draws ``a m - m^2 / 2`` Gaussians.
+
+    References
+    ----------
+    ODC paper, section 2.1 (uniform: section 7; public: section 9).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> anchor = draw_anchor("isometric", key=bytes(range(32)), n_rows=6, n_features=4)
+    >>> rows = anchor.apply(np.eye(4))
+    >>> bool(np.allclose(rows.T @ rows, np.eye(4)))
+    True
+    """
+    if kind not in get_args(AnchorKind):
+        msg = f"anchor '{kind}' does not exist. Choose one of {', '.join(get_args(AnchorKind))}."
+        raise OptionError(msg)
+    if (public_rows is not None) != (kind == "public"):
+        verb = "needs" if kind == "public" else "takes no"
+        msg = (
+            f"anchor='{kind}' {verb} public rows, so it is not clear which anchor is meant. "
+            "Give public_rows with anchor='public', and only with it."
+        )
+        raise AnchorError(msg)
+    if kind in _WARNINGS:
+        warnings.warn(f"{_WARNINGS[kind]} [{PrivacyWarning.code}]", PrivacyWarning, stacklevel=2)
+    stream = KeyStream(key, f"anchor/{kind}/{n_rows}x{n_features}")
+    if kind == "isometric":
+        _refuse_isometric_shape(n_rows, n_features)
+        return HaarIsometry(stream, n_rows=n_rows, n_columns=n_features)
+    if public_rows is not None:
+        return DenseAnchor(rows=_public(public_rows, n_rows, n_features))
+    draw = stream.normal if kind == "gaussian" else stream.uniform
+    return DenseAnchor(rows=draw((n_rows, n_features)))
+
+
+def _refuse_isometric_shape(n_rows: int, n_features: int) -> None:
+    """Raise AnchorError where no isometric anchor of that shape can or should be drawn."""
+    if n_rows < n_features:
+        msg = (
+            f"an isometric anchor has at least as many rows as features, not {n_rows} for "
+            f"{n_features}. Use n_anchor_rows={n_features}, or anchor='gaussian'."
+        )
+        raise AnchorError(msg)
+    if n_features > MAX_ISOMETRIC_FEATURES:
+        msg = (
+            f"{n_features} features are above the {MAX_ISOMETRIC_FEATURES} up to which an "
+            "isometric anchor is practical. Use anchor='gaussian', which costs some accuracy."
+        )
+        raise AnchorError(msg)
+
+
+def _public(rows: Matrix, n_rows: int, n_features: int) -> Matrix:
+    """Check public rows against the shape that was agreed."""
+    table = as_matrix(rows, name="public_rows", columns=n_features)
+    if table.shape[0] != n_rows:
+        msg = (
+            f"public_rows has {table.shape[0]} rows, the agreement says {n_rows}. "
+            "All parties need the very same rows; check the file's digest."
+        )
+        raise AnchorError(msg)
+    return table.astype(np.float64, copy=True)
+
+
+def anchor_gain(kind: AnchorKind, n_rows: int) -> float | None:
+    """Return what the anchor makes of a unit vector's length, where that is known.
+
+    Parameters
+    ----------
+    kind : {"isometric", "gaussian", "uniform", "public"}
+        The anchor's kind.
+    n_rows : int
+        a.
+
+    Returns
+    -------
+    float or None
+        1, sqrt(a), sqrt(a / 12) (about the mean); None for public rows.
+
+    Notes
+    -----
+    **Who sees what.** Public numbers of the agreement only.
+
+    **Cost.** None.
+    """
+    return {
+        "isometric": 1.0,
+        "gaussian": float(np.sqrt(n_rows)),
+        "uniform": float(np.sqrt(n_rows / 12)),
+    }.get(kind)

@@ -1,0 +1,75 @@
+"""The four span conditions of the ODC paper's eq. (92), for simulation and experiments."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+from cobasis.algorithms.bases import own_directions, require_components
+from cobasis.errors import OptionError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import KeyStream, haar_columns
+
+SpanCondition = Literal["samespan_orth", "samespan", "diffspan_orth", "diffspan"]
+
+
+def bases_under(
+    condition: SpanCondition,
+    rows: Mapping[str, Matrix],
+    *,
+    n_components: int,
+    streams: Mapping[str, KeyStream],
+) -> dict[str, Matrix]:
+    """Make every party's basis under one of the four conditions.
+
+    Parameters
+    ----------
+    condition : {"samespan_orth", "samespan", "diffspan_orth", "diffspan"}
+        F_i = V_1 E_i or V_i E_i, with E_i Haar, or with entries from U[0, 1].
+    rows : mapping of str to ndarray of shape (n_rows, n_features)
+        By party name; V_1 is taken from the first.
+    n_components : int
+        l.
+    streams : mapping of str to KeyStream
+        Each party's own.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_features, n_components)
+        F_i by party name.
+
+    Raises
+    ------
+    OptionError
+        No such condition.
+    DimensionError
+        A party has fewer real directions than n_components.
+
+    Notes
+    -----
+    **Who sees what.** Simulation only: V_1 would have to be sent to everybody, and shows
+    party 1's span.
+
+    **Cost.** A thin SVD of each party's rows.
+
+    References
+    ----------
+    ODC paper, eq. (92).
+    """
+    if condition not in get_args(SpanCondition):
+        known = ", ".join(get_args(SpanCondition))
+        msg = f"span condition '{condition}' does not exist. Choose one of {known}."
+        raise OptionError(msg)
+    first = next(iter(rows))
+    bases: dict[str, Matrix] = {}
+    for party, stream in streams.items():
+        source = first if condition.startswith("samespan") else party
+        spans = own_directions(rows[source], n_components=n_components, party=source, centred=False)
+        require_components(spans, n_components=n_components, n_rows=len(rows[source]), party=source)
+        bases[party] = spans @ _factor(condition, stream, n_components)
+    return bases
+
+
+def _factor(condition: SpanCondition, stream: KeyStream, size: int) -> Matrix:
+    """Draw E_i."""
+    if condition.endswith("_orth"):
+        return haar_columns(stream, n_rows=size, n_columns=size)
+    return stream.uniform((size, size))

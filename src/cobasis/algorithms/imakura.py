@@ -1,0 +1,62 @@
+"""Imakura-DC: least squares onto the leading directions of all images (ODC paper, Algorithm 2)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cobasis.algorithms.base import Fit, Scale, Target, with_scale
+from cobasis.algorithms.fits import least_squares_fit
+from cobasis.algorithms.images import Images
+from cobasis.algorithms.stacked import leading_directions
+from cobasis.linalg.arrays import Matrix, as_matrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imakura:
+    r"""Imakura-DC: :math:`Z = U R`, U the top left singular vectors of :math:`[A_1 \dots A_c]`.
+
+    Parameters
+    ----------
+    factor : {"identity", "sigma"} or ndarray of shape (n_components, n_components)
+        R, invertible. ``"sigma"`` is the diagonal of singular values.
+    n_components : int, optional
+        The target's dimension; by default the smallest of the images'.
+    scale : float, "measured" or "paper"
+        The one global scalar; ``"paper"`` leaves U R as it is, of size 1/sqrt(a).
+
+    Notes
+    -----
+    **Who sees what.** Z carries a trace of every party.
+
+    **Cost.** A thin SVD of an ``a x cl`` matrix and one QR factorisation a party.
+
+    References
+    ----------
+    Imakura and Sakurai; ODC paper, Algorithm 2, eq. (27), Theorem 4.3.
+
+    Examples
+    --------
+    >>> Imakura(factor="sigma")
+    Imakura(factor='sigma', n_components=None, scale='measured')
+    """
+
+    factor: Literal["identity", "sigma"] | Matrix = "identity"
+    n_components: int | None = None
+    scale: Scale = "measured"
+
+    def target(self, images: Images) -> Target:
+        """Take the leading left singular vectors, times R."""
+        left, values = leading_directions(images.values(), self.n_components)
+        rows = with_scale(left @ self._right_factor(values), images, self.scale)
+        return Target(rows=rows, shaped_by=tuple(images))
+
+    def _right_factor(self, values: Matrix) -> Matrix:
+        """Return R for the given singular values."""
+        if isinstance(self.factor, str):
+            return np.eye(len(values)) if self.factor == "identity" else np.diag(values)
+        return as_matrix(self.factor, name="factor", columns=len(values))
+
+    def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:  # noqa: ARG002
+        """Fit one image to the target by least squares."""
+        return least_squares_fit(image, target.rows)

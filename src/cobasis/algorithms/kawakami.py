@@ -1,0 +1,96 @@
+"""Kawakami-DC: least squares with a norm constraint per column (ODC paper, Algorithm 3)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cobasis.algorithms.base import Fit, Scale, Target, with_scale
+from cobasis.algorithms.fits import least_squares_fit
+from cobasis.algorithms.images import Images
+from cobasis.algorithms.stacked import leading_directions
+from cobasis.linalg.arrays import Matrix
+
+_NO_SPREAD = 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kawakami:
+    r"""Kawakami-DC: :math:`Z = U \Sigma^{-1}` from the SVD of :math:`[Q_1 \dots Q_c]`.
+
+    The published form solves for the G_i without a target; least squares to this Z gives
+    the same G_i, and gives late parties theirs.
+
+    Parameters
+    ----------
+    weighting : {"none", "eigen"}
+        ``"eigen"`` multiplies column k by ``exp(-(lambda_k - lambda_1) / (lambda_l -
+        lambda_1))``, ``lambda = 2c - 2 sigma^2``; where all spans agree the lambdas are
+        rounding, and the weights are 1.
+    n_components : int, optional
+        The target's dimension; by default the smallest of the images'.
+    scale : float, "measured" or "paper"
+        The one global scalar; with ``"paper"`` (and no weighting) the papers' constraint
+        ``sum_i ||A_i g_ik||^2 = 1`` holds.
+
+    Notes
+    -----
+    **Who sees what.** Z carries a trace of every party.
+
+    **Cost.** One QR factorisation a party and a thin SVD of an ``a x cl`` matrix.
+
+    References
+    ----------
+    Kawakami and Takano; ODC paper, Algorithm 3, eq. (47). Weighting: ODC paper, arXiv v4.
+
+    Examples
+    --------
+    >>> Kawakami(weighting="eigen")
+    Kawakami(weighting='eigen', n_components=None, scale='measured')
+    """
+
+    weighting: Literal["none", "eigen"] = "none"
+    n_components: int | None = None
+    scale: Scale = "measured"
+
+    def target(self, images: Images) -> Target:
+        """Average the parties' canonical directions on the anchor."""
+        factors = [np.linalg.qr(image)[0] for image in images.values()]
+        left, values = leading_directions(factors, self.n_components)
+        rows = left / values
+        if self.weighting == "eigen":
+            rows = rows * eigen_weights(values, n_parties=len(images))
+        return Target(rows=with_scale(rows, images, self.scale), shaped_by=tuple(images))
+
+    def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:  # noqa: ARG002
+        """Fit one image to the target by least squares."""
+        return least_squares_fit(image, target.rows)
+
+
+def eigen_weights(singular_values: Matrix, *, n_parties: int) -> Matrix:
+    """Return Kawakami's weights, all 1 where the eigenvalues differ by rounding only.
+
+    Parameters
+    ----------
+    singular_values : ndarray of shape (n_components,)
+        Of ``[Q_1 ... Q_c]``, in decreasing order.
+    n_parties : int
+        c.
+
+    Returns
+    -------
+    ndarray of shape (n_components,)
+        From 1 down to 1/e.
+
+    Notes
+    -----
+    **Who sees what.** Numbers of the target only.
+
+    **Cost.** None.
+    """
+    eigenvalues = 2.0 * n_parties - 2.0 * singular_values**2
+    spread = eigenvalues[-1] - eigenvalues[0]
+    if spread < _NO_SPREAD * 2 * n_parties:
+        return np.ones_like(singular_values)
+    weights: Matrix = np.exp(-(eigenvalues - eigenvalues[0]) / spread)
+    return weights

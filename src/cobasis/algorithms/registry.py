@@ -1,0 +1,56 @@
+"""The aligners by name, as agreements and command lines call them."""
+
+from typing import Literal, get_args
+
+from cobasis.algorithms.base import Aligner, Scale
+from cobasis.algorithms.gopp import GOPP
+from cobasis.algorithms.imakura import Imakura
+from cobasis.algorithms.kawakami import Kawakami
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.whitened import Whitened
+from cobasis.errors import OptionError
+
+AlignerName = Literal["odc", "gopp", "whitened", "imakura", "kawakami"]
+
+ALIGNERS: tuple[AlignerName, ...] = get_args(AlignerName)
+
+
+def make_aligner(name: AlignerName, *, gain: float | None) -> Aligner:
+    """Make an aligner by name, with the one global scalar that the anchor's kind gives.
+
+    Parameters
+    ----------
+    name : {"odc", "gopp", "whitened", "imakura", "kawakami"}
+        The method.
+    gain : float or None
+        What the anchor makes of a unit vector; None where only the images can tell.
+
+    Returns
+    -------
+    Aligner
+        With its other options at their defaults.
+
+    Raises
+    ------
+    OptionError
+        No such aligner.
+
+    Notes
+    -----
+    **Who sees what.** Public words of the agreement.
+
+    **Cost.** None.
+    """
+    scale: Scale = "measured" if gain is None else gain
+    if name == "odc":
+        return ODC()
+    if name == "gopp":
+        return GOPP()
+    if name == "whitened":
+        return Whitened(scale=scale)
+    if name == "imakura":
+        return Imakura(scale=scale)
+    if name == "kawakami":
+        return Kawakami(scale=scale)
+    msg = f"aligner '{name}' does not exist. Choose one of {', '.join(ALIGNERS)}."
+    raise OptionError(msg)

@@ -1,0 +1,88 @@
+"""How badly two anchor images match, and how badly unrelated ones would."""
+
+from itertools import combinations
+
+import numpy as np
+
+from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.images import Images
+from cobasis.linalg.arrays import Matrix
+
+_DRAWS = 5
+
+
+def pair_residual(first: Matrix, second: Matrix) -> float:
+    """Return ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``: 0 where a rotation matches them.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_anchor_rows, k) and (n_anchor_rows, l)
+        Two anchor images.
+
+    Returns
+    -------
+    float
+        From 0 to 1; unchanged by any rotation and any scale of either image.
+
+    Notes
+    -----
+    **Who sees what.** Two anchor images.
+
+    **Cost.** One product and one small SVD.
+    """
+    nuclear = np.linalg.svd(first.T @ second, compute_uv=False).sum()
+    return float(1.0 - nuclear / (np.linalg.norm(first) * np.linalg.norm(second)))
+
+
+def unrelated_residual(
+    images: Images, *, anchor: AnchorKind, n_features: int, rng: np.random.Generator
+) -> float:
+    """Return the mean residual of bases that have nothing to do with each other.
+
+    Parameters
+    ----------
+    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
+        The round's images, for their sizes; of public rows also for their values.
+    anchor : {"isometric", "gaussian", "uniform", "public"}
+        The anchor's kind.
+    n_features : int
+        m.
+    rng : numpy.random.Generator
+        For the draws.
+
+    Returns
+    -------
+    float
+        The mean over ten pairs of five draws. Haar bases under an anchor of that kind and
+        size; for public rows, which the analyst cannot draw, the round's own images with
+        their anchor rows shuffled.
+
+    Notes
+    -----
+    **Who sees what.** The analyst, who needs sizes only.
+
+    **Cost.** A QR factorisation of an ``m x 5l`` matrix and ten small SVDs.
+    """
+    n_rows = next(iter(images.values())).shape[0]
+    size = int(np.median([image.shape[1] for image in images.values()]))
+    if anchor == "public":
+        drawn = [image[rng.permutation(n_rows)] for image in list(images.values())[:_DRAWS]]
+        drawn = drawn if len(drawn) > 1 else [*drawn, *(d[rng.permutation(n_rows)] for d in drawn)]
+    else:
+        drawn = _unrelated_images(anchor, n_rows, n_features, size, rng)
+    return float(np.mean([pair_residual(one, two) for one, two in combinations(drawn, 2)]))
+
+
+def _unrelated_images(
+    anchor: AnchorKind, n_rows: int, n_features: int, size: int, rng: np.random.Generator
+) -> list[Matrix]:
+    """Draw images of Haar bases under one anchor, through a basis of all of them together.
+
+    With ``[F_1 ... F_k] = Q R`` the images are blocks of ``(A Q) R``: A Q is an isometry for
+    an isometric anchor, which no residual notices, and i.i.d. Gaussian for a Gaussian one
+    (and, to within its fourth moment, for a centred uniform one).
+    """
+    bases = [np.linalg.qr(rng.normal(size=(n_features, size)))[0] for _ in range(_DRAWS)]
+    blocks = np.linalg.qr(np.hstack(bases))[1]
+    mixed = blocks if anchor == "isometric" else rng.normal(size=(n_rows, len(blocks))) @ blocks
+    return list(np.hsplit(mixed, _DRAWS))

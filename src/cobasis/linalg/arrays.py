@@ -1,0 +1,110 @@
+"""Arrays as callers hand them in, checked and never cast silently."""
+
+import sys
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import DtypeError, NotFiniteError, ShapeError
+
+Matrix = npt.NDArray[np.float64]
+
+_NATIVE = "<" if sys.byteorder == "little" else ">"
+_EXACT_INTEGER = 2**53
+
+
+def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -> Matrix:
+    """Check that `values` is a finite two-dimensional table and return it as float64.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows, n_columns)
+        Real numbers: float16 to float64, bool or integers that float64 holds exactly.
+    name : str
+        What to call the table in an error, with the party's name where there is one.
+    columns : int, optional
+        The number of columns that is expected.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns), float64
+        A view of `values` where it is one already; never a changed number.
+
+    Raises
+    ------
+    DtypeError
+        Complex, object, text or byte-swapped numbers, long doubles, integers above 2**53.
+    ShapeError
+        Not two-dimensional, empty, or with another number of columns.
+    NotFiniteError
+        NaN or infinity.
+
+    Notes
+    -----
+    **Who sees what.** The message counts bad entries; it shows none.
+
+    **Cost.** One pass over the table.
+    """
+    array = np.asarray(values)
+    _refuse_dtype(array, name)
+    _refuse_shape(array, name, columns)
+    converted = np.asarray(array, dtype=np.float64)
+    bad = int(converted.size - np.count_nonzero(np.isfinite(converted)))
+    if bad:
+        msg = (
+            f"{name} contains NaN or infinity in {bad} of {converted.size} entries, so no "
+            "projection of it is defined. Fill or drop them by a rule that all parties share."
+        )
+        raise NotFiniteError(msg)
+    return converted
+
+
+def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
+    """Raise DtypeError unless float64 holds every entry of `array` exactly."""
+    kind, order = array.dtype.kind, array.dtype.byteorder
+    if kind == "c":
+        reason = "Complex data not supported: the method is defined for real numbers"
+    elif kind not in "fiub":
+        reason = f"dtype {array.dtype} holds something else than numbers"
+    elif order not in {"=", "|", _NATIVE}:
+        reason = f"dtype {array.dtype} has the byte order of another machine"
+    elif kind == "f" and array.dtype.itemsize > np.dtype(np.float64).itemsize:
+        reason = f"dtype {array.dtype} is wider than float64"
+    elif kind in "iu" and array.size and _too_large(array):
+        reason = "it holds integers above 2**53, which float64 would round"
+    else:
+        return
+    msg = (
+        f"{name} cannot be used: {reason}, and cobasis never casts silently. "
+        "Convert it to float64 yourself, where you can see what happens to the values."
+    )
+    raise DtypeError(msg)
+
+
+def _too_large(array: npt.NDArray[np.generic]) -> bool:
+    """Whether some integer of `array` is out of float64's exact range."""
+    return int(array.max()) > _EXACT_INTEGER or int(array.min()) < -_EXACT_INTEGER
+
+
+def _refuse_shape(array: npt.NDArray[np.generic], name: str, columns: int | None) -> None:
+    """Raise ShapeError unless `array` is a non-empty table of the right width."""
+    if array.ndim != 2:  # noqa: PLR2004 -- a table has two dimensions
+        msg = (
+            f"{name} has {array.ndim} dimensions (shape {array.shape}), a table has 2. "
+            "Reshape your data to (n_rows, n_columns)."
+        )
+        raise ShapeError(msg)
+    if 0 in array.shape:
+        empty = "sample" if array.shape[0] == 0 else "feature"
+        msg = (
+            f"{name} is empty: 0 {empty}(s) (shape={array.shape}) while a minimum of 1 is "
+            "required. Leave the party out, or give it rows."
+        )
+        raise ShapeError(msg)
+    if columns is not None and array.shape[1] != columns:
+        hint = " It looks transposed." if array.shape[0] == columns else ""
+        msg = (
+            f"{name} has {array.shape[1]} columns (shape {array.shape}), expected {columns}."
+            f"{hint} Rows are records, columns are features."
+        )
+        raise ShapeError(msg)

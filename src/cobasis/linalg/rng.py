@@ -1,0 +1,148 @@
+"""A key stream that is the same on every machine: ChaCha20, keyed through HKDF.
+
+Secrets, anchors and noise come from here and from nowhere else. NumPy's generators are
+made for simulation: their state can be recovered from their output, and their streams
+may change between versions.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from scipy.special import ndtri
+
+from cobasis.errors import SecretError
+from cobasis.linalg.arrays import Matrix
+
+KEY_BYTES = 32
+
+
+def require_key(key: object, *, name: str) -> bytes:
+    """Return `key` if it is 32 bytes; refuse integers, text and anything shorter.
+
+    Parameters
+    ----------
+    key : bytes of length 32
+        From ``secrets.token_bytes(32)``, never typed by hand.
+    name : str
+        What to call it in the error.
+
+    Returns
+    -------
+    bytes of length 32
+        `key` itself.
+
+    Raises
+    ------
+    SecretError
+        `key` is no bytes object of that length.
+
+    Notes
+    -----
+    **Who sees what.** The message shows the type and length, never the value.
+
+    **Cost.** None.
+    """
+    if isinstance(key, bytes) and len(key) == KEY_BYTES:
+        return key
+    got = f"{len(key)} bytes" if isinstance(key, bytes) else f"a value of type {type(key).__name__}"
+    msg = (
+        f"{name} is {got}, it has to be {KEY_BYTES} random bytes: a seed that a person can "
+        "choose is a seed that the analyst can guess. Take secrets.token_bytes(32)."
+    )
+    raise SecretError(msg)
+
+
+class KeyStream:
+    """Uniform and Gaussian numbers from 32 secret bytes and a label.
+
+    Parameters
+    ----------
+    key : bytes of length 32
+        The secret. Equal keys and labels give equal numbers, on every platform.
+    label : str
+        What the numbers are for. Streams of different labels are independent.
+
+    Raises
+    ------
+    SecretError
+        `key` is no bytes object of length 32.
+
+    Notes
+    -----
+    **Who sees what.** Whoever holds the key can draw every number; nobody else can tell
+    the stream from noise.
+
+    **Cost.** About 0.1 s of one core for five million Gaussians.
+
+    Examples
+    --------
+    >>> KeyStream(bytes(32), "example").random_bytes(8).hex()
+    'bd31bee6d1f02687'
+    """
+
+    def __init__(self, key: bytes, label: str) -> None:
+        secret = require_key(key, name="the key of a stream")
+        derived = HKDF(SHA256(), KEY_BYTES, salt=None, info=b"cobasis/1/" + label.encode())
+        cipher = Cipher(ChaCha20(derived.derive(secret), bytes(16)), mode=None)
+        self._encryptor = cipher.encryptor()
+
+    def __repr__(self) -> str:
+        """Hide the key and the position."""
+        return "<KeyStream, hidden>"
+
+    def random_bytes(self, count: int) -> bytes:
+        """Return the next `count` bytes of the stream."""
+        return self._encryptor.update(bytes(count))
+
+    def _words(self, count: int) -> npt.NDArray[np.uint64]:
+        """Return the next `count` little-endian 64-bit words."""
+        return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64)
+
+    def uniform(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Return numbers from U[0, 1): 53 bits each, exact on every platform."""
+        words = self._words(int(np.prod(shape)))
+        drawn: npt.NDArray[np.float64] = (words >> np.uint64(11)) * 2.0**-53
+        return drawn.reshape(shape)
+
+    def normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Return numbers from N(0, 1): 52 bits each, through the inverse distribution."""
+        words = self._words(int(np.prod(shape)))
+        midpoints = ((words >> np.uint64(12)) + 0.5) * 2.0**-52
+        drawn: npt.NDArray[np.float64] = ndtri(midpoints)
+        return drawn.reshape(shape)
+
+    def permutation(self, count: int) -> npt.NDArray[np.intp]:
+        """Return a random order of ``range(count)``: the order of 64-bit words."""
+        return np.argsort(self._words(count), kind="stable")
+
+
+def haar_columns(stream: KeyStream, *, n_rows: int, n_columns: int) -> Matrix:
+    """Draw orthonormal columns from the Haar law.
+
+    Parameters
+    ----------
+    stream : KeyStream
+        Where the Gaussians come from.
+    n_rows, n_columns : int
+        The shape, ``n_columns <= n_rows``.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        QR of a Gaussian matrix with the signs of R's diagonal moved into Q; without that
+        the law is LAPACK's, not Haar's.
+
+    Notes
+    -----
+    **Who sees what.** Whoever holds the stream's key.
+
+    **Cost.** ``2 n_rows n_columns^2`` operations.
+    """
+    factor: Matrix
+    factor, triangle = np.linalg.qr(stream.normal((n_rows, n_columns)))
+    signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    columns: Matrix = factor * signs
+    return columns

@@ -1,0 +1,117 @@
+"""Subspaces: rank, angles, orthonormality, leading directions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobasis.linalg.arrays import Matrix
+
+EPS = float(np.finfo(np.float64).eps)
+
+ORTHONORMAL = 1e-10
+"""How far C' C may be from I in columns that are called orthonormal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RightSingular:
+    """Leading right singular vectors of a table, and its numerical rank.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_columns, k)
+        Orthonormal, strongest first, ``k = min(n_rows, n_columns)``.
+    singular_values : ndarray of shape (k,)
+        In decreasing order.
+    rank : int
+        How many stand above rounding; the directions after that are LAPACK's filling.
+    """
+
+    directions: Matrix
+    singular_values: Matrix
+    rank: int
+
+
+def right_singular(table: Matrix) -> RightSingular:
+    """Return all right singular vectors of `table`, uncentred.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_columns)
+        Finite numbers.
+
+    Returns
+    -------
+    RightSingular
+        Directions, values and numerical rank.
+
+    Notes
+    -----
+    **Who sees what.** Arrays in, arrays out.
+
+    **Cost.** A thin SVD: ``O(n_rows n_columns min(n_rows, n_columns))``.
+    """
+    _, values, right = np.linalg.svd(table, full_matrices=False)
+    return RightSingular(
+        directions=right.T, singular_values=values, rank=numerical_rank(values, table.shape)
+    )
+
+
+def numerical_rank(singular_values: Matrix, shape: tuple[int, ...]) -> int:
+    """Count the singular values above ``max(shape) * eps * largest``."""
+    return int(np.count_nonzero(singular_values > max(shape) * EPS * singular_values[0]))
+
+
+def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
+    """Return the cosines of the principal angles between two column spans.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n, k) and (n, l)
+        Columns of full rank, orthonormal or not.
+
+    Returns
+    -------
+    ndarray of shape (min(k, l),)
+        In decreasing order, clipped to [0, 1].
+
+    Notes
+    -----
+    **Who sees what.** Arrays in, arrays out.
+
+    **Cost.** Two thin QR factorisations and one small SVD.
+    """
+    cosines = np.linalg.svd(np.linalg.qr(first)[0].T @ np.linalg.qr(second)[0], compute_uv=False)
+    return np.clip(cosines, 0.0, 1.0)
+
+
+def orthonormality_defect(columns: Matrix) -> float:
+    """Return ``max |C' C - I|``, zero for orthonormal columns."""
+    gram = columns.T @ columns
+    return float(np.max(np.abs(gram - np.eye(gram.shape[0]))))
+
+
+def complete_orthonormal(columns: Matrix, extra: Matrix) -> Matrix:
+    """Append directions of `extra` to orthonormal `columns`, made orthogonal to them.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, k)
+        Orthonormal.
+    extra : ndarray of shape (n, l - k)
+        Any full-rank directions, for instance Haar.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        `columns` first, unchanged.
+
+    Notes
+    -----
+    **Who sees what.** Arrays in, arrays out.
+
+    **Cost.** One thin QR factorisation after two passes of projection.
+    """
+    rest = extra
+    for _ in range(2):
+        rest = np.linalg.qr(rest - columns @ (columns.T @ rest))[0]
+    return np.hstack([columns, rest])

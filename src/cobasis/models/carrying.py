@@ -1,0 +1,124 @@
+"""Does a model carry training rows? Then every party that gets it can read the others'.
+
+All parties share one map into the aligned space, so a support vector or a stored neighbour
+is a record that each of them can project back with its own ``F_i G_i``.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cobasis.errors import RowCarryingError
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.families import Estimator
+
+_FAMILIES = (
+    "sklearn.svm._classes.SVC",
+    "sklearn.svm._classes.NuSVC",
+    "sklearn.svm._classes.SVR",
+    "sklearn.svm._classes.NuSVR",
+    "sklearn.svm._classes.OneClassSVM",
+    "sklearn.neighbors",
+    "sklearn.gaussian_process",
+    "sklearn.kernel_ridge",
+    "sklearn.semi_supervised",
+    "sklearn.kernel_approximation.Nystroem",
+    "sklearn.decomposition._kernel_pca",
+)
+_DEPTH = 12
+_SHARE_OF_ROWS = 0.01
+
+
+def refuse_row_carrying(
+    estimator: Estimator,
+    rows: Matrix | None = None,
+) -> None:
+    """Refuse an estimator that carries rows, by its family or by what it holds.
+
+    Parameters
+    ----------
+    estimator : object
+        Unfitted or fitted, alone or as a pipeline of steps.
+    rows : ndarray of shape (n_rows, n_components), optional
+        The rows a fitted estimator was trained on; then its arrays are searched for them.
+
+    Raises
+    ------
+    RowCarryingError
+        The estimator, a step of it, or an array inside it carries rows.
+
+    Notes
+    -----
+    **Who sees what.** The analyst. A search by content finds rows that are stored as they
+    are; what is stored scaled is found by family only, so unknown families deserve a look.
+
+    **Cost.** One pass over the estimator's arrays.
+    """
+    parts = list(_parts(estimator, depth=0, seen=set()))
+    for part in parts:
+        name = f"{type(part).__module__}.{type(part).__qualname__}"
+        if name.startswith(_FAMILIES):
+            _refuse(f"{type(part).__name__} stores training rows")
+    if rows is None:
+        return
+    known = {row.tobytes() for row in rows}
+    for part in parts:
+        if isinstance(part, np.ndarray) and _holds(part, known, rows.shape[1]):
+            _refuse(f"{type(estimator).__name__} holds training rows in an array of {part.shape}")
+
+
+def _refuse(reason: str) -> None:
+    """Raise the error."""
+    msg = (
+        f"{reason}: each party could project the others' records back with its own basis. Use "
+        "model='rff' (same accuracy, no rows) or 'mlp'; in simulation, allow_row_carrying=True."
+    )
+    raise RowCarryingError(msg)
+
+
+def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
+    """Whether at least one row in a hundred of `array`'s is a training row."""
+    if array.ndim != 2 or array.shape[1] != width or array.dtype != np.float64:  # noqa: PLR2004
+        return False
+    found = sum(row.tobytes() in known for row in np.ascontiguousarray(array))
+    return found > _SHARE_OF_ROWS * len(array)
+
+
+def _parts(value: object, *, depth: int, seen: set[int]) -> Iterator[object]:
+    """Yield `value` and everything inside it, each object once."""
+    if depth > _DEPTH or id(value) in seen or isinstance(value, str | bytes | int | float):
+        return
+    seen.add(id(value))
+    yield value
+    if isinstance(value, dict):
+        inner = list(value.values())
+    elif isinstance(value, list | tuple | set):
+        inner = list(value)
+    else:
+        inner = list(getattr(value, "__dict__", {}).values())
+    for each in inner:
+        yield from _parts(each, depth=depth + 1, seen=seen)
+
+
+def stored_bytes(estimator: Estimator) -> int:
+    """Return the bytes of all arrays inside a fitted estimator: what its weights weigh.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Notes
+    -----
+    **Who sees what.** A size.
+
+    **Cost.** One walk over the estimator.
+    """
+    parts = _parts(estimator, depth=0, seen=set())
+    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

@@ -1,0 +1,182 @@
+"""Training a family, tuned by cross-validation, on rows that lie in one frame."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.carrying import refuse_row_carrying, stored_bytes
+from cobasis.models.families import Estimator, Family, ModelName, Task, family
+
+Labels = npt.NDArray[Any]
+
+_FOLDS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainedModel:
+    """A fitted model and the axes it was fitted in.
+
+    Attributes
+    ----------
+    axes : ndarray of shape (n_components, n_components)
+        Orthogonal; the first step of the model. Identity for raw rows.
+    estimator : object
+        With ``predict``, fitted on rows turned by the axes.
+    """
+
+    axes: Matrix
+    estimator: Estimator
+
+    def predict(self, rows: Matrix) -> Labels:
+        """Predict labels for rows of shape (n_rows, n_components)."""
+        predicted: Labels = self.estimator.predict(rows @ self.axes)
+        return predicted
+
+    def scores(self, rows: Matrix, *, method: str) -> Labels:
+        """Call `method` (``predict_proba``, ``decision_function``) on turned rows."""
+        scored: Labels = getattr(self.estimator, method)(rows @ self.axes)
+        return scored
+
+    @property
+    def n_bytes(self) -> int:
+        """What the model weighs: the bytes of its arrays."""
+        return int(self.axes.nbytes) + stored_bytes(self.estimator)
+
+
+def principal_axes(rows: Matrix) -> Matrix:
+    """Return the principal axes of aligned rows, each with its sign fixed by the rows.
+
+    The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
+    do not: they follow the rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_components)
+        Aligned training rows.
+
+    Returns
+    -------
+    ndarray of shape (n_components, n_components)
+        Orthogonal, strongest axis first; signs such that third moments are positive.
+
+    Notes
+    -----
+    **Who sees what.** The analyst; part of the model that returns.
+
+    **Cost.** ``2 n l^2`` operations and one small eigendecomposition.
+    """
+    _, vectors = np.linalg.eigh(rows.T @ rows)
+    axes = vectors[:, ::-1]
+    signs = np.where(np.sum((rows @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
+    turned: Matrix = axes * signs
+    return turned
+
+
+def train(
+    rows: Matrix,
+    labels: Labels,
+    *,
+    model: ModelName | Estimator,
+    task: Task,
+    seed: int,
+    allow_row_carrying: bool = False,
+    aligned: bool = True,
+) -> TrainedModel:
+    """Train a family, tuned by cross-validation, or an estimator as it is.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_components)
+        Of all parties together, or of one for comparison.
+    labels : ndarray of shape (n_rows,)
+        At least two classes for classification.
+    model : str or scikit-learn estimator
+        A family's name, or an unfitted estimator or pipeline, which is cloned.
+    task : {"classification", "regression"}
+        What the family is for.
+    seed : int
+        For folds, initial weights and random features; no secret depends on it.
+    allow_row_carrying : bool
+        Accept a model that stores rows; simulation only.
+    aligned : bool
+        Turn to principal axes first; False for raw features, whose frame means something.
+
+    Returns
+    -------
+    TrainedModel
+        Ready to predict.
+
+    Raises
+    ------
+    RowCarryingError
+        The model stores training rows.
+    OptionError
+        No such family for the task.
+
+    Notes
+    -----
+    **Who sees what.** The analyst trains; every party gets the model.
+
+    **Cost.** Five folds for each value of the family's grid, then one fit.
+    """
+    axes = principal_axes(rows) if aligned else np.eye(rows.shape[1])
+    turned = rows @ axes
+    if isinstance(model, str):
+        chosen = family(cast("ModelName", model), task)
+        if chosen.carries_rows and not allow_row_carrying:
+            refuse_row_carrying(chosen.build(task, len(rows), seed))
+        fitted = _tuned(chosen, turned, labels, task, seed)
+    else:
+        fitted = _fitted(model, turned, labels, allow_row_carrying=allow_row_carrying)
+    if not allow_row_carrying:
+        refuse_row_carrying(fitted, turned)
+    return TrainedModel(axes=axes, estimator=fitted)
+
+
+def _fitted(
+    estimator: Estimator,
+    rows: Matrix,
+    labels: Labels,
+    *,
+    allow_row_carrying: bool,
+) -> Estimator:
+    """Fit a clone of the user's estimator."""
+    from sklearn.base import clone
+
+    if not allow_row_carrying:
+        refuse_row_carrying(estimator)
+    return clone(estimator).fit(rows, labels)
+
+
+def _tuned(chosen: Family, rows: Matrix, labels: Labels, task: Task, seed: int) -> Estimator:
+    """Fit the family with the value of its grid that cross-validates best."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.model_selection import GridSearchCV
+
+    estimator = chosen.build(task, len(rows), seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if not chosen.grid or len(rows) < 2 * _FOLDS:
+            return estimator.fit(rows, labels)
+        search = GridSearchCV(estimator, dict(chosen.grid), cv=_folds(labels, task, seed))
+        return search.fit(rows, labels).best_estimator_
+
+
+def _folds(labels: Labels, task: Task, seed: int) -> list[tuple[Any, Any]]:
+    """Return shuffled folds, stratified where every class has a row for each of them."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    kind = KFold
+    if task == "classification":
+        _, counts = np.unique(labels, return_counts=True)
+        kind = StratifiedKFold if counts.min() >= _FOLDS else KFold
+    folds: list[tuple[Any, Any]] = list(
+        kind(_FOLDS, shuffle=True, random_state=seed).split(np.zeros(len(labels)), labels)
+    )
+    if task == "regression":
+        return folds
+    return [(fit, test) for fit, test in folds if len(np.unique(labels[fit])) > 1]

@@ -1,0 +1,48 @@
+"""What a party checks before it uses what the analyst sent."""
+
+import hmac
+
+import numpy as np
+
+from cobasis.errors import MessageError
+from cobasis.linalg.arrays import as_matrix
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import ConsensusSpan, Return
+
+
+def check_consensus(
+    consensus: ConsensusSpan, agreement: Agreement, *, anchor_tag: bytes, party: str
+) -> None:
+    """Refuse a consensus of another agreement, another anchor or another shape."""
+    _refuse_foreign(consensus.agreement_digest, agreement, what="consensus", party=party)
+    shape = (agreement.n_anchor_rows, agreement.n_components)
+    same = hmac.compare_digest(consensus.anchor_tag, anchor_tag)
+    if not same or np.shape(consensus.rows) != shape:
+        msg = (
+            f"the consensus for party '{party}' was made with another anchor or has shape "
+            f"{np.shape(consensus.rows)} instead of {shape}. Ask the analyst for this round's."
+        )
+        raise MessageError(msg)
+    as_matrix(consensus.rows, name=f"the consensus for party '{party}'")
+
+
+def check_return(returned: Return, agreement: Agreement, *, n_components: int, party: str) -> None:
+    """Refuse a return of another agreement, for another party or of another shape."""
+    _refuse_foreign(returned.agreement_digest, agreement, what="return", party=party)
+    change = as_matrix(returned.change_of_basis, name=f"the return to party '{party}'")
+    if returned.party != party or change.shape[0] != n_components:
+        msg = (
+            f"this return is for party '{returned.party}' with {change.shape[0]} components; here "
+            f"is party '{party}' with {n_components}. Ask the analyst for yours."
+        )
+        raise MessageError(msg)
+
+
+def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:
+    """Raise MessageError unless the digest is the agreement's."""
+    if not hmac.compare_digest(digest, agreement.digest()):
+        msg = (
+            f"this {what} belongs to another agreement than round '{agreement.round_id}' of party "
+            f"'{party}'. Ask the analyst for this round's."
+        )
+        raise MessageError(msg)

@@ -1,0 +1,300 @@
+"""The analyst: receives uploads, aligns them, certifies, trains once, and returns.
+
+This file cannot import a secret, a basis or a party; a contract checks it.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from cobasis.algorithms.base import Aligner, Alignment, align
+from cobasis.algorithms.concordance import Certificate, certify
+from cobasis.errors import StepError
+from cobasis.models.families import Estimator
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.common_span import make_consensus
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
+from cobasis.protocol.refusals import (
+    check_upload,
+    refuse_different_anchors,
+    refuse_second,
+    require_known,
+)
+from cobasis.protocol.returns import make_returns
+
+
+class Analyst:
+    """The analyst's side of the round.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        What everybody signed.
+    aligner : Aligner, optional
+        Another than the agreement's, for experiments; by default the agreement's.
+
+    Notes
+    -----
+    **Who sees what.** Uploads: projected rows, projected anchor, labels. Never raw rows, the
+    anchor, or a basis.
+
+    **Cost.** Holds all uploads in memory.
+
+    """
+
+    def __init__(self, agreement: Agreement, *, aligner: Aligner | None = None) -> None:
+        self.agreement = agreement
+        self._aligner = aligner or agreement.make_aligner()
+        self._uploads: dict[str, Upload] = {}
+        self._alignment: Alignment | None = None
+        self._certificate: Certificate | None = None
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """Whose uploads are in."""
+        return tuple(self._uploads)
+
+    @property
+    def alignment(self) -> Alignment:
+        """Target and fits; StepError before `align`."""
+        if self._alignment is None:
+            msg = "nothing is aligned yet. Call align() after receiving the uploads."
+            raise StepError(msg)
+        return self._alignment
+
+    @property
+    def certificate(self) -> Certificate:
+        """Verdict and figures; StepError before `certify`."""
+        if self._certificate is None:
+            msg = "nothing is certified yet. Call certify() after align()."
+            raise StepError(msg)
+        return self._certificate
+
+    def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
+        """Make the common span that every party will take its basis from.
+
+        Parameters
+        ----------
+        proposals : iterable of SpanProposal
+            One from each of at least three parties.
+
+        Returns
+        -------
+        ConsensusSpan
+            The same for everybody.
+
+        Raises
+        ------
+        CobasisError
+            Fewer than three parties, a proposal that belongs elsewhere, or no common span.
+
+        Notes
+        -----
+        **Who sees what.** The analyst sees angles between spans. The span that returns is
+        hidden by the anchor from everybody but parties.
+
+        **Cost.** A thin SVD of an ``a x sum r_i`` matrix.
+        """
+        return make_consensus(proposals, self.agreement)
+
+    def receive(self, upload: Upload) -> None:
+        """Take one upload in; after `align`, fit it to the frozen target as a late party.
+
+        Parameters
+        ----------
+        upload : Upload
+            From a party that the agreement names.
+
+        Raises
+        ------
+        CobasisError
+            It belongs elsewhere, its tables cannot be used, or it is late and used another
+            anchor or is not determined by the target.
+
+        Notes
+        -----
+        **Who sees what.** A late party's G_i needs Z and its own image, nobody else's.
+        **Cost.** One QR factorisation; late, one fit.
+        """
+        checked = check_upload(upload, self.agreement)
+        refuse_second(upload.party, self._uploads)
+        tags = {name: each.anchor_tag for name, each in self._uploads.items()}
+        if self._alignment is not None:
+            refuse_different_anchors({**tags, upload.party: upload.anchor_tag})
+            self._alignment = self._alignment.add(upload.party, checked.anchor_image)
+            self._certificate = None
+        self._uploads[upload.party] = checked
+
+    def remove(self, party: str) -> None:
+        """Drop a party's upload and fit; nobody else's change of basis changes.
+
+        Parameters
+        ----------
+        party : str
+            Its name; it may have been the reference.
+
+        Raises
+        ------
+        UnknownPartyError
+            No upload of that name is in.
+
+        Notes
+        -----
+        **Who sees what.** The target keeps the party's trace: `Return.target_carries` says
+        so. Only `realign` makes a target without it.
+
+        **Cost.** None; train again afterwards.
+        """
+        require_known(party, self._uploads)
+        del self._uploads[party]
+        if self._alignment is not None:
+            self._alignment = self._alignment.remove(party)
+            self._certificate = None
+
+    def align(self) -> Alignment:
+        """Make the target from all uploads that are in, and fit each of them to it.
+
+        Returns
+        -------
+        Alignment
+            Also kept as `alignment`.
+
+        Raises
+        ------
+        StepError
+            No upload is in.
+        AnchorTagError
+            Parties used different anchors; found exactly, before any residual is looked at.
+        AnchorImageError, ConditionError, UndeterminedFitError
+            An image fits no target.
+
+        Notes
+        -----
+        **Who sees what.** Reads anchor images only. **Cost.** The aligner's.
+        """
+        if not self._uploads:
+            msg = "no upload is in, so there is nothing to align. Call receive() first."
+            raise StepError(msg)
+        refuse_different_anchors({name: each.anchor_tag for name, each in self._uploads.items()})
+        self._alignment = align(
+            self._aligner, {name: each.anchor_image for name, each in self._uploads.items()}
+        )
+        self._certificate = None
+        return self._alignment
+
+    def certify(self) -> Certificate:
+        """Judge the alignment by the round's own figures.
+
+        Returns
+        -------
+        Certificate
+            Also kept as `certificate`.
+
+        Raises
+        ------
+        StepError
+            Nothing is aligned yet.
+
+        Notes
+        -----
+        **Who sees what.** Uploads only. **Cost.** ``min(c, 50)`` small SVDs a party.
+        """
+        self._certificate = certify(
+            {name: each.anchor_image for name, each in self._uploads.items()},
+            self.alignment,
+            row_sizes={
+                name: float(np.sqrt(np.mean(each.rows**2))) for name, each in self._uploads.items()
+            },
+            anchor=self.agreement.anchor,
+            n_features=len(self.agreement.features),
+            rng=np.random.default_rng(list(self.agreement.digest())),
+            thresholds=self.agreement.thresholds,
+        )
+        return self._certificate
+
+    def train(
+        self,
+        *,
+        model: Estimator | None = None,
+        allow_row_carrying: bool = False,
+    ) -> Mapping[str, Return]:
+        """Train the model on all aligned rows and make one return per party.
+
+        Parameters
+        ----------
+        model : scikit-learn estimator, optional
+            Instead of the agreement's family; cloned and fitted as it is.
+        allow_row_carrying : bool
+            Accept a model that stores rows; with simulated uploads only.
+
+        Returns
+        -------
+        mapping of str to Return
+            By party name; each is for that party alone.
+
+        Raises
+        ------
+        StepError
+            Nothing is certified yet.
+        ScaleError, FlaggedPartyError
+            The certificate forbids it.
+        LabelError
+            All rows are of one class.
+        RowCarryingError
+            The model carries rows.
+
+        Notes
+        -----
+        **Who sees what.** G_i goes to party i only; the model to all.
+        **Cost.** Five-fold cross-validation of the family.
+        """
+        return make_returns(
+            self._uploads,
+            self.alignment,
+            self.certificate,
+            self.agreement,
+            model=model,
+            allow_row_carrying=allow_row_carrying,
+        )
+
+    def run(
+        self,
+        *,
+        exclude: Iterable[str] = (),
+        model: Estimator | None = None,
+        allow_row_carrying: bool = False,
+    ) -> Mapping[str, Return]:
+        """Align, certify and train, without the parties that are excluded by name.
+
+        Run again after `remove`, it is the only exact removal: target, changes of basis and
+        model are made anew and carry no trace of who is gone.
+
+        Parameters
+        ----------
+        exclude : iterable of str
+            Parties whose uploads are dropped before anything is aligned.
+        model, allow_row_carrying
+            As in `train`.
+
+        Returns
+        -------
+        mapping of str to Return
+            By party name.
+
+        Raises
+        ------
+        CobasisError
+            As `align`, `certify` and `train`.
+
+        Notes
+        -----
+        **Who sees what.** As `train`. **Cost.** As `align`, `certify` and `train`.
+        """
+        self._alignment = None
+        for name in exclude:
+            self.remove(name)
+        self.align()
+        self.certify()
+        return self.train(model=model, allow_row_carrying=allow_row_carrying)
+
+    realign = run

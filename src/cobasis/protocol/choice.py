@@ -1,0 +1,79 @@
+"""How a party chooses its secret basis, as the agreement says. Party side only."""
+
+from dataclasses import dataclass
+
+from cobasis.algorithms.anchors import Anchor
+from cobasis.algorithms.bases import filled, own_directions, require_components
+from cobasis.errors import StepError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import haar_columns
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chooser:
+    """What a party chooses its basis with.
+
+    Attributes
+    ----------
+    party : str
+        Its name.
+    agreement : Agreement
+        Says which basis.
+    secret : ConsortiumSecret
+        Gives the common Haar span.
+    key : PartyKey
+        Gives the party's own rotation.
+    public_rows : ndarray of shape (n_public, n_features) or None
+        On the agreed scale.
+    complete : bool
+        Fill a basis up with Haar columns where rows are too few; simulation only.
+    """
+
+    party: str
+    agreement: Agreement
+    secret: ConsortiumSecret
+    key: PartyKey
+    public_rows: Matrix | None
+    complete: bool = False
+
+    def directions(self, rows: Matrix) -> Matrix:
+        """Return the party's own real directions, at most n_components of them."""
+        return own_directions(
+            rows,
+            n_components=self.agreement.n_components,
+            party=self.party,
+            centred=self.agreement.basis == "pca",
+        )
+
+    def basis(
+        self, rows: Matrix, *, anchor: Anchor, consensus: ConsensusSpan | None
+    ) -> SecretBasis:
+        """Return the basis that the agreement names, turned by the party's own rotation."""
+        size = self.agreement.n_components
+        turn = haar_columns(self.key.stream("rotation"), n_rows=size, n_columns=size)
+        return SecretBasis(self._span(rows, anchor, consensus) @ turn, party=self.party)
+
+    def _span(self, rows: Matrix, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix:
+        """Return an orthonormal basis of the span, before the rotation."""
+        name, size = self.agreement.basis, self.agreement.n_components
+        if name == "consensus":
+            if consensus is None:
+                msg = (
+                    f"party '{self.party}' has no consensus yet, and basis='consensus' takes two "
+                    "exchanges. Send propose(rows) to the analyst first, and give prepare() what "
+                    "comes back."
+                )
+                raise StepError(msg)
+            return anchor.apply_transposed(consensus.rows)
+        if name == "haar":
+            stream = self.secret.stream(f"span/{self.agreement.round_id}")
+            return haar_columns(stream, n_rows=len(self.agreement.features), n_columns=size)
+        source = self.public_rows if name == "public" and self.public_rows is not None else rows
+        found = self.directions(source)
+        if self.complete:
+            return filled(found, self.key.stream("filling"), n_components=size)
+        require_components(found, n_components=size, n_rows=len(source), party=self.party)
+        return found

@@ -1,0 +1,124 @@
+"""Labels as a party holds them, and as they travel."""
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import LabelError
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import Labels
+
+
+def encode_labels(
+    labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
+) -> Labels | None:
+    """Check labels against the agreement and turn classes into their positions.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows,) or None
+        Classes of the agreement's type, or finite numbers; None for representation.
+    agreement : Agreement
+        Says which.
+    n_rows : int
+        How many there have to be.
+    party : str
+        For the message.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        int64 positions in ``agreement.classes``, or float64.
+
+    Raises
+    ------
+    LabelError
+        Missing, of another length, shape or type, not finite, or of a class not agreed.
+
+    Notes
+    -----
+    **Who sees what.** Labels travel in the clear. The message shows no label.
+
+    **Cost.** One pass.
+    """
+    if agreement.task == "representation":
+        return None
+    if labels is None:
+        msg = f"party '{party}' gave no labels, and task='{agreement.task}' needs one per row."
+        raise LabelError(msg)
+    array = np.asarray(labels)
+    if array.ndim != 1 or len(array) != n_rows:
+        msg = (
+            f"party '{party}' has labels of shape {array.shape} for {n_rows} rows; one column with "
+            "one label per row is needed. Train several outputs in several rounds."
+        )
+        raise LabelError(msg)
+    return (
+        _numbers(array, party)
+        if agreement.task == "regression"
+        else _classes(array, agreement, party)
+    )
+
+
+def _numbers(array: npt.NDArray[np.generic], party: str) -> npt.NDArray[np.float64]:
+    """Return regression targets as float64."""
+    if array.dtype.kind not in "fiu" or not np.isfinite(array.astype(np.float64)).all():
+        msg = (
+            f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
+            "finite real numbers. Convert them, and drop rows without a label."
+        )
+        raise LabelError(msg)
+    return array.astype(np.float64)
+
+
+def _classes(
+    array: npt.NDArray[np.generic], agreement: Agreement, party: str
+) -> npt.NDArray[np.int64]:
+    """Return each label's position among the agreed classes."""
+    words = isinstance(agreement.classes[0], str)
+    kind = "US" if words else "iub"
+    listed = array.tolist()
+    if array.dtype.kind == "O" and words and all(isinstance(label, str) for label in listed):
+        kind = "O"
+    if array.dtype.kind not in kind:
+        expected = "text" if words else "integers"
+        msg = (
+            f"party '{party}' has labels of dtype {array.dtype}, the agreement's classes are "
+            f"{expected}. Convert the labels, so that equal classes are written equally."
+        )
+        raise LabelError(msg)
+    positions = {label: position for position, label in enumerate(agreement.classes)}
+    unknown = sum(label not in positions for label in listed)
+    if unknown:
+        msg = (
+            f"party '{party}' has {unknown} label(s) that are none of the {len(positions)} agreed "
+            "classes. Correct them, or agree on more classes."
+        )
+        raise LabelError(msg)
+    return np.array([positions[label] for label in listed], dtype=np.int64)
+
+
+def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:
+    """Turn positions back into classes; leave regression targets as they are.
+
+    Parameters
+    ----------
+    predicted : ndarray of shape (n_rows,)
+        What the model gave.
+    agreement : Agreement
+        Holds the classes.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Classes, or float64.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+    if agreement.task == "classification":
+        classes: npt.NDArray[np.generic] = np.array(agreement.classes)
+        return classes[predicted.astype(np.int64)]
+    return predicted

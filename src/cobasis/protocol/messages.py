@@ -1,0 +1,146 @@
+"""Everything that travels between a party and the analyst; nothing else does.
+
+Each message is frozen and names the agreement and the anchor it belongs to. `simulated`
+marks what was drawn from a seed, which no bundle will carry to a real round.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms.concordance import Verdict
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.training import TrainedModel
+
+Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanProposal:
+    """Party to analyst, consensus basis only: the party's directions, seen by the anchor.
+
+    Attributes
+    ----------
+    party : str
+        Who sends it.
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it belongs to.
+    image : ndarray of shape (n_anchor_rows, r_i)
+        ``A V_i`` for the party's real directions, ``r_i <= n_components``.
+    simulated : bool
+        Drawn from a seed.
+    """
+
+    party: str
+    agreement_digest: bytes
+    anchor_tag: bytes
+    image: Matrix
+    simulated: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """What the arrays weigh."""
+        return int(self.image.nbytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsensusSpan:
+    """Analyst to every party, consensus basis only: the common span, hidden by the anchor.
+
+    Attributes
+    ----------
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it belongs to.
+    rows : ndarray of shape (n_anchor_rows, n_components)
+        Z, orthonormal.
+    contributors : tuple of str
+        Whose directions shaped it.
+    simulated : bool
+        Drawn from a seed.
+    """
+
+    agreement_digest: bytes
+    anchor_tag: bytes
+    rows: Matrix
+    contributors: tuple[str, ...]
+    simulated: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """What the arrays weigh."""
+        return int(self.rows.nbytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upload:
+    """Party to analyst: all that a party ever shows of its rows.
+
+    Attributes
+    ----------
+    party : str
+        Who sends it.
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it belongs to.
+    rows : ndarray of shape (n_rows, n_components)
+        ``X_i F_i``, in an order that only the party knows.
+    labels : ndarray of shape (n_rows,) or None
+        Positions in the agreement's classes, or numbers; None for representation.
+    anchor_image : ndarray of shape (n_anchor_rows, n_components)
+        ``A F_i``.
+    simulated : bool
+        Drawn from a seed.
+    """
+
+    party: str
+    agreement_digest: bytes
+    anchor_tag: bytes
+    rows: Matrix
+    labels: Labels | None
+    anchor_image: Matrix
+    simulated: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """What the arrays weigh."""
+        labels = 0 if self.labels is None else self.labels.nbytes
+        return int(self.rows.nbytes + self.anchor_image.nbytes + labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Return:
+    """Analyst to one party: its own change of basis, and the model that all get.
+
+    Attributes
+    ----------
+    party : str
+        Whom it is for, and for nobody else.
+    agreement_digest : bytes
+        Which agreement it belongs to.
+    change_of_basis : ndarray of shape (n_components, n_components)
+        G_i.
+    model : TrainedModel or None
+        None for representation.
+    verdict : str
+        The certificate's.
+    trained_on : tuple of str
+        The parties whose rows shaped the model.
+    target_carries : tuple of str
+        The parties whose trace the target carries, those that left included.
+    simulated : bool
+        Drawn from a seed.
+    """
+
+    party: str
+    agreement_digest: bytes
+    change_of_basis: Matrix
+    model: TrainedModel | None
+    verdict: Verdict
+    trained_on: tuple[str, ...]
+    target_carries: tuple[str, ...]
+    simulated: bool
+
+    @property
+    def n_bytes(self) -> int:
+        """What the arrays weigh."""
+        return int(self.change_of_basis.nbytes) + (self.model.n_bytes if self.model else 0)

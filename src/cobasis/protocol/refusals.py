@@ -1,0 +1,129 @@
+"""What the analyst refuses, and why."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from cobasis.algorithms.concordance import Certificate
+from cobasis.algorithms.images import check_image
+from cobasis.errors import (
+    AnchorTagError,
+    DuplicatePartyError,
+    FlaggedPartyError,
+    MessageError,
+    ScaleError,
+    UnknownPartyError,
+)
+from cobasis.linalg.arrays import as_matrix
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import SpanProposal, Upload
+
+
+def require_known(party: str, known: Iterable[str]) -> None:
+    """Raise UnknownPartyError unless `party` is one of `known`."""
+    listed = tuple(known)
+    if party not in listed:
+        msg = f"party '{party}' is not known here ({', '.join(listed) or 'nobody is'}). Check it."
+        raise UnknownPartyError(msg)
+
+
+def refuse_second(party: str, received: Iterable[str]) -> None:
+    """Raise DuplicatePartyError for a second message of one name."""
+    if party in received:
+        msg = (
+            f"a message of party '{party}' is in already, so this one is a duplicate or an "
+            "impostor's. Remove the first if the party really sent a new one."
+        )
+        raise DuplicatePartyError(msg)
+
+
+def check_envelope(message: SpanProposal | Upload, agreement: Agreement) -> None:
+    """Refuse a message of an unknown party or of another agreement."""
+    require_known(message.party, agreement.parties)
+    if message.agreement_digest != agreement.digest():
+        msg = (
+            f"the message of party '{message.party}' belongs to another agreement than round "
+            f"'{agreement.round_id}'. Ask the party to prepare it with the signed one."
+        )
+        raise MessageError(msg)
+
+
+def check_upload(upload: Upload, agreement: Agreement) -> Upload:
+    """Return the upload with its tables checked: finite, and of the agreement's shapes."""
+    check_envelope(upload, agreement)
+    width = agreement.n_components
+    rows = as_matrix(upload.rows, name=f"the rows of party '{upload.party}'", columns=width)
+    image = check_image(upload.party, upload.anchor_image, n_rows=agreement.n_anchor_rows)
+    labels = upload.labels
+    expected = None if agreement.task == "representation" else len(rows)
+    found = None if labels is None else len(labels)
+    if image.shape[1] != width or found != expected:
+        msg = (
+            f"the upload of party '{upload.party}' holds {len(rows)} rows, {found} labels and "
+            f"{image.shape[1]} anchor columns; {expected} labels and {width} columns are needed. "
+            "Ask the party to prepare it again."
+        )
+        raise MessageError(msg)
+    if labels is not None:
+        _refuse_labels(upload, agreement)
+    return replace(upload, rows=rows, anchor_image=image)
+
+
+def _refuse_labels(upload: Upload, agreement: Agreement) -> None:
+    """Raise MessageError for labels that are no positions of classes, or no finite numbers."""
+    labels = np.asarray(upload.labels)
+    if agreement.task == "classification":
+        whole = labels.dtype.kind == "i" and labels.ndim == 1
+        good = whole and labels.min() >= 0 and labels.max() < len(agreement.classes)
+    else:
+        good = labels.dtype.kind == "f" and labels.ndim == 1 and bool(np.isfinite(labels).all())
+    if not good:
+        msg = (
+            f"the labels of party '{upload.party}' are not what task='{agreement.task}' needs. "
+            "Ask the party to prepare its upload again."
+        )
+        raise MessageError(msg)
+
+
+def refuse_different_anchors(tags: Mapping[str, bytes]) -> None:
+    """Raise AnchorTagError unless all parties used one anchor."""
+    groups: dict[bytes, list[str]] = {}
+    for party, tag in tags.items():
+        groups.setdefault(tag, []).append(party)
+    if len(groups) > 1:
+        listed = " | ".join(", ".join(names) for names in groups.values())
+        msg = (
+            f"the parties used {len(groups)} different anchors: {listed}. Their images cannot be "
+            "compared. Have those in the minority check the consortium secret and prepare again."
+        )
+        raise AnchorTagError(msg)
+
+
+def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
+    """Raise where the certificate forbids training: a scale out of band, or a flagged party."""
+    band = agreement.scale_band
+    outside = [
+        name
+        for name, figures in certificate.parties.items()
+        if not 1 / band <= figures.scale <= band
+    ]
+    if outside:
+        msg = (
+            f"the rows of {_named(outside)} are more than {band:g} times larger or smaller than "
+            "the median party's, so they would drown the others or vanish. Have the units checked "
+            "there, or exclude the party by name: exclude=[...]."
+        )
+        raise ScaleError(msg)
+    if certificate.flagged:
+        msg = (
+            f"the basis of {_named(certificate.flagged)} is nearer to unrelated than to the other "
+            "parties': another anchor, other features, or another order of them. Have it checked "
+            "there, or exclude the party by name: exclude=[...]."
+        )
+        raise FlaggedPartyError(msg)
+
+
+def _named(parties: Iterable[str]) -> str:
+    """Return "party 'north', 'south'"."""
+    return "party " + ", ".join(f"'{name}'" for name in parties)

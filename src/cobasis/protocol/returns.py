@@ -1,0 +1,77 @@
+"""Training on all aligned rows, and what each party gets back."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cobasis.algorithms.base import Alignment
+from cobasis.algorithms.concordance import Certificate
+from cobasis.errors import LabelError, RowCarryingError
+from cobasis.models.families import Estimator
+from cobasis.models.training import TrainedModel, train
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import Return, Upload
+from cobasis.protocol.refusals import refuse_certificate
+
+
+def make_returns(
+    uploads: Mapping[str, Upload],
+    alignment: Alignment,
+    certificate: Certificate,
+    agreement: Agreement,
+    *,
+    model: Estimator | None,
+    allow_row_carrying: bool,
+) -> dict[str, Return]:
+    """Train once, unless the certificate forbids it, and make one return per party."""
+    refuse_certificate(certificate, agreement)
+    if allow_row_carrying and not all(each.simulated for each in uploads.values()):
+        msg = (
+            "allow_row_carrying is for simulations, and these uploads are real: every party "
+            "could read the others' records from the model. Use model='rff'."
+        )
+        raise RowCarryingError(msg)
+    trained = None
+    if agreement.task != "representation":
+        trained = _trained(uploads, alignment, agreement, model, allow_row_carrying)
+    changes = alignment.changes_of_basis
+    return {
+        name: Return(
+            party=name,
+            agreement_digest=agreement.digest(),
+            change_of_basis=changes[name],
+            model=trained,
+            verdict=certificate.verdict,
+            trained_on=tuple(uploads),
+            target_carries=alignment.target.shaped_by,
+            simulated=upload.simulated,
+        )
+        for name, upload in uploads.items()
+    }
+
+
+def _trained(
+    uploads: Mapping[str, Upload],
+    alignment: Alignment,
+    agreement: Agreement,
+    model: Estimator | None,
+    allow_row_carrying: bool,  # noqa: FBT001 -- private, and named at the one call
+) -> TrainedModel:
+    """Stack ``X_i F_i G_i`` and labels of all parties, eq. (7), and train, eq. (8)."""
+    changes = alignment.changes_of_basis
+    rows = np.vstack([each.rows @ changes[name] for name, each in uploads.items()])
+    labels = np.concatenate([each.labels for each in uploads.values() if each.labels is not None])
+    if agreement.task == "classification" and len(np.unique(labels)) == 1:
+        msg = (
+            f"all {len(labels)} rows of all {len(uploads)} parties are of one class, so there is "
+            "nothing to tell apart. Check the label column."
+        )
+        raise LabelError(msg)
+    return train(
+        rows,
+        labels,
+        model=agreement.model if model is None else model,
+        task=agreement.task,
+        seed=int.from_bytes(agreement.digest()[:4]),
+        allow_row_carrying=allow_row_carrying,
+    )

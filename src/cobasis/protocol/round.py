@@ -1,0 +1,132 @@
+"""The round: the papers' Algorithm 1, with the line numbers it has there."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy.typing as npt
+
+from cobasis.models.families import Estimator
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.party import Party
+from cobasis.protocol.secrets import SecretBasis
+
+Rows = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike | None]]
+
+
+@dataclass(kw_only=True)
+class Traffic:
+    """Bytes of arrays that one party sent and got.
+
+    Attributes
+    ----------
+    up, down : int
+        Bytes.
+    """
+
+    up: int = 0
+    down: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """Parties and an analyst, all in one process, exchanging the real messages.
+
+    Attributes
+    ----------
+    agreement : Agreement
+        What they agreed on.
+    parties : mapping of str to Party
+        By name. They joined with the consortium secret, and can draw the anchor (line 2).
+    analyst : Analyst
+        Without a path to a secret.
+    traffic : mapping of str to Traffic
+        Bytes up and down, by party name.
+
+    Notes
+    -----
+    **Who sees what.** This object holds both sides and is for simulation and tests; between
+    organisations each side runs its own half.
+
+    **Cost.** One pass over everybody's rows, one alignment, one training.
+
+    References
+    ----------
+    ODC paper, Algorithm 1.
+    """
+
+    agreement: Agreement
+    parties: Mapping[str, Party]
+    analyst: Analyst
+    traffic: dict[str, Traffic] = field(default_factory=dict)
+
+    def run(
+        self,
+        rows: Rows,
+        *,
+        bases: Mapping[str, SecretBasis] | None = None,
+        exclude: Iterable[str] = (),
+        model: Estimator | None = None,
+        allow_row_carrying: bool = False,
+    ) -> "Round":
+        """Run Algorithm 1: one upload a party, one alignment, one model, one return.
+
+        Parameters
+        ----------
+        rows : mapping of str to (X, y)
+            Every party's rows of shape (n_rows, n_features) and labels.
+        bases : mapping of str to SecretBasis, optional
+            Kept from an earlier round, or made under a span condition.
+        exclude : iterable of str
+            Parties that the analyst leaves out by name.
+        model : scikit-learn estimator, optional
+            Instead of the agreement's family.
+        allow_row_carrying : bool
+            Accept a model that stores rows; with simulated parties only.
+
+        Returns
+        -------
+        Round
+            Itself, ready to predict.
+
+        Raises
+        ------
+        CobasisError
+            As the steps.
+
+        Notes
+        -----
+        **Who sees what.** As `Party` and `Analyst` say.
+
+        **Cost.** As the steps.
+        """
+        consensus = self._agree_on_a_span(rows)
+        for name, party in self.parties.items():  # lines 1 to 6, at each party
+            basis = bases[name] if bases else None
+            upload = party.prepare(*rows[name], consensus=consensus, basis=basis)  # 3, 4
+            self._sent(name, up=upload.n_bytes)
+            self.analyst.receive(upload)  # 5, 9
+        returns = self.analyst.run(  # lines 7 to 16, at the analyst
+            exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
+        )
+        for name, returned in returns.items():  # lines 17 to 20, at each party
+            self._sent(name, down=returned.n_bytes)
+            self.parties[name].accept(returned)  # 18
+        return self
+
+    def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan | None:
+        """Make the one small exchange more that a consensus basis takes."""
+        if self.agreement.basis != "consensus":
+            return None
+        proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
+        consensus = self.analyst.consensus(proposals.values())
+        for name, proposal in proposals.items():
+            self._sent(name, up=proposal.n_bytes, down=consensus.n_bytes)
+        return consensus
+
+    def _sent(self, party: str, *, up: int = 0, down: int = 0) -> None:
+        """Count bytes of a party."""
+        counted = self.traffic.setdefault(party, Traffic())
+        counted.up += up
+        counted.down += down

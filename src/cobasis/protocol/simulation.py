@@ -1,0 +1,227 @@
+"""The one door through which a seed comes in: a whole round in one process."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.base import Aligner
+from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms.conditions import SpanCondition, bases_under
+from cobasis.algorithms.registry import AlignerName
+from cobasis.errors import OptionError, ShapeError
+from cobasis.features.numeric import NumericFeature, encode, numeric_features
+from cobasis.linalg.rng import KEY_BYTES
+from cobasis.models.families import Estimator, ModelName, Task, default_model
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.party import Party
+from cobasis.protocol.public_rows import public_rows_digest
+from cobasis.protocol.round import Round, Rows
+from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+
+
+def simulate(
+    rows: Rows,
+    *,
+    rng: np.random.Generator,
+    n_components: int,
+    task: Task = "classification",
+    aligner: AlignerName | Aligner = "odc",
+    anchor: AnchorKind = "isometric",
+    n_anchor_rows: int | None = None,
+    basis: BasisName = "svd",
+    model: ModelName | Estimator | None = None,
+    features: Iterable[NumericFeature] | None = None,
+    public_rows: npt.ArrayLike | None = None,
+    span_condition: SpanCondition | None = None,
+    complete_bases: bool = False,
+    exclude: Iterable[str] = (),
+    allow_row_carrying: bool = False,
+) -> Round:
+    """Run a whole round in one process, with the real messages and secrets from a seed.
+
+    Parameters
+    ----------
+    rows : mapping of str to (X, y)
+        Every party's rows of shape (n_rows, n_features) and labels of shape (n_rows,).
+    rng : numpy.random.Generator
+        Fills the 32-byte keys. Everything made from them is marked as simulated.
+    n_components : int
+        l, columns of every secret basis.
+    task : {"classification", "regression", "representation"}
+        What the model is for.
+    aligner : str or Aligner
+        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
+    anchor : {"isometric", "gaussian", "uniform", "public"}
+        The anchor's kind.
+    n_anchor_rows : int, optional
+        a; by default the number of features, for Gaussian and uniform anchors at least
+        1,000, and that of the public rows for public ones.
+    basis : {"svd", "pca", "haar", "public", "consensus"}
+        How parties choose their bases.
+    model : str or scikit-learn estimator, optional
+        A family, or an estimator that is fitted as it is; by default logistic or ridge.
+    features : iterable of NumericFeature, optional
+        Names, centres and scales; by default x0, x1, ... as they are.
+    public_rows : array-like of shape (n_public, n_features), optional
+        For public anchors and bases.
+    span_condition : str, optional
+        One of the papers' four, eq. (92), instead of a basis.
+    complete_bases : bool
+        Fill bases up with Haar columns where a party has too few rows.
+    exclude : iterable of str
+        Parties that the analyst leaves out by name.
+    allow_row_carrying : bool
+        Accept models that store rows.
+
+    Returns
+    -------
+    Round
+        ``round.parties[name].predict(rows)``, ``round.analyst.certificate``.
+
+    Raises
+    ------
+    CobasisError
+        As the steps of the round.
+
+    Warns
+    -----
+    PrivacyWarning
+        For uniform and public anchors, once a party.
+
+    Notes
+    -----
+    **Who sees what.** Everything is in one process, for research and for trying out. Between
+    organisations use `Party` and `Analyst`, which have no seed.
+
+    **Cost.** As ``Round.run``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(7)
+    >>> table = rng.normal(size=(90, 5))
+    >>> label = (table @ [3, 2, 1, 0, 0] > 0).astype(int)
+    >>> rows = {name: (table[i::3], label[i::3]) for i, name in enumerate(["a", "b", "c"])}
+    >>> done = simulate(rows, rng=rng, n_components=4)
+    >>> done.parties["a"].predict(table[:3]).shape
+    (3,)
+    """
+    if not rows:
+        msg = "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
+        raise ShapeError(msg)
+    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
+    keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
+    agreement = _agreement(
+        rows,
+        secret,
+        round_id=f"simulation-{rng.bytes(8).hex()}",
+        task=task,
+        n_components=n_components,
+        anchor=anchor,
+        n_anchor_rows=n_anchor_rows,
+        basis=basis,
+        aligner=aligner if isinstance(aligner, str) else "odc",
+        model=model,
+        features=features,
+        public_rows=public_rows,
+    )
+    parties = {
+        name: Party(
+            name,
+            agreement=agreement,
+            secret=secret,
+            key=key,
+            public_rows=public_rows,
+            complete_basis=complete_bases,
+        )
+        for name, key in keys.items()
+    }
+    analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
+    bases = _under(span_condition, rows, agreement, keys) if span_condition else None
+    return Round(agreement=agreement, parties=parties, analyst=analyst).run(
+        rows,
+        bases=bases,
+        exclude=exclude,
+        model=None if model is None or isinstance(model, str) else model,
+        allow_row_carrying=allow_row_carrying,
+    )
+
+
+def _agreement(
+    rows: Rows,
+    secret: ConsortiumSecret,
+    *,
+    round_id: str,
+    task: Task,
+    anchor: AnchorKind,
+    n_anchor_rows: int | None,
+    model: ModelName | Estimator | None,
+    features: Iterable[NumericFeature] | None,
+    public_rows: npt.ArrayLike | None,
+    **fields: Any,  # noqa: ANN401
+) -> Agreement:
+    """Write the agreement that the simulated parties would have signed."""
+    table, _ = next(iter(rows.values()))
+    width = _width(table)
+    named = tuple(features or numeric_features(f"x{column}" for column in range(width)))
+    if n_anchor_rows is None and public_rows is not None and anchor == "public":
+        n_anchor_rows = len(np.asarray(public_rows))
+    default_rows = len(named) if anchor == "isometric" else max(1000, len(named))
+    family = cast("ModelName", model) if isinstance(model, str) else default_model(task)
+    return Agreement(
+        round_id=round_id,
+        parties=tuple(rows),
+        features=named,
+        task=task,
+        classes=_classes(rows) if task == "classification" else (),
+        anchor=anchor,
+        n_anchor_rows=default_rows if n_anchor_rows is None else n_anchor_rows,
+        public_rows_sha256=None if public_rows is None else public_rows_digest(public_rows),
+        model=None if task == "representation" else family,
+        commitment=secret.commitment(round_id),
+        **fields,
+    )
+
+
+def _width(table: npt.ArrayLike) -> int:
+    """Return the number of columns of the first party's rows."""
+    shape = np.shape(table)
+    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
+        msg = f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
+        raise ShapeError(msg)
+    return int(shape[1])
+
+
+def _classes(rows: Rows) -> tuple[Any, ...]:
+    """Return all labels that occur, sorted, as Python's own integers or text."""
+    found: set[Any] = set()
+    for _, labels in rows.values():
+        found.update(np.unique(np.asarray(labels)).tolist() if labels is not None else ())
+    if len({type(label) for label in found}) > 1:
+        msg = "the parties' labels are of several types, so classes cannot be told apart. Pick one."
+        raise OptionError(msg)
+    return tuple(sorted(found))
+
+
+def _under(
+    condition: SpanCondition,
+    rows: Rows,
+    agreement: Agreement,
+    keys: Mapping[str, PartyKey],
+) -> dict[str, SecretBasis]:
+    """Make every party's basis under one of the papers' four conditions."""
+    tables = {
+        name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
+    }
+    columns = bases_under(
+        condition,
+        tables,
+        n_components=agreement.n_components,
+        streams={name: key.stream("rotation") for name, key in keys.items()},
+    )
+    oblique = not condition.endswith("_orth")
+    return {name: SecretBasis(each, party=name, oblique=oblique) for name, each in columns.items()}

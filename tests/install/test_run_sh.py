@@ -1,0 +1,247 @@
+"""run.sh: set-up happens once, is repaired where it broke, and says what it cannot do.
+
+A stand-in for Python (a shell script that notes what it was asked) takes the place of the
+real one, so that these tests install nothing and take no time.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PYTHON = r"""#!/bin/bash
+log() { printf '%s\n' "$*" >>"$NOTES"; }
+case "$*" in
+    *"sys.exit(sys.version_info"*) exit "${FAKE_TOO_OLD:-0}" ;;
+    *"%d.%d"*) echo 3.11 ;;
+    *ensurepip*) [ -z "${FAKE_DEBIAN:-}" ] || [ -e "$NOTES.venv" ] ;;
+    "-m venv --clear "*)
+        log "venv by ${0##*/}"
+        rm -rf "$4"
+        mkdir -p "$4/bin"
+        cp "$0" "$4/bin/python"
+        printf '#!/bin/bash\necho "cobasis in $PWD:"\nprintf "<%%s>" "$@"\n' >"$4/bin/cobasis"
+        chmod +x "$4/bin/cobasis" ;;
+    "-m pip"*)
+        log "$@"
+        echo "words of pip"
+        eval "${FAKE_PIP:-}" ;;
+    *) log "$@" ;;
+esac
+"""
+APT_GET = '#!/bin/bash\necho "apt-get $*" >>"$NOTES"\n[ -n "${APT_FAILS:-}" ] || : >"$NOTES.venv"\n'
+
+
+class Checkout:
+    """A copy of the set-up files in a folder of its own, with a space in its name."""
+
+    def __init__(self, folder):
+        self.folder = folder / "a copy"
+        self.bin = folder / "bin"
+        self.notes = folder / "notes"
+        self.folder.mkdir()
+        self.bin.mkdir()
+        for path in [ROOT / "run.sh", ROOT / "pyproject.toml", *ROOT.glob("requirements*.lock")]:
+            shutil.copy(path, self.folder)
+        self.tool("python3.11", PYTHON)
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("COBASIS_", "COV_"))}
+        self.env = kept | {"PATH": f"{self.bin}:{kept['PATH']}", "NOTES": str(self.notes)}
+
+    def tool(self, name, text):
+        (self.bin / name).write_text(text)
+        (self.bin / name).chmod(0o755)
+
+    def run(self, *arguments, status=0, **settings):
+        done = subprocess.run(
+            [self.folder / "run.sh", *arguments],
+            cwd=self.bin,
+            env=self.env | settings,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == status, done.stderr
+        return done
+
+    def asked(self):
+        """What Python and apt-get were asked since the last look."""
+        lines = self.notes.read_text().splitlines() if self.notes.exists() else []
+        self.notes.unlink(missing_ok=True)
+        return lines
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["run.sh", ".ci/run"])
+def test_the_scripts_may_be_executed(name):
+    assert os.access(ROOT / name, os.X_OK)
+
+
+def test_any_other_word_goes_to_cobasis_with_its_arguments_and_the_callers_folder(checkout):
+    done = checkout.run("prepare", "--table", "my rows.csv", "")
+    assert done.stdout == f"cobasis in {checkout.bin}:\n<prepare><--table><my rows.csv><>"
+
+
+def test_demo_too_is_a_word_of_cobasis(checkout):
+    assert checkout.run("demo", "--json").stdout.endswith("<demo><--json>")
+
+
+def test_without_a_word_the_words_are_listed_and_nothing_is_set_up(checkout):
+    done = checkout.run(status=2)
+    listed = {line.split()[1] for line in done.stderr.splitlines()}
+    assert listed == {"demo", "test", "check", "experiment", "wheelhouse", "lock", "ANYTHING"}
+    assert checkout.asked() == []
+
+
+def test_set_up_installs_the_core_lock_by_hash_and_our_package_with_nothing_else(checkout):
+    done = checkout.run("demo")
+    made, core, ours = checkout.asked()
+    assert made == "venv by python3.11"
+    assert "--require-hashes" in core
+    assert "--only-binary :all:" in core
+    assert core.endswith(f"-r {checkout.folder}/requirements.lock")
+    assert ours.endswith("install --no-deps --no-build-isolation -e .")
+    assert done.stderr.count("setting up") == 1
+    assert "pip" not in done.stderr
+
+
+def test_what_is_set_up_starts_without_python_or_pip_and_without_a_word(checkout):
+    checkout.run("demo")
+    checkout.asked()
+    assert checkout.run("demo").stderr == ""
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "pyproject.toml"])
+def test_a_change_is_installed_into_the_venv_that_is_there(checkout, name):
+    checkout.run("demo")
+    checkout.asked()
+    with (checkout.folder / name).open("a") as file:
+        file.write("# changed\n")
+    checkout.run("demo")
+    assert [line.split()[1] for line in checkout.asked()] == ["pip", "pip"]
+
+
+def test_a_failed_set_up_shows_what_pip_said_and_the_next_run_starts_from_nothing(checkout):
+    done = checkout.run("demo", status=2, FAKE_PIP="exit 1")
+    assert "words of pip" in done.stderr
+    assert "the same command tries again" in done.stderr
+    checkout.asked()
+    checkout.run("demo")
+    assert checkout.asked()[0].startswith("venv by")
+
+
+def test_a_set_up_that_was_killed_is_built_again_from_nothing(checkout):
+    checkout.run("demo")
+    (checkout.folder / "requirements.lock").write_text("# changed\n")
+    checkout.asked()
+    killed = subprocess.Popen(
+        [checkout.folder / "run.sh", "demo"],
+        env=checkout.env | {"FAKE_PIP": "sleep 60"},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    until = time.monotonic() + 30
+    while not checkout.notes.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    os.killpg(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert len(checkout.asked()) == 1
+    checkout.run("demo")
+    assert checkout.asked()[0].startswith("venv by")
+
+
+def test_a_folder_that_was_moved_with_its_venv_is_set_up_again(checkout):
+    checkout.run("demo")
+    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
+    checkout.asked()
+    checkout.run("demo")
+    assert checkout.asked()[0].startswith("venv by")
+
+
+def test_test_with_arguments_is_pytest_alone(checkout):
+    checkout.run("test", "-k", "polar or haar")
+    asked = checkout.asked()
+    assert asked[-1] == "-m pytest -k polar or haar"
+    assert sum("requirements-test.lock" in line for line in asked) == 1
+    checkout.run("demo")
+    assert checkout.asked() == []
+
+
+def test_an_experiment_that_does_not_exist_is_named_before_anything_is_set_up(checkout):
+    assert "table9.py" in checkout.run("experiment", "table9", status=2).stderr
+    assert checkout.asked() == []
+
+
+def test_an_experiment_runs_with_its_own_lock_and_arguments(checkout):
+    (checkout.folder / "experiments").mkdir()
+    script = checkout.folder / "experiments" / "table9.py"
+    script.touch()
+    checkout.run("experiment", "table9", "--quick")
+    asked = checkout.asked()
+    assert asked[-1] == f"{script} --quick"
+    assert sum("requirements-experiments.lock" in line for line in asked) == 1
+
+
+def test_a_wheelhouse_is_never_put_over_a_folder_that_holds_something(checkout):
+    (checkout.bin / "wheels").mkdir()
+    (checkout.bin / "wheels" / "mine.txt").touch()
+    assert "there already" in checkout.run("wheelhouse", "wheels", status=2).stderr
+    assert [path.name for path in (checkout.bin / "wheels").iterdir()] == ["mine.txt"]
+
+
+def test_without_the_venv_module_a_user_is_told_what_to_install(checkout):
+    checkout.tool("id", "#!/bin/bash\necho 1000\n")
+    checkout.tool("apt-get", APT_GET)
+    done = checkout.run("demo", status=2, FAKE_DEBIAN="1")
+    assert "sudo apt-get install python3.11-venv" in done.stderr
+    assert checkout.asked() == []
+
+
+def test_without_the_venv_module_root_gets_it_from_apt(checkout):
+    checkout.tool("id", "#!/bin/bash\necho 0\n")
+    checkout.tool("apt-get", APT_GET)
+    done = checkout.run("demo", FAKE_DEBIAN="1")
+    asked = checkout.asked()
+    assert asked[0] == "apt-get -q update"
+    assert asked[1].endswith("install python3.11-venv")
+    assert "fetching python3.11-venv" in done.stderr
+    assert done.stdout.endswith("<demo>")
+
+
+def test_where_apt_fails_root_too_is_told_what_to_install(checkout):
+    checkout.tool("id", "#!/bin/bash\necho 0\n")
+    checkout.tool("apt-get", APT_GET)
+    done = checkout.run("demo", status=2, FAKE_DEBIAN="1", APT_FAILS="1")
+    assert "sudo apt-get install python3.11-venv" in done.stderr
+
+
+def test_without_a_python_there_is_a_sentence_that_says_so(checkout):
+    done = checkout.run("demo", status=2, COBASIS_PYTHON=str(checkout.bin / "absent"))
+    assert "found no Python 3.11 or newer" in done.stderr
+    assert f"{checkout.bin}/absent" in done.stderr
+
+
+def test_a_python_that_is_too_old_or_broken_is_passed_over(checkout):
+    checkout.tool("python3.11", "#!/bin/bash\nexit 1\n")
+    checkout.tool("python3", PYTHON)
+    checkout.run("demo")
+    assert checkout.asked()[0] == "venv by python3"
+
+
+def test_another_python_by_name_means_another_venv(checkout):
+    checkout.tool("python4", PYTHON)
+    checkout.run("demo")
+    checkout.asked()
+    checkout.run("demo", COBASIS_PYTHON="python4")
+    assert checkout.asked()[0] == "venv by python4"
