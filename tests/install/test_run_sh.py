@@ -35,7 +35,7 @@ case "$*" in
     *) log "$@" ;;
 esac
 """
-APT_GET = '#!/bin/bash\necho "apt-get $*" >>"$NOTES"\n[ -n "${APT_FAILS:-}" ] || : >"$NOTES.venv"\n'
+APT_GET = '#!/bin/bash\necho "apt-get $*" >>"$NOTES"\n[ -z "${APT_FAILS:-}" ] && : >"$NOTES.venv"\n'
 
 
 class Checkout:

@@ -104,8 +104,7 @@ class KeyStream:
     def uniform(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Return numbers from U[0, 1): 53 bits each, exact on every platform."""
         words = self._words(int(np.prod(shape)))
-        drawn: npt.NDArray[np.float64] = (words >> np.uint64(11)) * 2.0**-53
-        return drawn.reshape(shape)
+        return (words >> np.uint64(11)).astype(np.float64).reshape(shape) * 2.0**-53
 
     def normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Return numbers from N(0, 1): 52 bits each, through the inverse distribution."""

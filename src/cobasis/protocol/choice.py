@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import filled, own_directions, require_components
-from cobasis.errors import StepError
+from cobasis.errors import OptionError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement
@@ -38,6 +38,15 @@ class Chooser:
     key: PartyKey
     public_rows: Matrix | None
     complete: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse to fill up a real basis."""
+        if self.complete and not self.key.simulated:
+            msg = (
+                f"complete_basis at party '{self.party}' would add arbitrary directions to a real "
+                "basis. Leave it out; it is for simulations."
+            )
+            raise OptionError(msg)
 
     def directions(self, rows: Matrix) -> Matrix:
         """Return the party's own real directions, at most n_components of them."""

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import require_components
-from cobasis.errors import OptionError, StepError, UnknownPartyError
+from cobasis.errors import StepError, UnknownPartyError
 from cobasis.features.numeric import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.acceptance import check_consensus, check_return
@@ -87,12 +87,6 @@ class Party:
             raise UnknownPartyError(msg)
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
-        if complete_basis and not own_key.simulated:
-            msg = (
-                f"complete_basis at party '{name}' would add arbitrary directions to a real basis. "
-                "Leave it out; it is for simulations."
-            )
-            raise OptionError(msg)
         public = check_public_rows(public_rows, agreement, party=name)
         self.name, self._agreement = name, agreement
         self._tag = secret.anchor_tag(agreement)
