@@ -83,7 +83,7 @@ check() {
     "$venv/bin/ruff" check
     "$venv/bin/ruff" format --check
     "$venv/bin/mypy"
-    "$venv/bin/lint-imports"
+    "$venv/bin/lint-imports" --no-logo
 }
 
 run_tests() { # pytest comes last, so that its summary closes the output

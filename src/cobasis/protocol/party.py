@@ -187,10 +187,7 @@ class Party:
         distances, and labels: pseudonymised personal data, not anonymous data.
 
         **Cost.** A thin SVD of the rows, one product with them, one with the anchor.
-
-        References
-        ----------
-        ODC paper, Algorithm 1, lines 3 to 5, eqs. (5) and (6).
+        **Source.** ODC paper, Algorithm 1, lines 3 to 5, eqs. (5) and (6).
         """
         table = encode(rows, self._agreement.features, party=self.name)
         targets = encode_labels(labels, self._agreement, n_rows=len(table), party=self.name)
@@ -219,10 +216,8 @@ class Party:
 
         Raises
         ------
-        StepError
-            Nothing has been uploaded yet.
-        MessageError
-            It is another party's, another round's, or its matrix has another shape.
+        StepError, MessageError
+            Nothing has been uploaded yet; it is another party's, round's or shape.
 
         Notes
         -----
