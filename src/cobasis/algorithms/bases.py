@@ -102,9 +102,9 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
         raise AgreementError(msg)
     if n_parties < rule.min_parties:
         msg = (
-            f"basis='{basis}' with {n_parties} parties is forbidden: with two, the common span is "
-            "the bisector, and each computes the other's span from it. Find a third party, or use "
-            "basis='public' or 'svd'."
+            f"basis='{basis}' with {n_parties} of at least {rule.min_parties} parties is "
+            "forbidden: between two, the common span is the bisector, and each computes the other's span from "
+            "it. Find a third party, or use basis='public' or 'svd'."
         )
         raise AgreementError(msg)
 

@@ -5,7 +5,8 @@ It holds a keyed commitment to the consortium secret, never the secret.
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Annotated
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,7 +24,30 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Agreement(BaseModel):
+class _Fields(BaseModel):
+    """The fields, each checked by itself; `Agreement` says what they mean."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    round_id: Name
+    parties: Annotated[tuple[Name, ...], Field(min_length=1)]
+    features: Annotated[tuple[NumericFeature, ...], Field(min_length=1)]
+    task: Task
+    classes: tuple[str, ...] | tuple[int, ...] = ()
+    n_components: Annotated[int, Field(ge=1)]
+    anchor: AnchorKind = "isometric"
+    n_anchor_rows: Annotated[int, Field(ge=1)]
+    public_rows_sha256: Digest | None = None
+    basis: BasisName = "svd"
+    aligner: AlignerName = "odc"
+    model: ModelName | None = None
+    commitment: Digest
+    flag_fraction: Fraction = 0.5
+    separable_fraction: Fraction = 0.7
+    scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
+
+
+class Agreement(_Fields):
     """What all parties and the analyst agree on before anything is sent.
 
     Attributes
@@ -69,25 +93,6 @@ class Agreement(BaseModel):
     **Cost.** None.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    round_id: Name
-    parties: Annotated[tuple[Name, ...], Field(min_length=1)]
-    features: Annotated[tuple[NumericFeature, ...], Field(min_length=1)]
-    task: Task
-    classes: tuple[str, ...] | tuple[int, ...] = ()
-    n_components: Annotated[int, Field(ge=1)]
-    anchor: AnchorKind = "isometric"
-    n_anchor_rows: Annotated[int, Field(ge=1)]
-    public_rows_sha256: Digest | None = None
-    basis: BasisName = "svd"
-    aligner: AlignerName = "odc"
-    model: ModelName | None = None
-    commitment: Digest
-    flag_fraction: Fraction = 0.5
-    separable_fraction: Fraction = 0.7
-    scale_band: Annotated[float, Field(gt=1)] = 10.0
-
     if not TYPE_CHECKING:
 
         def __init__(self, **fields: object) -> None:
@@ -97,6 +102,15 @@ class Agreement(BaseModel):
             except ValidationError as error:
                 raise AgreementError(_sentence(error)) from None
             _refuse_contradictions(self)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:  # noqa: ANN401
+        """Read what ``model_dump_json`` wrote; JSON's arrays stand for tuples."""
+        try:
+            read = _Fields.model_validate_json(json_data, **options)
+        except ValidationError as error:
+            raise AgreementError(_sentence(error)) from None
+        return cls(**dict(read))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -194,5 +208,5 @@ def _task_problems(agreement: Agreement) -> list[str]:
 
 def _repeats(field: str, values: tuple[str, ...] | tuple[int, ...]) -> list[str]:
     """Return a problem for every value that occurs twice."""
-    twice = sorted({str(value) for value in values if list(values).count(value) > 1})
+    twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
     return [f"{field} names {', '.join(twice[:5])} more than once"] if twice else []

@@ -54,6 +54,11 @@ class Analyst:
         """Whose uploads are in."""
         return tuple(self._uploads)
 
+    def upload(self, party: str) -> Upload:
+        """Return the upload of a party that is in."""
+        require_known(party, self._uploads)
+        return self._uploads[party]
+
     @property
     def alignment(self) -> Alignment:
         """Target and fits; StepError before `align`."""
@@ -90,10 +95,8 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** The analyst sees angles between spans. The span that returns is
-        hidden by the anchor from everybody but parties.
-
-        **Cost.** A thin SVD of an ``a x sum r_i`` matrix.
+        **Who sees what.** The analyst sees angles between spans; only parties can undo the
+        anchor in what returns. **Cost.** A thin SVD of an ``a x sum r_i`` matrix.
         """
         return make_consensus(proposals, self.agreement)
 
@@ -161,12 +164,9 @@ class Analyst:
 
         Raises
         ------
-        StepError
-            No upload is in.
-        AnchorTagError
-            Parties used different anchors; found exactly, before any residual is looked at.
-        AnchorImageError, ConditionError, UndeterminedFitError
-            An image fits no target.
+        CobasisError
+            No upload is in; parties used different anchors (found exactly, before any
+            residual is looked at); an image fits no target.
 
         Notes
         -----

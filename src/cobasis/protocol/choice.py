@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import filled, own_directions, require_components
-from cobasis.errors import OptionError, StepError
+from cobasis.errors import OptionError, ShapeError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement
@@ -58,12 +58,29 @@ class Chooser:
         )
 
     def basis(
-        self, rows: Matrix, *, anchor: Anchor, consensus: ConsensusSpan | None
+        self,
+        rows: Matrix,
+        *,
+        anchor: Anchor,
+        consensus: ConsensusSpan | None,
+        kept: SecretBasis | None = None,
     ) -> SecretBasis:
-        """Return the basis that the agreement names, turned by the party's own rotation."""
+        """Return the basis that was kept, or the one that the agreement names, turned."""
         size = self.agreement.n_components
+        if kept is not None:
+            self._refuse_shape(kept, (rows.shape[1], size))
+            return kept
         turn = haar_columns(self.key.stream("rotation"), n_rows=size, n_columns=size)
         return SecretBasis(self._span(rows, anchor, consensus) @ turn, party=self.party)
+
+    def _refuse_shape(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
+        """Raise ShapeError for a basis of another round's sizes."""
+        if kept.shape != shape:
+            msg = (
+                f"the basis that party '{self.party}' kept has shape {kept.shape}, this round's "
+                f"features and components need {shape}. Leave it out, so that one is made."
+            )
+            raise ShapeError(msg)
 
     def _span(self, rows: Matrix, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix:
         """Return an orthonormal basis of the span, before the rotation."""

@@ -193,9 +193,9 @@ class Party:
         targets = encode_labels(labels, self._agreement, n_rows=len(table), party=self.name)
         if consensus is not None:
             check_consensus(consensus, self._agreement, anchor_tag=self._tag, party=self.name)
-        chosen = basis or self._chooser.basis(table, anchor=self._anchor, consensus=consensus)
+        chosen = self._chooser.basis(table, anchor=self._anchor, consensus=consensus, kept=basis)
         order = self._key.stream("order").permutation(len(table))
-        self._basis = chosen
+        self._basis, self._return = chosen, None
         return Upload(
             party=self.name,
             agreement_digest=self._agreement.digest(),

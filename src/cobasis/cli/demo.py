@@ -1,0 +1,120 @@
+"""``cobasis demo``: the whole round on real data, beside what it has to be compared with."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms.registry import AlignerName
+from cobasis.cli.demo_data import DataName, Split
+from cobasis.errors import OptionError
+from cobasis.models.families import ModelName
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cobasis.report.comparison import Comparison
+
+
+def demo(
+    data: Annotated[DataName, typer.Option(help="Data set.")] = "digits",
+    parties: Annotated[int | None, typer.Option(help="How many. [default: 10, 4, 4]")] = None,
+    split: Annotated[Split, typer.Option(help="How rows are dealt; by-label: digits.")] = "iid",
+    n_components: Annotated[int | None, typer.Option(help="[default: 24, 10, 7]")] = None,
+    aligner: Annotated[AlignerName, typer.Option(help="Method.")] = "odc",
+    anchor: Annotated[AnchorKind, typer.Option(help="Anchor.")] = "isometric",
+    basis: Annotated[BasisName, typer.Option(help="Secret basis.")] = "svd",
+    model: Annotated[ModelName | None, typer.Option(help="[default: logistic or ridge]")] = None,
+    seed: Annotated[int, typer.Option(help="For rows, keys and folds.", min=0)] = 0,
+    report: Annotated[Path, typer.Option(help="Where the page goes.")] = Path(
+        "cobasis-report.html"
+    ),
+    allow_row_carrying: Annotated[
+        bool, typer.Option("--allow-row-carrying", help="Accept svm, which stores rows.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Run a whole round on real data: alone, together, with a consensus basis, pooled.
+
+    Parties draw secret bases and build uploads; the analyst aligns, certifies, trains and
+    returns; each party predicts one common test set with its own basis. Writes a report.
+
+    Example: cobasis demo --split by-label --json
+    """
+    from rich.console import Console
+
+    from cobasis.cli.demo_data import deal, load
+    from cobasis.models.families import default_model
+    from cobasis.report.comparison import Settings, compare
+    from cobasis.report.page import as_json as to_json
+    from cobasis.report.page import render
+
+    if not report.parent.is_dir():
+        msg = f"--report {report} is in a folder that does not exist. Make it, or name another."
+        raise OptionError(msg)
+    table = load(data)
+    dealt = deal(
+        table, n_parties=table.parties if parties is None else parties, split=split, seed=seed
+    )
+    settings = Settings(
+        n_components=table.n_components if n_components is None else n_components,
+        aligner=aligner,
+        anchor=anchor,
+        basis=basis,
+        model=model or default_model(table.task),
+        seed=seed,
+        allow_row_carrying=allow_row_carrying,
+    )
+    errors = Console(stderr=True)
+    with errors.status("starting") as status:
+        found = compare(dealt, settings, progress=status.update)
+        status.update("writing the report")
+        report.write_text(render(found), encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps({**to_json(found), "report": str(report)}, indent=2))
+    else:
+        _print(found, report, Console())
+
+
+def _print(found: "Comparison", report: Path, console: "Console") -> None:
+    """Print scores per party and on average, the certificate, traffic and time."""
+    from rich.table import Table as RichTable
+
+    from cobasis.report.page import means
+
+    def shown(value: float | None) -> str:
+        if value is None:
+            return "-"
+        return f"{100 * value:.1f}" if found.metric == "accuracy" else f"{value:.3f}"
+
+    unit = "accuracy in %" if found.metric == "accuracy" else "R2"
+    table = RichTable(title=f"{found.data.name}, split {found.data.split}: {unit} on the test set")
+    for column in ("party", "alone", "together", "consensus", "pooled", "bytes up", "bytes down"):
+        table.add_column(column, justify="left" if column == "party" else "right")
+    consensus = found.consensus or {}
+    for name, traffic in found.round.traffic.items():
+        table.add_row(
+            name + (" (one class)" if name in found.one_class else ""),
+            shown(found.alone[name]),
+            shown(found.together[name]),
+            shown(consensus.get(name)),
+            shown(found.pooled),
+            f"{traffic.up:,}",
+            f"{traffic.down:,}",
+        )
+    table.add_section()
+    table.add_row("mean", *(shown(value) for value in means(found).values()), "", "")
+    console.print(table)
+    if found.consensus_refusal:
+        console.print(f"No consensus basis: {found.consensus_refusal}", highlight=False)
+    certificate = found.round.analyst.certificate
+    worst = max(figures.residual for figures in certificate.parties.values())
+    console.print(
+        f"Certificate: {certificate.verdict}. Worst residual {worst:.2f}, unrelated bases would "
+        f"have {certificate.unrelated:.2f}.",
+        highlight=False,
+    )
+    console.print(f"Took {found.seconds:.1f} s. Report: {report}", highlight=False, soft_wrap=True)

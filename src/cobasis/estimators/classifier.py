@@ -1,0 +1,126 @@
+"""The round as a classifier."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+
+from cobasis.estimators.inputs import Array
+from cobasis.estimators.predictor import CollaborativePredictor
+from cobasis.models.families import FAMILIES, Task, default_model
+from cobasis.models.training import TrainedModel
+from cobasis.protocol.party import Party
+
+_BY_DEFAULT = {"parties": True}
+
+
+def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
+    """Return a check whether the model has `method`, fitted or not."""
+
+    def check(self: "CollaborativeClassifier") -> bool:
+        model = default_model(self._task) if self.estimator is None else self.estimator
+        if hasattr(self, "round_"):
+            model = _trained(next(iter(self.round_.parties.values()))).estimator
+        elif isinstance(model, str):
+            family = FAMILIES.get(model)
+            model = None if family is None else family.build(self._task, 1, 0)
+        return hasattr(model, method)
+
+    return check
+
+
+def _trained(party: Party) -> TrainedModel:
+    """Return the model that came back to a party."""
+    model = party._require_return().model  # noqa: SLF001 -- the one way to the common model
+    if model is None:
+        msg = "a classifier's round trains a model"
+        raise AssertionError(msg)
+    return model
+
+
+class CollaborativeClassifier(  # type: ignore[misc]  # scikit-learn is untyped
+    ClassifierMixin, CollaborativePredictor
+):
+    """Classify rows of several parties that do not pool them.
+
+    Parameters
+    ----------
+    estimator : estimator, str or None
+        Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
+        the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "svm"), tuned
+        by cross-validation. None is "logistic".
+    n_components : int, optional
+        l, columns of every secret basis; by default half the features, at least one. Fewer
+        components show the analyst less, and keep less.
+    aligner : str or Aligner
+        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
+    anchor : {"isometric", "gaussian", "uniform", "public"}
+        The anchor's kind.
+    n_anchor_rows : int, optional
+        a; by default as ``simulate`` chooses it.
+    basis : {"svd", "pca", "haar", "public", "consensus"}
+        How parties choose their bases.
+    public_rows : array-like of shape (n_public, n_features), optional
+        For public anchors and bases; unused by others, so that a search can compare them.
+    allow_row_carrying : bool
+        Accept models that store rows, such as "svm" or nearest neighbours.
+    random_state : int, RandomState or None
+        Fills the simulated keys; None draws fresh entropy at every fit.
+
+    Attributes
+    ----------
+    round_ : Round
+        The finished round; ``round_.analyst.certificate`` judges the alignment.
+    classes_ : ndarray of shape (n_classes,)
+        Labels that occurred, sorted, of the type of `y`.
+    parties_ : ndarray of shape (n_parties,)
+        Names of the parties, sorted.
+    n_features_in_ : int
+        m, number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where `X` was a data frame with names.
+
+    Raises
+    ------
+    CobasisError
+        By `fit`, as ``simulate``.
+
+    Notes
+    -----
+    Rows are taken as they are. Centre and scale by constants that are public, never by a
+    scaler that is fitted to everybody's rows: no party has those. Labels are text, integers
+    or booleans; the agreement writes booleans as 0 and 1, `predict` gives booleans back. A
+    fitted estimator holds secret bases, which refuse to be pickled or copied; keep it where
+    it was made, or `clone` it unfitted.
+
+    **Who sees what.** A simulation: one process plays all parties and the analyst.
+
+    **Cost.** As ``simulate``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import numpy as np
+    >>> from cobasis.estimators import CollaborativeClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> parties = np.array(["north", "south", "east", "west"])[np.arange(600) % 4]
+    >>> model = CollaborativeClassifier(n_components=24, estimator="ridge", random_state=0)
+    >>> model = model.fit(X[:600] / 16, y[:600], parties=parties)
+    >>> model.score(X[600:1200] / 16, y[600:1200], parties=parties) > 0.85
+    True
+    """
+
+    __metadata_request__predict_proba: ClassVar = _BY_DEFAULT
+    __metadata_request__decision_function: ClassVar = _BY_DEFAULT
+
+    _task: ClassVar[Task] = "classification"
+
+    def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike) -> Array:  # noqa: D102
+        found = super().predict(X, parties=parties)
+        agreed = np.array(self.round_.agreement.classes)
+        labels: Array = self.classes_[np.searchsorted(agreed, found)]
+        return labels
+
+    predict.__doc__ = CollaborativePredictor.predict.__doc__

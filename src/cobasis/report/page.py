@@ -1,0 +1,152 @@
+"""The report as one HTML file that refers to nothing outside itself."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+import numpy as np
+from markupsafe import Markup
+
+from cobasis.report.charts import angles_chart, residuals_chart, scores_chart
+from cobasis.report.comparison import Comparison
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One line of the table of what each role saw.
+
+    Attributes
+    ----------
+    role, what, shape : str
+        Who, what, and how large.
+    """
+
+    role: str
+    what: str
+    shape: str
+
+
+def render(found: Comparison) -> str:
+    """Render a comparison as one self-contained page.
+
+    Parameters
+    ----------
+    found : Comparison
+        What was compared.
+
+    Returns
+    -------
+    str
+        HTML with its charts inside; text from data is escaped.
+
+    Notes
+    -----
+    **Who sees what.** Scores, angles and residuals; no rows, no basis, no secret.
+
+    **Cost.** Three charts, about a second.
+    """
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(
+        files("cobasis.report").joinpath("page.html").read_text(encoding="utf-8")
+    )
+    images = {
+        name: found.round.analyst.upload(name).anchor_image for name in found.round.analyst.parties
+    }
+    certificate = found.round.analyst.certificate
+    return template.render(
+        found=found,
+        certificate=certificate,
+        means=means(found),
+        seen=what_each_role_saw(found),
+        scores=Markup(scores_chart(found)),  # noqa: S704 -- our own SVG
+        angles=Markup(angles_chart(images)),  # noqa: S704 -- our own SVG
+        residuals=Markup(residuals_chart(certificate)),  # noqa: S704 -- our own SVG
+    )
+
+
+def means(found: Comparison) -> dict[str, float | None]:
+    """Return the four numbers, each as mean over parties."""
+    consensus = None if found.consensus is None else float(np.mean(list(found.consensus.values())))
+    return {
+        "alone": float(np.mean(list(found.alone.values()))),
+        "together": float(np.mean(list(found.together.values()))),
+        "together_consensus": consensus,
+        "pooled": found.pooled,
+    }
+
+
+def what_each_role_saw(found: Comparison) -> list[Seen]:
+    """Return, for party, analyst and everybody, what they hold after the round."""
+    agreement = found.round.agreement
+    names = found.round.analyst.parties
+    m, size = len(agreement.features), agreement.n_components
+    rows = sum(len(found.data.rows[name][0]) for name in names)
+    each = "each party, of itself"
+    return [
+        Seen(role=each, what="its raw rows and labels", shape=f"n_i x {m}"),
+        Seen(role=each, what="its secret basis F_i", shape=f"{m} x {size}"),
+        Seen(role="parties, together", what="the consortium secret", shape="32 bytes"),
+        Seen(role="parties, together", what="the anchor", shape=f"{agreement.n_anchor_rows} x {m}"),
+        Seen(role="analyst", what="projected rows of all parties", shape=f"{rows} x {size}"),
+        Seen(
+            role="analyst",
+            what="each party's image of the anchor",
+            shape=f"{agreement.n_anchor_rows} x {size}, {len(names)} times",
+        ),
+        Seen(role="analyst", what="labels, in the clear", shape=f"{rows}"),
+        Seen(role="each party, returned", what="its change of basis G_i", shape=f"{size} x {size}"),
+        Seen(role="each party, returned", what="the model", shape=agreement.model or "none"),
+    ]
+
+
+def as_json(found: Comparison) -> dict[str, Any]:
+    """Return the comparison as one JSON object.
+
+    Parameters
+    ----------
+    found : Comparison
+        What was compared.
+
+    Returns
+    -------
+    dict
+        Means from 0 to 1 (R2 may be negative), settings, certificate and traffic.
+
+    Notes
+    -----
+    **Who sees what.** Scores and residuals; no rows, no basis, no secret.
+
+    **Cost.** None.
+    """
+    certificate = found.round.analyst.certificate
+    consensus = found.consensus or {}
+    return {
+        "data": found.data.name,
+        "metric": found.metric,
+        **means(found),
+        "parties": len(found.alone),
+        "n_components": found.settings.n_components,
+        "aligner": found.settings.aligner,
+        "anchor": found.settings.anchor,
+        "basis": found.settings.basis,
+        "model": found.settings.model,
+        "split": found.data.split,
+        "seed": found.settings.seed,
+        "verdict": certificate.verdict,
+        "unrelated_residual": certificate.unrelated,
+        "consensus_refusal": found.consensus_refusal,
+        "per_party": {
+            name: {
+                "alone": found.alone[name],
+                "alone_holds_one_class": name in found.one_class,
+                "together": found.together[name],
+                "together_consensus": consensus.get(name),
+                "residual": certificate.parties[name].residual,
+                "bytes_up": traffic.up,
+                "bytes_down": traffic.down,
+            }
+            for name, traffic in found.round.traffic.items()
+        },
+        "seconds": round(found.seconds, 3),
+    }
