@@ -103,8 +103,8 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
     if n_parties < rule.min_parties:
         msg = (
             f"basis='{basis}' with {n_parties} of at least {rule.min_parties} parties is "
-            "forbidden: between two, the common span is the bisector, and each computes the other's span from "
-            "it. Find a third party, or use basis='public' or 'svd'."
+            "forbidden: between two, the common span is the bisector, and each computes the "
+            "other's span from it. Find a third party, or use basis='public' or 'svd'."
         )
         raise AgreementError(msg)
 

@@ -27,11 +27,14 @@ from cobasis.models.families import Task
 from cobasis.protocol.party import Party
 from cobasis.protocol.simulation import simulate
 
-_BY_DEFAULT = {"parties": True}
+REQUESTED = {"parties": True}
+"""Asked for by default when scikit-learn routes metadata; nobody has to set a request."""
 
 
-class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its classes are Any
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+class CollaborativeBase(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn is untyped:
+    TransformerMixin,  # type: ignore[misc]  # its classes are Any
+    BaseEstimator,  # type: ignore[misc]
 ):
     """Fit by a simulated round, and send each row to the party that holds it.
 
@@ -47,8 +50,8 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
     **Cost.** As ``simulate``.
     """
 
-    __metadata_request__fit: ClassVar = _BY_DEFAULT
-    __metadata_request__transform: ClassVar = _BY_DEFAULT
+    __metadata_request__fit: ClassVar = REQUESTED
+    __metadata_request__transform: ClassVar = REQUESTED
 
     _task: ClassVar[Task] = "representation"
 
@@ -72,7 +75,11 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
         self.random_state = random_state
 
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, parties: npt.ArrayLike
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        parties: npt.ArrayLike | None = None,
     ) -> Self:
         """Run a whole round: every party uploads, the analyst aligns and trains, all get returns.
 
@@ -83,7 +90,7 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
         y : array-like of shape (n_rows,), optional
             Labels; a transformer ignores them.
         parties : array-like of shape (n_rows,)
-            The name of each row's party.
+            The name of each row's party; there is no default, and None is refused.
 
         Returns
         -------
@@ -130,7 +137,11 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
         return self
 
     def fit_transform(
-        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, *, parties: npt.ArrayLike
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        parties: npt.ArrayLike | None = None,
     ) -> Matrix:
         """Fit, then bring the same rows into the aligned representation.
 
@@ -158,7 +169,7 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
         aligned: Matrix = self.fit(X, y, parties=parties).transform(X, parties=parties)
         return aligned
 
-    def transform(self, X: npt.ArrayLike, *, parties: npt.ArrayLike) -> Matrix:
+    def transform(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Matrix:
         """Bring each row into the aligned representation, by its own party's ``F_i G_i``.
 
         Parameters
@@ -193,7 +204,7 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
     def _at_parties(
         self,
         X: npt.ArrayLike,
-        parties: npt.ArrayLike,
+        parties: npt.ArrayLike | None,
         work: Callable[[Party, Matrix], Array],
     ) -> Array:
         """Let every party do `work` on its own rows, and put the results in the order of `X`."""
@@ -230,7 +241,10 @@ class CollaborativeBase(  # type: ignore[misc]  # scikit-learn is untyped, its c
             raise ShapeError(msg)
 
     def _labels(
-        self, y: npt.ArrayLike | None, *, n_rows: int
+        self,
+        y: npt.ArrayLike | None,  # noqa: ARG002 -- a representation needs no labels
+        *,
+        n_rows: int,  # noqa: ARG002
     ) -> tuple[Array | None, dict[str, Any]]:
         """Return labels as they travel, and the attributes that fit learns from them."""
         return None, {}

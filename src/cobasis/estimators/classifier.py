@@ -1,47 +1,37 @@
 """The round as a classifier."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
 
-from cobasis.estimators.inputs import Array
-from cobasis.estimators.predictor import CollaborativePredictor
+from cobasis.estimators.base import REQUESTED
+from cobasis.estimators.inputs import Array, label_column, travelling_classes
+from cobasis.estimators.predictor import CollaborativePredictor, trained
 from cobasis.models.families import FAMILIES, Task, default_model
-from cobasis.models.training import TrainedModel
-from cobasis.protocol.party import Party
-
-_BY_DEFAULT = {"parties": True}
 
 
 def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
-    """Return a check whether the model has `method`, fitted or not."""
+    """Return a check whether the model, fitted or not, has `method`."""
 
     def check(self: "CollaborativeClassifier") -> bool:
         model = default_model(self._task) if self.estimator is None else self.estimator
         if hasattr(self, "round_"):
-            model = _trained(next(iter(self.round_.parties.values()))).estimator
-        elif isinstance(model, str):
-            family = FAMILIES.get(model)
-            model = None if family is None else family.build(self._task, 1, 0)
+            model = trained(next(iter(self.round_.parties.values()))).estimator
+        elif isinstance(model, str) and model in FAMILIES:
+            model = FAMILIES[model].build(self._task, 1, 0)
         return hasattr(model, method)
 
     return check
 
 
-def _trained(party: Party) -> TrainedModel:
-    """Return the model that came back to a party."""
-    model = party._require_return().model  # noqa: SLF001 -- the one way to the common model
-    if model is None:
-        msg = "a classifier's round trains a model"
-        raise AssertionError(msg)
-    return model
-
-
-class CollaborativeClassifier(  # type: ignore[misc]  # scikit-learn is untyped
-    ClassifierMixin, CollaborativePredictor
+class CollaborativeClassifier(
+    ClassifierMixin,  # type: ignore[misc]  # scikit-learn is untyped: its classes are Any
+    CollaborativePredictor,
 ):
     """Classify rows of several parties that do not pool them.
 
@@ -112,15 +102,82 @@ class CollaborativeClassifier(  # type: ignore[misc]  # scikit-learn is untyped
     True
     """
 
-    __metadata_request__predict_proba: ClassVar = _BY_DEFAULT
-    __metadata_request__decision_function: ClassVar = _BY_DEFAULT
+    __metadata_request__predict_proba: ClassVar = REQUESTED
+    __metadata_request__decision_function: ClassVar = REQUESTED
 
     _task: ClassVar[Task] = "classification"
 
-    def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike) -> Array:  # noqa: D102
-        found = super().predict(X, parties=parties)
-        agreed = np.array(self.round_.agreement.classes)
-        labels: Array = self.classes_[np.searchsorted(agreed, found)]
-        return labels
+    _metric: ClassVar = staticmethod(accuracy_score)
 
-    predict.__doc__ = CollaborativePredictor.predict.__doc__
+    score = CollaborativePredictor.score  # the mixin's has no parties
+
+    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn
+    def predict_proba(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
+        """Estimate the probability of each class, where the model can.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Columns as in `fit`.
+        parties : array-like of shape (n_rows,)
+            The name of each row's party, one of `parties_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Columns as `classes_`, rows in the order of `X`.
+
+        Raises
+        ------
+        NotFittedError, UnknownPartyError, LocalError
+            As `predict`.
+
+        Notes
+        -----
+        **Who sees what.** Every row stays at its party.
+
+        **Cost.** As `predict`.
+        """
+        return self._scores(X, parties, "predict_proba")
+
+    @available_if(_model_has("decision_function"))  # type: ignore[untyped-decorator]  # the same
+    def decision_function(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
+        """Score each class, where the model can.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Columns as in `fit`.
+        parties : array-like of shape (n_rows,)
+            The name of each row's party, one of `parties_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            One score for two classes, else columns as `classes_`; rows in the order of `X`.
+
+        Raises
+        ------
+        NotFittedError, UnknownPartyError, LocalError
+            As `predict`.
+
+        Notes
+        -----
+        **Who sees what.** Every row stays at its party.
+
+        **Cost.** As `predict`.
+        """
+        return self._scores(X, parties, "decision_function")
+
+    def _labels(
+        self, y: npt.ArrayLike | None, *, n_rows: int
+    ) -> tuple[Array | None, dict[str, Any]]:
+        """Return labels as they travel, and the classes."""
+        labels = label_column(y, n_rows=n_rows, estimator=type(self).__name__)
+        classes, travelling = travelling_classes(labels)
+        return travelling, {"classes_": classes}
+
+    def _as_given(self, predicted: Array) -> Array:
+        """Turn the agreement's classes back into those of `y`; both are sorted."""
+        found: Array = self.classes_[np.searchsorted(self.round_.agreement.classes, predicted)]
+        return found

@@ -1,6 +1,7 @@
 """What classifier and regressor share: a model on the aligned rows, and predictions."""
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +12,33 @@ from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import OptionError
-from cobasis.estimators.base import CollaborativeBase
-from cobasis.estimators.inputs import Array
+from cobasis.estimators.base import REQUESTED, CollaborativeBase
+from cobasis.estimators.inputs import Array, label_column
 from cobasis.models.families import Estimator, ModelName
+from cobasis.models.training import TrainedModel
 from cobasis.protocol.party import Party
 
-_BY_DEFAULT = {"parties": True}
+
+def trained(party: Party) -> TrainedModel:
+    """Return the common model as it came back to a party.
+
+    Parameters
+    ----------
+    party : Party
+        Of a finished round with a task.
+
+    Returns
+    -------
+    TrainedModel
+        The same for all parties.
+
+    Notes
+    -----
+    **Who sees what.** The party's return.
+
+    **Cost.** None.
+    """
+    return cast("TrainedModel", party._require_return().model)  # noqa: SLF001 -- its only place
 
 
 class CollaborativePredictor(CollaborativeBase):
@@ -36,8 +58,10 @@ class CollaborativePredictor(CollaborativeBase):
     **Cost.** As ``simulate``.
     """
 
-    __metadata_request__predict: ClassVar = _BY_DEFAULT
-    __metadata_request__score: ClassVar = _BY_DEFAULT
+    _metric: ClassVar[Callable[..., float]]
+
+    __metadata_request__predict: ClassVar = REQUESTED
+    __metadata_request__score: ClassVar = REQUESTED
 
     def __init__(
         self,
@@ -64,7 +88,7 @@ class CollaborativePredictor(CollaborativeBase):
         self.estimator = estimator
         self.allow_row_carrying = allow_row_carrying
 
-    def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike) -> Array:
+    def predict(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
         """Predict each row's label with its own party's basis and the common model, eq. (9).
 
         Parameters
@@ -94,7 +118,61 @@ class CollaborativePredictor(CollaborativeBase):
 
         **Cost.** Two products and the model.
         """
-        return self._at_parties(X, parties, Party.predict)
+        return self._as_given(self._at_parties(X, parties, Party.predict))
+
+    def score(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        parties: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> float:
+        """Compare predictions with labels: accuracy of a classifier, R2 of a regressor.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Columns as in `fit`.
+        y : array-like of shape (n_rows,)
+            True labels.
+        parties : array-like of shape (n_rows,)
+            The name of each row's party, one of `parties_`.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            One is perfect.
+
+        Raises
+        ------
+        NotFittedError, UnknownPartyError, LocalError
+            As `predict`; `y` is not one label per row.
+
+        Notes
+        -----
+        **Who sees what.** Every row stays at its party, in a simulation: a score over the rows
+        of several parties is a number that no single party has.
+
+        **Cost.** As `predict`.
+        """
+        predicted = self.predict(X, parties=parties)
+        labels = label_column(y, n_rows=len(predicted), estimator=type(self).__name__)
+        return float(self._metric(labels, predicted, sample_weight=sample_weight))
+
+    def _as_given(self, predicted: Array) -> Array:
+        """Return predictions in the type of `y`."""
+        return predicted
+
+    def _scores(self, X: npt.ArrayLike, parties: npt.ArrayLike | None, method: str) -> Array:
+        """Call `method` of the model on aligned rows."""
+        return self._at_parties(
+            X,
+            parties,
+            lambda party, rows: trained(party).scores(party.transform(rows), method=method),
+        )
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for, the model included."""

@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field
 
-from cobasis.errors import FeatureError
+from cobasis.errors import FeatureError, NotFiniteError
 from cobasis.linalg.arrays import Matrix, as_matrix
+
+LARGEST = 1e50
+"""Above this, sums of squares and cubes over the rows would not stay finite."""
 
 
 class NumericFeature(BaseModel):
@@ -108,7 +111,14 @@ def encode(rows: npt.ArrayLike, features: Sequence[NumericFeature], *, party: st
     table = as_matrix(rows, name=f"the rows of party '{party}'", columns=len(features))
     centre = np.array([feature.centre for feature in features])
     scale = np.array([feature.scale for feature in features])
-    encoded: Matrix = (table - centre) / scale
+    with np.errstate(over="ignore"):
+        encoded: Matrix = (table - centre) / scale
+    if not np.abs(encoded).max() <= LARGEST:
+        msg = (
+            f"the rows of party '{party}' have entries above {LARGEST:.0e} after centre and scale, "
+            "so their squares leave float64's range. Agree on scales that suit the units."
+        )
+        raise NotFiniteError(msg)
     return encoded
 
 
@@ -135,8 +145,9 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     """
     if list(names) == list(expected):
         return
-    missing = [name for name in expected if name not in set(names)]
-    unknown = [name for name in names if name not in set(expected)]
+    given, agreed = set(names), set(expected)
+    missing = [name for name in expected if name not in given]
+    unknown = [name for name in names if name not in agreed]
     if missing or unknown:
         reason = f"missing {_short(missing)}; not agreed {_short(unknown)}"
     else:

@@ -39,7 +39,6 @@ class Analyst:
     anchor, or a basis.
 
     **Cost.** Holds all uploads in memory.
-
     """
 
     def __init__(self, agreement: Agreement, *, aligner: Aligner | None = None) -> None:
@@ -151,7 +150,7 @@ class Analyst:
         require_known(party, self._uploads)
         del self._uploads[party]
         if self._alignment is not None:
-            self._alignment = self._alignment.remove(party)
+            self._alignment = self._alignment.remove(party) if self._uploads else None
             self._certificate = None
 
     def align(self) -> Alignment:
@@ -288,10 +287,13 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** As `train`. **Cost.** As `align`, `certify` and `train`.
+        **Who sees what.** As `train`. **Cost.** As the three steps.
         """
+        excluded = tuple(dict.fromkeys(exclude))
+        for name in excluded:
+            require_known(name, self._uploads)
         self._alignment = None
-        for name in exclude:
+        for name in excluded:
             self.remove(name)
         self.align()
         self.certify()
