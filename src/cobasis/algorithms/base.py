@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from cobasis.algorithms.images import Images, check_image, check_images
-from cobasis.errors import DuplicatePartyError, UnknownPartyError
+from cobasis.errors import DuplicatePartyError, OptionError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 
 Scale = Literal["measured", "paper"] | float
@@ -225,7 +225,7 @@ def align(aligner: Aligner, images: Images) -> Alignment:
     return Alignment(aligner=aligner, target=target, fits=MappingProxyType(fits))
 
 
-def with_scale(rows: Matrix, images: Images, scale: Scale) -> Matrix:
+def with_scale(rows: Matrix, images: Images, *, scale: Scale) -> Matrix:
     """Give a target its one global scalar, so that methods differ in shape and not in size.
 
     ``||Z||_F`` becomes ``gain sqrt(l)``, where the gain is what the anchor makes of a unit
@@ -236,6 +236,16 @@ def with_scale(rows: Matrix, images: Images, scale: Scale) -> Matrix:
         return rows
     if scale == "measured":
         gain = float(np.sqrt(np.mean([np.mean(np.sum(i**2, axis=0)) for i in images.values()])))
-    else:
+    elif isinstance(scale, (int, float)) and 0 < scale < np.inf:
         gain = float(scale)
+    else:
+        msg = f"scale={scale!r} is no scale. Give 'measured', 'paper' or a positive number."
+        raise OptionError(msg)
     return rows * float(gain * np.sqrt(rows.shape[1]) / np.linalg.norm(rows))
+
+
+def require_word(word: object, known: tuple[str, ...], *, option: str) -> None:
+    """Refuse a word that an aligner's option does not take."""
+    if word not in known:
+        msg = f"{option}={word!r} is not known. Choose one of {', '.join(known)}."
+        raise OptionError(msg)

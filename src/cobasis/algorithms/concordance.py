@@ -91,6 +91,12 @@ class Certificate:
         The residual that unrelated bases would have in a round of these sizes.
     parties : mapping of str to PartyFigures
         By party name.
+
+    Notes
+    -----
+    **Who sees what.** The analyst, who makes it of uploads; a return tells its party the verdict.
+
+    **Cost.** A few numbers a party.
     """
 
     verdict: Verdict
@@ -164,7 +170,7 @@ def certify(
             cosines=principal_cosines(image, alignment.target.rows),
             orthonormality=_defect(image),
             scale=scales[name],
-            flagged=tellable and residuals[name] > limit,
+            flagged=tellable and others[name] < unrelated and residuals[name] > limit,
         )
     typical = float(np.median(list(residuals.values())))
     verdict = _verdict(

@@ -51,7 +51,7 @@ def consensus_span(images: Images, *, n_components: int) -> Matrix:
 
     References
     ----------
-    DESIGN 3.2; no paper has it.
+    No paper has it; decision record 0002 in ``docs/decisions``.
     """
     if len(images) < MIN_PARTIES:
         msg = (

@@ -49,7 +49,7 @@ def procrustes_fit(
 
     References
     ----------
-    Nosaka et al., Algorithm 4 and eq. (71) of the paper that DESIGN calls ODC paper.
+    ODC paper, Algorithm 4 and eq. (71).
     """
     if image.shape[1] > target.shape[1] and orthonormality_defect(image) > DETERMINED:
         msg = (

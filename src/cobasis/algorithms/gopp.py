@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit, Target, require_word
 from cobasis.algorithms.fits import procrustes_fit
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
@@ -33,7 +33,8 @@ class GOPP:
     -----
     **Who sees what.** Z is a mean of all rotated images and carries a trace of each.
 
-    **Cost.** ``4 a c l^2 + 22 c l^3`` operations an iteration; all images in memory.
+    **Cost.** ``4 a c l^2 + 22 c l^3`` operations an iteration, and one more at
+    the end; all images in memory.
 
     References
     ----------
@@ -51,6 +52,7 @@ class GOPP:
 
     def target(self, images: Images) -> Target:
         """Alternate until the objective stands still."""
+        require_word(self.start, ("spectral", "odc"), option="start")
         tables = list(images.values())
         mean, first, before = self._start(tables), 0.0, np.inf
         converged, step = False, 0
@@ -63,6 +65,7 @@ class GOPP:
             energy = sum(float(np.sum(table**2)) for table in tables)
             converged = before - now <= self.tolerance * first or now <= 1e-28 * energy
             before = now
+        self._refuse_arbitrary(images, mean)
         return Target(
             rows=_in_the_frame_of(tables[0], mean),
             shaped_by=tuple(images),
@@ -76,6 +79,19 @@ class GOPP:
         if self.start == "odc":
             return widest
         return leading_directions(tables, widest.shape[1])[0]
+
+    @staticmethod
+    def _refuse_arbitrary(images: Images, mean: Matrix) -> None:
+        """Raise UndeterminedFitError where a party agrees with nothing but itself.
+
+        Z contains every image, so a fit to Z itself is always determined. The widest party
+        is spared: it stands for the frame.
+        """
+        widest = max(images, key=lambda party: images[party].shape[1])
+        for party, image in images.items():
+            if party != widest:
+                own = image @ polar(image.T @ mean).rotation
+                procrustes_fit(image, mean - own / len(images), party=party)
 
     def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:
         """Rotate one image onto the consensus."""

@@ -44,13 +44,15 @@ def check_images(images: Images) -> Images:
     if not images:
         msg = "there is no anchor image, so there is nothing to align. Collect uploads first."
         raise ShapeError(msg)
-    n_rows = np.shape(next(iter(images.values())))[0] if np.ndim(next(iter(images.values()))) else 0
-    return MappingProxyType(
-        {name: check_image(name, image, n_rows=n_rows) for name, image in images.items()}
-    )
+    checked: dict[str, Matrix] = {}
+    n_rows: int | None = None
+    for name, image in images.items():
+        checked[name] = check_image(name, image, n_rows=n_rows)
+        n_rows = checked[name].shape[0]
+    return MappingProxyType(checked)
 
 
-def check_image(party: str, image: Matrix, *, n_rows: int) -> Matrix:
+def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     """Check one anchor image: finite, of full column rank, well enough conditioned.
 
     Parameters
@@ -59,8 +61,8 @@ def check_image(party: str, image: Matrix, *, n_rows: int) -> Matrix:
         For the message.
     image : ndarray of shape (n_anchor_rows, n_components)
         A_i.
-    n_rows : int
-        How many rows the others have.
+    n_rows : int or None
+        How many rows the others have; None for the first.
 
     Returns
     -------
@@ -84,10 +86,11 @@ def check_image(party: str, image: Matrix, *, n_rows: int) -> Matrix:
     """
     table = as_matrix(image, name=f"the anchor image of party '{party}'")
     rows, columns = table.shape
-    if rows != n_rows or rows < columns:
+    expected = rows if n_rows is None else n_rows
+    if rows != expected or rows < columns:
         msg = (
             f"the anchor image of party '{party}' has shape {table.shape}; the round's anchor has "
-            f"{n_rows} rows, and an image needs at least as many rows as columns. "
+            f"{expected} rows, and an image needs at least as many rows as columns. "
             "Send A F_i itself: anchor rows down, components across."
         )
         raise ShapeError(msg)

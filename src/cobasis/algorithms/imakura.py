@@ -5,10 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Scale, Target, with_scale
+from cobasis.algorithms.base import Fit, Scale, Target, require_word, with_scale
 from cobasis.algorithms.fits import least_squares_fit
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
+from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
 
 
@@ -48,14 +49,24 @@ class Imakura:
     def target(self, images: Images) -> Target:
         """Take the leading left singular vectors, times R."""
         left, values = leading_directions(images.values(), self.n_components)
-        rows = with_scale(left @ self._right_factor(values), images, self.scale)
+        rows = with_scale(left @ self._right_factor(values), images, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))
 
     def _right_factor(self, values: Matrix) -> Matrix:
         """Return R for the given singular values."""
+        size = len(values)
         if isinstance(self.factor, str):
-            return np.eye(len(values)) if self.factor == "identity" else np.diag(values)
-        return as_matrix(self.factor, name="factor", columns=len(values))
+            require_word(self.factor, ("identity", "sigma"), option="factor")
+            return np.eye(size) if self.factor == "identity" else np.diag(values)
+        given = as_matrix(self.factor, name="factor")
+        rank = int(np.linalg.matrix_rank(given))
+        if given.shape != (size, size) or rank < size:
+            msg = (
+                f"factor has shape {given.shape} and rank {rank}, so it is no invertible "
+                f"{size} x {size} matrix and would lose directions. Leave it out, or draw another."
+            )
+            raise OptionError(msg)
+        return given
 
     def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:  # noqa: ARG002
         """Fit one image to the target by least squares."""

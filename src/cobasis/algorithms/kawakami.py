@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Scale, Target, with_scale
+from cobasis.algorithms.base import Fit, Scale, Target, require_word, with_scale
 from cobasis.algorithms.fits import least_squares_fit
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.stacked import leading_directions
@@ -41,7 +41,7 @@ class Kawakami:
 
     References
     ----------
-    Kawakami and Takano; ODC paper, Algorithm 3, eq. (47). Weighting: ODC paper, arXiv v4.
+    Kawakami, Takano and Imakura; ODC paper, Algorithm 3, eq. (47). Weighting: ODC paper, arXiv v4.
 
     Examples
     --------
@@ -55,12 +55,13 @@ class Kawakami:
 
     def target(self, images: Images) -> Target:
         """Average the parties' canonical directions on the anchor."""
+        require_word(self.weighting, ("none", "eigen"), option="weighting")
         factors = [np.linalg.qr(image)[0] for image in images.values()]
         left, values = leading_directions(factors, self.n_components)
         rows = left / values
         if self.weighting == "eigen":
             rows = rows * eigen_weights(values, n_parties=len(images))
-        return Target(rows=with_scale(rows, images, self.scale), shaped_by=tuple(images))
+        return Target(rows=with_scale(rows, images, scale=self.scale), shaped_by=tuple(images))
 
     def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:  # noqa: ARG002
         """Fit one image to the target by least squares."""

@@ -17,12 +17,12 @@ def leading_directions(tables: Iterable[Matrix], n_components: int | None) -> tu
     listed = list(tables)
     stacked = np.hstack(listed)
     left, values, _ = np.linalg.svd(stacked, full_matrices=False)
-    size = n_components or min(table.shape[1] for table in listed)
+    size = min(table.shape[1] for table in listed) if n_components is None else n_components
     rank = numerical_rank(values, stacked.shape)
-    if size > rank:
+    if not 1 <= size <= rank:
         msg = (
-            f"n_components={size} is above the rank {rank} of all anchor images together, so "
-            f"the target has no direction to give the rest. Use n_components={rank} or less."
+            f"n_components={size} is not between 1 and the rank {rank} of all anchor images "
+            "together, so the target has no such directions. Use a number between the two."
         )
         raise DimensionError(msg)
     return left[:, :size], values[:size]

@@ -38,7 +38,7 @@ class Whitened:
 
     References
     ----------
-    DESIGN 3.3; no paper has it.
+    No paper has it; decision record 0007 in ``docs/decisions``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Whitened:
         """Orthonormalise the reference's image."""
         name, image = reference_of(images, self.reference)
         return Target(
-            rows=with_scale(np.linalg.qr(image)[0], images, self.scale), shaped_by=(name,)
+            rows=with_scale(np.linalg.qr(image)[0], images, scale=self.scale), shaped_by=(name,)
         )
 
     def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:

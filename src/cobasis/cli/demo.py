@@ -16,7 +16,7 @@ from cobasis.models.families import ModelName
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cobasis.report.comparison import Comparison
+    from cobasis.report.comparison import Comparison, Dealt, Settings
 
 
 def demo(
@@ -44,13 +44,9 @@ def demo(
 
     Example: cobasis demo --split by-label --json
     """
-    from rich.console import Console
-
     from cobasis.cli.demo_data import deal, load
     from cobasis.models.families import default_model
-    from cobasis.report.comparison import Settings, compare
-    from cobasis.report.page import as_json as to_json
-    from cobasis.report.page import render
+    from cobasis.report.comparison import Settings
 
     if not report.parent.is_dir():
         msg = f"--report {report} is in a folder that does not exist. Make it, or name another."
@@ -68,11 +64,29 @@ def demo(
         seed=seed,
         allow_row_carrying=allow_row_carrying,
     )
-    errors = Console(stderr=True)
-    with errors.status("starting") as status:
+    _show(_compared(dealt, settings, report), report, as_json=as_json)
+
+
+def _compared(dealt: "Dealt", settings: "Settings", report: Path) -> "Comparison":
+    """Run the comparison and write its page, saying what is being done."""
+    from rich.console import Console
+
+    from cobasis.report.comparison import compare
+    from cobasis.report.page import render
+
+    with Console(stderr=True).status("starting") as status:
         found = compare(dealt, settings, progress=status.update)
         status.update("writing the report")
         report.write_text(render(found), encoding="utf-8")
+    return found
+
+
+def _show(found: "Comparison", report: Path, *, as_json: bool) -> None:
+    """Print what was found, as JSON or as a table."""
+    from rich.console import Console
+
+    from cobasis.report.page import as_json as to_json
+
     if as_json:
         typer.echo(json.dumps({**to_json(found), "report": str(report)}, indent=2))
     else:

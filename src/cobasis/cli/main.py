@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,16 +19,23 @@ app = typer.Typer(
 app.command()(demo)
 
 
-@app.callback()
-def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
-) -> None:
-    """Train one model together without pooling rows."""
-    if version:
+def _print_version(asked: bool) -> None:
+    """Print the version and stop, if asked to."""
+    if asked:
         from cobasis import __version__
 
         typer.echo(__version__)
         raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+    ] = False,
+) -> None:
+    """Train one model together without pooling rows."""
 
 
 def run() -> None:

@@ -147,7 +147,7 @@ class CollaborativeBase(
 
         Parameters
         ----------
-        X, y, parties
+        X, y, parties : array-like
             As in `fit`.
 
         Returns

@@ -69,7 +69,7 @@ class CollaborativeClassifier(
         Names of the parties, sorted.
     n_features_in_ : int
         m, number of columns of `X`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where `X` was a data frame with names.
 
     Raises

@@ -154,7 +154,7 @@ def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Arr
     Raises
     ------
     LabelError
-        Missing, of another length, or several per row.
+        Missing or masked, of another length, or several per row.
 
     Notes
     -----
@@ -168,7 +168,14 @@ def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Arr
             "row, or use CollaborativeTransformer, which needs none."
         )
         raise LabelError(msg)
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        msg = "y is ragged: some rows have more labels than others. Give one label per row."
+        raise LabelError(msg) from None
+    if np.ma.is_masked(y):
+        msg = "y has masked entries, so some rows have no label. Drop those rows."
+        raise LabelError(msg)
     if labels.shape != (n_rows,):
         msg = (
             f"y has shape {labels.shape} for {n_rows} rows, and y should be a 1d array with one "
@@ -197,7 +204,7 @@ def travelling_classes(labels: Array) -> tuple[Array, Array]:
     Raises
     ------
     LabelError
-        Labels of another type, or all of one class.
+        Labels of another type.
 
     Notes
     -----
@@ -214,14 +221,8 @@ def travelling_classes(labels: Array) -> tuple[Array, Array]:
             "rows without a label."
         )
         raise LabelError(msg)
-    classes = np.unique(labels)
-    if len(classes) == 1:
-        msg = (
-            f"all {len(labels)} rows of all parties are of one class, and a classifier needs at "
-            "least two to tell apart. Check the label column."
-        )
-        raise LabelError(msg)
-    return classes, labels.astype(np.int64) if labels.dtype.kind == "b" else labels
+    travelling = labels.astype(np.int64) if labels.dtype.kind == "b" else labels
+    return np.unique(labels), travelling
 
 
 def whole_number(value: object, *, name: str) -> int:

@@ -38,7 +38,7 @@ def trained(party: Party) -> TrainedModel:
 
     **Cost.** None.
     """
-    return cast("TrainedModel", party._require_return().model)  # noqa: SLF001 -- its only place
+    return cast("TrainedModel", party.returned.model)
 
 
 class CollaborativePredictor(CollaborativeBase):

@@ -32,7 +32,7 @@ class CollaborativeTransformer(CollaborativeBase):
         Names of the parties, sorted.
     n_features_in_ : int
         m, number of columns of `X`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where `X` was a data frame with names.
 
     Raises
@@ -55,11 +55,11 @@ class CollaborativeTransformer(CollaborativeBase):
     --------
     >>> import numpy as np
     >>> from cobasis.estimators import CollaborativeTransformer
-    >>> X = np.random.default_rng(0).normal(size=(90, 6))
-    >>> parties = np.array(["north", "south", "east"] * 30)
+    >>> X = np.random.default_rng(0).normal(size=(100, 6))
+    >>> parties = np.array(["north", "south", "east", "west"] * 25)
     >>> model = CollaborativeTransformer(n_components=4, basis="haar", random_state=0)
     >>> model.fit_transform(X, parties=parties).shape
-    (90, 4)
+    (100, 4)
     >>> model.round_.analyst.certificate.verdict
     'aligned'
     """

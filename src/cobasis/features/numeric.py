@@ -27,6 +27,12 @@ class NumericFeature(BaseModel):
         The column's name.
     centre, scale : float
         Public constants, the scale above zero.
+
+    Notes
+    -----
+    **Who sees what.** Public: a field of the agreement.
+
+    **Cost.** None.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -96,7 +102,7 @@ def encode(rows: npt.ArrayLike, features: Sequence[NumericFeature], *, party: st
     FeatureError
         Other names, or another order.
     NotFiniteError, DtypeError, ShapeError
-        No finite table of that width.
+        No finite table of that width, or numbers above 1e50 after scaling.
 
     Notes
     -----
@@ -113,13 +119,37 @@ def encode(rows: npt.ArrayLike, features: Sequence[NumericFeature], *, party: st
     scale = np.array([feature.scale for feature in features])
     with np.errstate(over="ignore"):
         encoded: Matrix = (table - centre) / scale
-    if not np.abs(encoded).max() <= LARGEST:
+    refuse_huge(encoded, name=f"the rows of party '{party}'")
+    return encoded
+
+
+def refuse_huge(table: Matrix, *, name: str) -> None:
+    """Raise NotFiniteError for a scaled table whose squares would not stay finite.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_rows, n_columns)
+        After centre and scale.
+    name : str
+        What to call it in the error.
+
+    Raises
+    ------
+    NotFiniteError
+        An entry is above 1e50.
+
+    Notes
+    -----
+    **Who sees what.** The message shows no entry.
+
+    **Cost.** One pass.
+    """
+    if not np.abs(table).max() <= LARGEST:
         msg = (
-            f"the rows of party '{party}' have entries above {LARGEST:.0e} after centre and scale, "
-            "so their squares leave float64's range. Agree on scales that suit the units."
+            f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
+            "squares leave float64's range. Agree on scales that suit the units."
         )
         raise NotFiniteError(msg)
-    return encoded
 
 
 def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
@@ -150,6 +180,8 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     unknown = [name for name in names if name not in agreed]
     if missing or unknown:
         reason = f"missing {_short(missing)}; not agreed {_short(unknown)}"
+    elif len(names) != len(expected):
+        reason = f"{len(names)} columns, some of one name, where {len(expected)} are agreed"
     else:
         first = next(i for i, (a, b) in enumerate(zip(names, expected, strict=False)) if a != b)
         reason = f"column {first + 1} is '{names[first]}', agreed is '{expected[first]}'"

@@ -35,9 +35,9 @@ def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -
     DtypeError
         Complex, object, text or byte-swapped numbers, long doubles, integers above 2**53.
     ShapeError
-        Not two-dimensional, empty, or with another number of columns.
+        Not two-dimensional, ragged, empty, or with another number of columns.
     NotFiniteError
-        NaN or infinity.
+        NaN, infinity or masked entries.
 
     Notes
     -----
@@ -45,7 +45,7 @@ def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -
 
     **Cost.** One pass over the table.
     """
-    array = np.asarray(values)
+    array = _as_array(values, name)
     _refuse_dtype(array, name)
     _refuse_shape(array, name, columns)
     converted = np.asarray(array, dtype=np.float64)
@@ -57,6 +57,21 @@ def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -
         )
         raise NotFiniteError(msg)
     return converted
+
+
+def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
+    """Return `values` as an array, unless NumPy would drop a mask or cannot line up the rows."""
+    if np.ma.is_masked(values):
+        msg = (
+            f"{name} contains masked entries, and the numbers under a mask are not data. "
+            "Fill or drop them by a rule that all parties share."
+        )
+        raise NotFiniteError(msg)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        msg = f"{name} has rows that are not of one length, so it is no table. Fill or drop some."
+        raise ShapeError(msg) from error
 
 
 def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:

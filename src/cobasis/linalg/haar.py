@@ -47,6 +47,10 @@ class HaarIsometry:
             self._blocks.append((start, *self._draw_block(stream, start, stop)))
         self._row_signs = np.cumprod(-self._signs)[:, np.newaxis]
 
+    def __repr__(self) -> str:
+        """Show the shape and hide the reflections."""
+        return f"<HaarIsometry {self.shape[0]}x{self.shape[1]}, hidden>"
+
     def _draw_block(self, stream: KeyStream, start: int, stop: int) -> tuple[Matrix, Matrix]:
         """Draw reflections start..stop as unit columns, with their compact WY triangle.
 

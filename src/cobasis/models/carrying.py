@@ -95,6 +95,8 @@ def _parts(value: object, *, depth: int, seen: set[int]) -> Iterator[object]:
         inner = list(value.values())
     elif isinstance(value, list | tuple | set):
         inner = list(value)
+    elif isinstance(value, np.ndarray):
+        inner = value.ravel().tolist() if value.dtype == object else []
     else:
         inner = list(getattr(value, "__dict__", {}).values())
     for each in inner:

@@ -1,7 +1,7 @@
 """Training a family, tuned by cross-validation, on rows that lie in one frame."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ class TrainedModel:
         With ``predict``, fitted on rows turned by the axes.
     """
 
-    axes: Matrix
+    axes: Matrix = field(repr=False)
     estimator: Estimator
 
     def predict(self, rows: Matrix) -> Labels:
@@ -158,6 +158,9 @@ def _tuned(chosen: Family, rows: Matrix, labels: Labels, task: Task, seed: int) 
     from sklearn.model_selection import GridSearchCV
 
     estimator = chosen.build(task, len(rows), seed)
+    if task == "classification" and not _can_hold_back(labels):
+        stops = {"early_stopping"} & set(estimator.get_params())
+        estimator.set_params(**dict.fromkeys(stops, False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if not chosen.grid or len(rows) < 2 * _FOLDS:
@@ -172,6 +175,13 @@ def _tuned(chosen: Family, rows: Matrix, labels: Labels, task: Task, seed: int) 
         return search.fit(rows, labels).best_estimator_
 
 
+def _can_hold_back(labels: Labels) -> bool:
+    """Whether early stopping can hold back a tenth of a fold's rows, of every class some."""
+    _, counts = np.unique(labels, return_counts=True)
+    enough = int(counts.min()) >= _FOLDS
+    return enough and 10 * _FOLDS * len(counts) < (_FOLDS - 1) * len(labels)
+
+
 def _log_likelihood(estimator: Estimator, rows: Matrix, labels: Labels) -> float:
     """Return the mean log-likelihood of labels, leaving out classes that were not fitted.
 
@@ -179,6 +189,8 @@ def _log_likelihood(estimator: Estimator, rows: Matrix, labels: Labels) -> float
     """
     columns = np.searchsorted(estimator.classes_, labels)
     known = np.isin(labels, estimator.classes_)
+    if not known.any():
+        return 0.0
     likelihoods = estimator.predict_proba(rows[known])[np.arange(known.sum()), columns[known]]
     return float(np.mean(np.log(np.maximum(likelihoods, np.finfo(float).tiny))))
 

@@ -8,6 +8,7 @@ from cobasis.errors import MessageError
 from cobasis.linalg.arrays import as_matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.refusals import as_message_error
 
 
 def check_consensus(
@@ -23,13 +24,15 @@ def check_consensus(
             f"{np.shape(consensus.rows)} instead of {shape}. Ask the analyst for this round's."
         )
         raise MessageError(msg)
-    as_matrix(consensus.rows, name=f"the consensus for party '{party}'")
+    with as_message_error(f"the consensus for party '{party}'"):
+        as_matrix(consensus.rows, name="its table")
 
 
 def check_return(returned: Return, agreement: Agreement, *, n_components: int, party: str) -> None:
     """Refuse a return of another agreement, for another party or of another shape."""
     _refuse_foreign(returned.agreement_digest, agreement, what="return", party=party)
-    change = as_matrix(returned.change_of_basis, name=f"the return to party '{party}'")
+    with as_message_error(f"the return to party '{party}'"):
+        change = as_matrix(returned.change_of_basis, name="its change of basis")
     if returned.party != party or change.shape[0] != n_components:
         msg = (
             f"this return is for party '{returned.party}' with {change.shape[0]} components; here "

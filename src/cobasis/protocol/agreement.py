@@ -42,7 +42,7 @@ class _Fields(BaseModel):
     aligner: AlignerName = "odc"
     model: ModelName | None = None
     commitment: Digest
-    flag_fraction: Fraction = 0.5
+    flag_fraction: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.5
     separable_fraction: Fraction = 0.7
     scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
 
@@ -79,7 +79,8 @@ class Agreement(_Fields):
     commitment : str
         ``ConsortiumSecret.commitment(round_id)``, 64 hexadecimal digits.
     flag_fraction, separable_fraction, scale_band : float
-        The numbers of the certificate's verdict.
+        The numbers of the certificate's verdict. With a flag_fraction far above 1 nobody is
+        ever flagged.
 
     Raises
     ------

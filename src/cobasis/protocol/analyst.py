@@ -37,7 +37,6 @@ class Analyst:
     -----
     **Who sees what.** Uploads: projected rows, projected anchor, labels. Never raw rows, the
     anchor, or a basis.
-
     **Cost.** Holds all uploads in memory.
     """
 
@@ -250,8 +249,8 @@ class Analyst:
         return make_returns(
             self._uploads,
             self.alignment,
-            self.certificate,
-            self.agreement,
+            certificate=self.certificate,
+            agreement=self.agreement,
             model=model,
             allow_row_carrying=allow_row_carrying,
         )
@@ -265,14 +264,13 @@ class Analyst:
     ) -> Mapping[str, Return]:
         """Align, certify and train, without the parties that are excluded by name.
 
-        Run again after `remove`, it is the only exact removal: target, changes of basis and
-        model are made anew and carry no trace of who is gone.
+        Run after `remove`, it is the only exact removal: nothing keeps a trace of who is gone.
 
         Parameters
         ----------
         exclude : iterable of str
             Parties whose uploads are dropped before anything is aligned.
-        model, allow_row_carrying
+        model, allow_row_carrying : optional
             As in `train`.
 
         Returns
@@ -292,7 +290,7 @@ class Analyst:
         excluded = tuple(dict.fromkeys(exclude))
         for name in excluded:
             require_known(name, self._uploads)
-        self._alignment = None
+        self._alignment = self._certificate = None
         for name in excluded:
             self.remove(name)
         self.align()

@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import LabelError
+from cobasis.errors import LabelError, LocalError
+from cobasis.linalg.arrays import as_matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 
@@ -61,13 +62,16 @@ def encode_labels(
 
 def _numbers(array: npt.NDArray[np.generic], party: str) -> npt.NDArray[np.float64]:
     """Return regression targets as float64."""
-    if array.dtype.kind not in "fiu" or not np.isfinite(array.astype(np.float64)).all():
-        msg = (
-            f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
-            "finite real numbers. Convert them, and drop rows without a label."
-        )
-        raise LabelError(msg)
-    return array.astype(np.float64)
+    try:
+        if array.dtype.kind in "fiu":
+            return as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
+    except LocalError:
+        pass
+    msg = (
+        f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
+        "finite real numbers that float64 holds. Convert them, and drop rows without a label."
+    )
+    raise LabelError(msg)
 
 
 def _classes(

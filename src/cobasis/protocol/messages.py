@@ -1,10 +1,11 @@
 """Everything that travels between a party and the analyst; nothing else does.
 
 Each message is frozen and names the agreement and the anchor it belongs to. `simulated`
-marks what was drawn from a seed, which no bundle will carry to a real round.
+marks what was drawn from a seed, which no bundle will carry to a real round. Arrays stay
+out of a message's representation, so that no log shows what a person's row was made of.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ class SpanProposal:
     party: str
     agreement_digest: bytes
     anchor_tag: bytes
-    image: Matrix
+    image: Matrix = field(repr=False)
     simulated: bool
 
     @property
@@ -62,7 +63,7 @@ class ConsensusSpan:
 
     agreement_digest: bytes
     anchor_tag: bytes
-    rows: Matrix
+    rows: Matrix = field(repr=False)
     contributors: tuple[str, ...]
     simulated: bool
 
@@ -95,9 +96,9 @@ class Upload:
     party: str
     agreement_digest: bytes
     anchor_tag: bytes
-    rows: Matrix
-    labels: Labels | None
-    anchor_image: Matrix
+    rows: Matrix = field(repr=False)
+    labels: Labels | None = field(repr=False)
+    anchor_image: Matrix = field(repr=False)
     simulated: bool
 
     @property
@@ -133,7 +134,7 @@ class Return:
 
     party: str
     agreement_digest: bytes
-    change_of_basis: Matrix
+    change_of_basis: Matrix = field(repr=False)
     model: TrainedModel | None
     verdict: Verdict
     trained_on: tuple[str, ...]

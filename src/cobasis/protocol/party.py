@@ -185,7 +185,6 @@ class Party:
         -----
         **Who sees what.** The analyst sees principal components of the rows up to sign,
         distances, and labels: pseudonymised personal data, not anonymous data.
-
         **Cost.** A thin SVD of the rows, one product with them, one with the anchor.
         **Source.** ODC paper, Algorithm 1, lines 3 to 5, eqs. (5) and (6).
         """
@@ -223,7 +222,6 @@ class Party:
         -----
         **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on:
         whoever has it can project every party's rows back.
-
         **Cost.** None.
         """
         n_components = self._require_basis().shape[1]
@@ -253,7 +251,7 @@ class Party:
         **Who sees what.** Stays at the party. **Cost.** Two products.
         """
         table = encode(rows, self._agreement.features, party=self.name)
-        change = self._require_return().change_of_basis
+        change = self.returned.change_of_basis
         return self._require_basis().project(table) @ change
 
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
@@ -278,7 +276,7 @@ class Party:
         -----
         **Who sees what.** Stays at the party. **Cost.** Two products and the model.
         """
-        model = self._require_return().model
+        model = self.returned.model
         if model is None:
             msg = (
                 "this round was for a representation and trained no model. Call transform(rows), "
@@ -293,7 +291,9 @@ class Party:
             raise StepError(msg)
         return self._basis
 
-    def _require_return(self) -> Return:
+    @property
+    def returned(self) -> Return:
+        """What was accepted; StepError before."""
         if self._return is None:
             msg = f"party '{self.name}' has no return yet. Call accept() with the analyst's."
             raise StepError(msg)

@@ -1,9 +1,12 @@
 """What the analyst refuses, and why."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cobasis.algorithms.concordance import Certificate
 from cobasis.algorithms.images import check_image
@@ -11,10 +14,12 @@ from cobasis.errors import (
     AnchorTagError,
     DuplicatePartyError,
     FlaggedPartyError,
+    LocalError,
     MessageError,
     ScaleError,
     UnknownPartyError,
 )
+from cobasis.features.numeric import refuse_huge
 from cobasis.linalg.arrays import as_matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import SpanProposal, Upload
@@ -49,13 +54,25 @@ def check_envelope(message: SpanProposal | Upload, agreement: Agreement) -> None
         raise MessageError(msg)
 
 
+@contextmanager
+def as_message_error(what: str) -> Iterator[None]:
+    """Turn a local complaint about a table that was sent into one about the message."""
+    try:
+        yield
+    except LocalError as error:
+        msg = f"{what} cannot be used: {error}. Ask its sender to prepare it again."
+        raise MessageError(msg) from None
+
+
 def check_upload(upload: Upload, agreement: Agreement) -> Upload:
     """Return the upload with its tables checked: finite, and of the agreement's shapes."""
     check_envelope(upload, agreement)
     width = agreement.n_components
-    rows = as_matrix(upload.rows, name=f"the rows of party '{upload.party}'", columns=width)
-    image = check_image(upload.party, upload.anchor_image, n_rows=agreement.n_anchor_rows)
-    labels = upload.labels
+    with as_message_error(f"the upload of party '{upload.party}'"):
+        rows = as_matrix(upload.rows, name="its table of rows", columns=width)
+        image = check_image(upload.party, upload.anchor_image, n_rows=agreement.n_anchor_rows)
+        refuse_huge(rows, name="its table of rows")
+    labels = None if upload.labels is None else np.atleast_1d(upload.labels)
     expected = None if agreement.task == "representation" else len(rows)
     found = None if labels is None else len(labels)
     if image.shape[1] != width or found != expected:
@@ -66,13 +83,12 @@ def check_upload(upload: Upload, agreement: Agreement) -> Upload:
         )
         raise MessageError(msg)
     if labels is not None:
-        _refuse_labels(upload, agreement)
+        _refuse_labels(labels, agreement, party=upload.party)
     return replace(upload, rows=rows, anchor_image=image)
 
 
-def _refuse_labels(upload: Upload, agreement: Agreement) -> None:
+def _refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str) -> None:
     """Raise MessageError for labels that are no positions of classes, or no finite numbers."""
-    labels = np.asarray(upload.labels)
     if agreement.task == "classification":
         whole = labels.dtype.kind == "i" and labels.ndim == 1
         good = whole and labels.min() >= 0 and labels.max() < len(agreement.classes)
@@ -80,7 +96,7 @@ def _refuse_labels(upload: Upload, agreement: Agreement) -> None:
         good = labels.dtype.kind == "f" and labels.ndim == 1 and bool(np.isfinite(labels).all())
     if not good:
         msg = (
-            f"the labels of party '{upload.party}' are not what task='{agreement.task}' needs. "
+            f"the labels of party '{party}' are not what task='{agreement.task}' needs. "
             "Ask the party to prepare its upload again."
         )
         raise MessageError(msg)

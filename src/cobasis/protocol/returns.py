@@ -17,9 +17,9 @@ from cobasis.protocol.refusals import refuse_certificate
 def make_returns(
     uploads: Mapping[str, Upload],
     alignment: Alignment,
+    *,
     certificate: Certificate,
     agreement: Agreement,
-    *,
     model: Estimator | None,
     allow_row_carrying: bool,
 ) -> dict[str, Return]:

@@ -1,6 +1,7 @@
 """The one door through which a seed comes in: a whole round in one process."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
 from cobasis.algorithms.registry import AlignerName
-from cobasis.errors import OptionError, ShapeError
+from cobasis.errors import LabelError, ShapeError
 from cobasis.features.numeric import NumericFeature, encode, numeric_features
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models.families import Estimator, ModelName, Task, default_model
@@ -21,6 +22,9 @@ from cobasis.protocol.party import Party
 from cobasis.protocol.public_rows import public_rows_digest
 from cobasis.protocol.round import Round, Rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+
+_NEVER = 1e6
+"""A flag_fraction at which nobody is flagged."""
 
 
 def simulate(
@@ -69,7 +73,8 @@ def simulate(
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases.
     span_condition : str, optional
-        One of the papers' four, eq. (92), instead of a basis.
+        One of the papers' four, eq. (92), instead of a basis. Under the two that are not
+        orthonormal nobody is flagged: the certificate is made for orthonormal bases.
     complete_bases : bool
         Fill bases up with Haar columns where a party has too few rows.
     exclude : iterable of str
@@ -128,23 +133,14 @@ def simulate(
         model=model,
         features=features,
         public_rows=public_rows,
+        flag_fraction=_NEVER if span_condition in {"samespan", "diffspan"} else 0.5,
     )
-    parties = {
-        name: Party(
-            name,
-            agreement=agreement,
-            secret=secret,
-            key=key,
-            public_rows=public_rows,
-            complete_basis=complete_bases,
-        )
-        for name, key in keys.items()
-    }
+    join = partial(Party, agreement=agreement, secret=secret, public_rows=public_rows)
+    parties = {name: join(name, key=keys[name], complete_basis=complete_bases) for name in rows}
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
-    bases = _under(span_condition, rows, agreement, keys) if span_condition else None
     return Round(agreement=agreement, parties=parties, analyst=analyst).run(
         rows,
-        bases=bases,
+        bases=_under(span_condition, rows, agreement, keys) if span_condition else None,
         exclude=exclude,
         model=None if model is None or isinstance(model, str) else model,
         allow_row_carrying=allow_row_carrying,
@@ -189,7 +185,11 @@ def _agreement(
 
 def _width(table: npt.ArrayLike) -> int:
     """Return the number of columns of the first party's rows."""
-    shape = np.shape(table)
+    try:
+        shape = np.shape(table)
+    except ValueError:
+        msg = "the first party's rows are of several lengths, so they are no table. Fill them up."
+        raise ShapeError(msg) from None
     if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
         msg = f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
         raise ShapeError(msg)
@@ -199,11 +199,25 @@ def _width(table: npt.ArrayLike) -> int:
 def _classes(rows: Rows) -> tuple[Any, ...]:
     """Return all labels that occur, sorted, as Python's own integers or text."""
     found: set[Any] = set()
-    for _, labels in rows.values():
-        found.update(np.unique(np.asarray(labels)).tolist() if labels is not None else ())
-    if len({type(label) for label in found}) > 1:
-        msg = "the parties' labels are of several types, so classes cannot be told apart. Pick one."
-        raise OptionError(msg)
+    for name, (_, labels) in rows.items():
+        if labels is None:
+            msg = f"party '{name}' gave no labels, and task='classification' needs one per row."
+            raise LabelError(msg)
+        found.update(np.asarray(labels).ravel().tolist())
+    kinds = {type(label) for label in found}
+    if kinds not in ({int}, {str}):
+        listed = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
+        msg = (
+            f"the parties' labels are of type {listed}; classes are either all integers or all "
+            "text. Convert them, or use task='regression'."
+        )
+        raise LabelError(msg)
+    if len(found) == 1:
+        msg = (
+            f"all labels of all {len(rows)} parties are of one class, so there is nothing to tell "
+            "apart. Check the label column."
+        )
+        raise LabelError(msg)
     return tuple(sorted(found))
 
 

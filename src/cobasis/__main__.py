@@ -1,0 +1,5 @@
+"""``python -m cobasis``."""
+
+from cobasis.cli.main import run
+
+run()

@@ -1,0 +1,247 @@
+"""Every bad input is one clear error with a code, and leaves the estimator as it was."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from cobasis.errors import (
+    AgreementError,
+    CobasisError,
+    DimensionError,
+    DtypeError,
+    FeatureError,
+    LabelError,
+    NotFiniteError,
+    OptionError,
+    ShapeError,
+    UnknownPartyError,
+)
+from cobasis.estimators import (
+    CollaborativeClassifier,
+    CollaborativeRegressor,
+    CollaborativeTransformer,
+)
+
+NAMES = ["a", "b", "c", "d", "e", "f"]
+FACES = [CollaborativeClassifier, CollaborativeRegressor, CollaborativeTransformer]
+
+
+def with_entry(table, value):
+    changed = table.astype(type(value) if isinstance(value, complex) else float)
+    changed[3, 2] = value
+    return changed
+
+
+TABLES = {
+    "NaN": (lambda X: with_entry(X, np.nan), NotFiniteError, "NaN or infinity in 1 of 540"),
+    "infinity": (lambda X: with_entry(X, -np.inf), NotFiniteError, "NaN or infinity"),
+    "masked": (lambda X: np.ma.masked_less(X, 0), NotFiniteError, "masked"),
+    "complex": (lambda X: with_entry(X, 1j), DtypeError, "Complex data not supported"),
+    "object": (lambda X: X.astype(object), DtypeError, "dtype object"),
+    "text": (lambda X: X.astype(str), DtypeError, "something else than numbers"),
+    "foreign": (lambda X: X.astype(">f8"), DtypeError, "byte order"),
+    "overflow": (lambda X: np.full(X.shape, 2**60), DtypeError, r"above 2\*\*53"),
+    "sparse": (csr_array, DtypeError, "sparse input is not supported"),
+    "a column": (lambda X: X[:, 0], ShapeError, "Reshape your data"),
+    "a cube": (lambda X: X[..., None], ShapeError, "3 dimensions"),
+    "no rows": (lambda X: X[:0], ShapeError, r"0 sample\(s\)"),
+    "no columns": (lambda X: X[:, :0], ShapeError, r"0 feature\(s\)"),
+    "transposed": (lambda X: X.T, ShapeError, r"parties has shape \(90,\) for 6 rows"),
+    "ragged": (lambda X: [[1.0], *X.tolist()[1:]], ShapeError, "one length"),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("case", TABLES)
+def test_a_bad_table_is_refused_by_fit(small, face, case):
+    spoil, error, reason = TABLES[case]
+    model = face(random_state=0)
+    with pytest.raises(error, match=rf"{reason}.*\[{error.code}\]"):
+        model.fit(spoil(small.X), small.y, parties=small.parties)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("case", sorted(set(TABLES) - {"no columns"}))
+def test_a_bad_table_is_refused_by_predict(small, case):
+    spoil, error, reason = TABLES[case]
+    model = CollaborativeClassifier(estimator="ridge").fit(small.X, small.y, parties=small.parties)
+    with pytest.raises(error, match=rf"{reason}.*\[{error.code}\]"):
+        model.predict(spoil(small.X), parties=small.parties)
+
+
+def test_another_number_of_columns_is_refused(small):
+    model = CollaborativeTransformer().fit(small.X, parties=small.parties)
+    with pytest.raises(ShapeError, match=r"X has 5 features, but .* is expecting 6 .*\[CB102\]"):
+        model.transform(small.X[:, :5], parties=small.parties)
+
+
+COLUMNS = {
+    "other names": (["z", *NAMES[1:]], "missing 'a'; not agreed 'z'"),
+    "another order": (NAMES[::-1], "column 1 is 'f', agreed is 'a'"),
+    "names of two kinds": ([1, *NAMES[1:]], "5 of the 6 columns"),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_other_columns_than_in_fit_are_refused(small, frame, case):
+    columns, reason = COLUMNS[case]
+    model = CollaborativeTransformer().fit(frame(small.X, NAMES), parties=small.parties)
+    model.transform(frame(small.X, NAMES), parties=small.parties)
+    with pytest.raises(FeatureError, match=rf"{reason}.*\[CB105\]"):
+        model.transform(frame(small.X, columns), parties=small.parties)
+
+
+LABELS = {
+    "none": (lambda _: None, "requires y to be passed"),
+    "too few": (lambda y: y[:-1], r"shape \(89,\) for 90 rows"),
+    "two outputs": (lambda y: np.c_[y, y], r"shape \(90, 2\) .* in several rounds"),
+    "a column": (lambda y: y[:, None], r"shape \(90, 1\) .*y.ravel\(\)"),
+    "ragged": (lambda y: [[1, 2], *y.tolist()[1:]], "ragged"),
+    "masked": (lambda y: np.ma.masked_equal(y, 1), "masked"),
+    "missing": (lambda y: np.where(y > 0, np.nan, 1.0), "dtype float64"),
+    "complex": (lambda y: y + 1j, "dtype complex"),
+    "bytes": (lambda y: y.astype("S1"), "dtype .S1"),
+}
+
+
+@pytest.mark.parametrize("face", FACES[:2])
+@pytest.mark.parametrize("case", LABELS)
+def test_bad_labels_are_refused(small, face, case):
+    spoil, reason = LABELS[case]
+    with pytest.raises(LabelError, match=rf"{reason}.*\[CB104\]"):
+        face().fit(small.X, spoil(small.y), parties=small.parties)
+
+
+CLASSES = {
+    "numbers": (lambda y: y + 0.5, "Unknown label type: continuous"),
+    "whole numbers as floats": (lambda y: y.astype(float), "classes are text, integers or bool"),
+    "text and integers": (lambda y: np.array(["x", *y.tolist()[1:]], dtype=object), "one type"),
+    "missing text": (lambda y: np.where(y > 0, "yes", None), "dtype object"),
+    "one class": (np.zeros_like, "one class"),
+}
+
+
+@pytest.mark.parametrize("case", CLASSES)
+def test_labels_that_are_no_classes_are_refused(small, case):
+    spoil, reason = CLASSES[case]
+    with pytest.raises(LabelError, match=rf"{reason}.*\[CB104\]"):
+        CollaborativeClassifier().fit(small.X, spoil(small.y), parties=small.parties)
+
+
+@pytest.mark.parametrize("spoil", [lambda y: y > 0, lambda y: y.astype(str)])
+def test_a_regressor_refuses_what_is_no_number(small, spoil):
+    with pytest.raises(LabelError, match=r"finite real numbers.*\[CB104\]"):
+        CollaborativeRegressor().fit(small.X, spoil(small.y), parties=small.parties)
+
+
+PARTIES = {
+    "none": (lambda _: None, OptionError, r"parties is missing"),
+    "one name": (lambda _: "north", ShapeError, r"np.full\(len\(X\), 'north'\)"),
+    "too few": (lambda p: p[:-1], ShapeError, r"shape \(89,\) for 90 rows"),
+    "a column": (lambda p: p[:, None], ShapeError, r"shape \(90, 1\)"),
+    "numbers": (lambda p: np.arange(len(p)), OptionError, "90 of 90 party names"),
+    "a missing name": (lambda p: [None, *p[1:].tolist()], OptionError, "1 of 90 party names"),
+    "text and a number": (lambda p: [1, *p[1:].tolist()], OptionError, "1 of 90 party names"),
+    "an empty name": (lambda p: ["", *p[1:].tolist()], OptionError, "or are empty"),
+}
+
+
+@pytest.mark.parametrize("case", PARTIES)
+@pytest.mark.parametrize("method", ["fit", "predict", "transform", "score", "fit_transform"])
+def test_every_row_needs_the_name_of_its_party(small, case, method):
+    """Never is a missing name taken for one party."""
+    spoil, error, reason = PARTIES[case]
+    model = CollaborativeClassifier(estimator="ridge").fit(small.X, small.y, parties=small.parties)
+    labels = [] if method in {"predict", "transform"} else [small.y]
+    with pytest.raises(error, match=rf"{reason}.*\[{error.code}\]"):
+        getattr(model, method)(small.X, *labels, parties=spoil(small.parties))
+
+
+def test_parties_cannot_be_forgotten(small):
+    with pytest.raises(OptionError, match=r"parties is missing"):
+        CollaborativeClassifier().fit(small.X, small.y)
+
+
+def test_a_party_that_was_not_in_fit_is_named_with_those_that_were(small):
+    model = CollaborativeClassifier(estimator="ridge").fit(small.X, small.y, parties=small.parties)
+    stranger = np.where(small.parties == "south", "west", small.parties)
+    with pytest.raises(
+        UnknownPartyError, match=r"not in fit: west\..*Known: east, north, south.*\[CB304\]"
+    ):
+        model.predict(small.X, parties=stranger)
+
+
+OPTIONS = {
+    "too many components": ({"n_components": 7}, AgreementError, "n_components=7"),
+    "no components": ({"n_components": 0}, AgreementError, "n_components"),
+    "half a component": ({"n_components": 2.5}, OptionError, "n_components=2.5"),
+    "a true component": ({"n_components": True}, OptionError, "n_components=True"),
+    "anchor rows": ({"n_anchor_rows": "many"}, OptionError, "n_anchor_rows='many'"),
+    "few anchor rows": ({"n_anchor_rows": 4}, AgreementError, "n_anchor_rows"),
+    "aligner": ({"aligner": "magic"}, AgreementError, "aligner"),
+    "anchor": ({"anchor": "magic"}, AgreementError, "anchor"),
+    "basis": ({"basis": "magic"}, AgreementError, "basis"),
+    "public rows": ({"basis": "public"}, AgreementError, "public"),
+    "consensus": ({"basis": "consensus", "anchor": "gaussian"}, AgreementError, "isometric"),
+    "random state": ({"random_state": "x"}, OptionError, "random_state='x'"),
+    "a float state": ({"random_state": 0.5}, OptionError, "random_state=0.5"),
+    "negative state": ({"random_state": -1}, OptionError, "negative"),
+    "family": ({"estimator": "magic"}, CobasisError, "magic|model"),
+    "class": ({"estimator": LogisticRegression}, OptionError, "no fit and predict"),
+    "number": ({"estimator": 5}, OptionError, "no fit and predict"),
+    "no model": ({"estimator": StandardScaler()}, OptionError, "no fit and predict"),
+    "regressor": ({"estimator": LinearRegression()}, OptionError, "not for classification"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_a_bad_option_is_refused_by_fit_and_not_before(small, case):
+    options, error, reason = OPTIONS[case]
+    model = CollaborativeClassifier(**options)
+    with pytest.raises(error, match=rf"(?s)(?:{reason}).*\[CB\d+\]"):
+        model.fit(small.X, small.y, parties=small.parties)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_a_regressor_refuses_a_classifier_inside(small):
+    model = CollaborativeRegressor(estimator=LogisticRegression())
+    with pytest.raises(OptionError, match="not for regression"):
+        model.fit(small.X, small.target, parties=small.parties)
+
+
+def test_two_parties_make_no_consensus(small):
+    pair = np.where(small.parties == "south", "north", small.parties)
+    with pytest.raises(AgreementError, match=r"with 2 .*parties is forbidden"):
+        CollaborativeTransformer(basis="consensus").fit(small.X, parties=pair)
+
+
+def test_a_party_with_fewer_rows_than_components_is_named(small):
+    few = np.where(np.arange(90) < 3, "island", small.parties)
+    with pytest.raises(DimensionError, match="'island'"):
+        CollaborativeTransformer(n_components=5).fit(small.X, parties=few)
+
+
+def test_a_party_of_one_class_is_legal(small):
+    by_class = np.where(small.y == 1, "north", "south")
+    model = CollaborativeClassifier(estimator="ridge", n_components=6)
+    model.fit(small.X, small.y, parties=by_class)
+    assert model.score(small.X, small.y, parties=by_class) > 0.9
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "predict_proba", "decision_function"])
+def test_nothing_is_predicted_before_fit(small, method):
+    with pytest.raises(NotFittedError, match="not fitted"):
+        getattr(CollaborativeClassifier(), method)(small.X, parties=small.parties)
+
+
+def test_a_fit_that_fails_leaves_the_one_before_it(small):
+    model = CollaborativeClassifier(estimator="ridge", n_components=4, random_state=0)
+    before = model.fit(small.X, small.y, parties=small.parties).predict(
+        small.X, parties=small.parties
+    )
+    with pytest.raises(LabelError):
+        model.fit(small.X[:, :5], np.zeros(90, dtype=int), parties=small.parties)
+    np.testing.assert_array_equal(model.predict(small.X, parties=small.parties), before)
