@@ -110,13 +110,14 @@ def distance(first: Table, second: Table) -> float:
 
 
 def identities(
-    rows: Mapping[str, tuple[Table, Any]], *, seed: int, **changes: Any
+    rows: Mapping[str, tuple[Table, Any]], *, seed: int, n_components: int = N_COMPONENTS
 ) -> dict[str, float]:
     """Measure DESIGN 3.3: whitened ODC does not see whether bases are orthonormal."""
     n_features = next(iter(rows.values()))[0].shape[1]
 
     def found(aligner: str, condition: str, **anchor: Any) -> Table:  # noqa: ANN401
-        options = {"aligner": aligner, "span_condition": condition, **anchor, **changes}
+        options = {"aligner": aligner, "span_condition": condition, **anchor}
+        options["n_components"] = n_components
         return maps(a_round(rows, seed, **options), n_features)
 
     uniform = {"anchor": "uniform", "n_anchor_rows": UNIFORM_ROWS}

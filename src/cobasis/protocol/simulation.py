@@ -115,9 +115,6 @@ def simulate(
     >>> done.parties["a"].predict(table[:3]).shape
     (3,)
     """
-    if not rows:
-        msg = "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
-        raise ShapeError(msg)
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
     agreement = _agreement(
@@ -161,6 +158,9 @@ def _agreement(
     **fields: Any,  # noqa: ANN401
 ) -> Agreement:
     """Write the agreement that the simulated parties would have signed."""
+    if not rows:
+        msg = "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
+        raise ShapeError(msg)
     table, _ = next(iter(rows.values()))
     width = _width(table)
     named = tuple(features or numeric_features(f"x{column}" for column in range(width)))
