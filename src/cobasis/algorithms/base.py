@@ -15,6 +15,7 @@ import numpy as np
 from cobasis.algorithms.images import Images, check_image, check_images
 from cobasis.errors import DuplicatePartyError, OptionError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
 
 Scale = Literal["measured", "paper"] | float
 
@@ -219,9 +220,10 @@ def align(aligner: Aligner, images: Images) -> Alignment:
     >>> bool(np.allclose(found.changes_of_basis["south"], twist.T))
     True
     """
-    checked = check_images(images)
-    target = aligner.target(checked)
-    fits = {name: aligner.fit(image, target, party=name) for name, image in checked.items()}
+    with one_blas_thread():
+        checked = check_images(images)
+        target = aligner.target(checked)
+        fits = {name: aligner.fit(image, target, party=name) for name, image in checked.items()}
     return Alignment(aligner=aligner, target=target, fits=MappingProxyType(fits))
 
 

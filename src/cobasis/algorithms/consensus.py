@@ -69,7 +69,7 @@ def consensus_span(images: Images, *, n_components: int) -> Matrix:
         raise ConsensusError(msg)
     stacked = np.hstack([np.linalg.qr(image)[0] for image in checked.values()])
     left, values, _ = np.linalg.svd(stacked, full_matrices=False)
-    shares = np.append(values**2, 0.0)
+    shares = np.append(values**2, np.zeros(n_components))
     gap = float(shares[n_components - 1] - shares[n_components])
     if gap < MIN_GAP * len(checked):
         msg = (

@@ -10,6 +10,7 @@ import numpy as np
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.concordance import Certificate, certify
 from cobasis.errors import StepError
+from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.common_span import make_consensus
@@ -197,17 +198,17 @@ class Analyst:
         -----
         **Who sees what.** Uploads only. **Cost.** ``min(c, 50)`` small SVDs a party.
         """
-        self._certificate = certify(
-            {name: each.anchor_image for name, each in self._uploads.items()},
-            self.alignment,
-            row_sizes={
-                name: float(np.sqrt(np.mean(each.rows**2))) for name, each in self._uploads.items()
-            },
-            anchor=self.agreement.anchor,
-            n_features=len(self.agreement.features),
-            rng=np.random.default_rng(list(self.agreement.digest())),
-            thresholds=self.agreement.thresholds,
-        )
+        sizes = {name: float(np.sqrt(np.mean(x.rows**2))) for name, x in self._uploads.items()}
+        with one_blas_thread():
+            self._certificate = certify(
+                {name: each.anchor_image for name, each in self._uploads.items()},
+                self.alignment,
+                row_sizes=sizes,
+                anchor=self.agreement.anchor,
+                n_features=len(self.agreement.features),
+                rng=np.random.default_rng(list(self.agreement.digest())),
+                thresholds=self.agreement.thresholds,
+            )
         return self._certificate
 
     def train(

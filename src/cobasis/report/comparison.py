@@ -14,6 +14,7 @@ from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import AgreementError
 from cobasis.features.numeric import NumericFeature, encode
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import ModelName, Task
 from cobasis.models.training import train
 from cobasis.protocol.round import Round
@@ -147,7 +148,12 @@ def compare(
 
     **Cost.** Two rounds, and one training a party.
     """
-    tell = progress or (lambda _: None)
+    with one_blas_thread():
+        return _compared(data, settings, progress or (lambda _: None))
+
+
+def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> Comparison:
+    """Do what `compare` says."""
     started = time.perf_counter()
     tell("together: parties upload, the analyst aligns, certifies and trains")
     together = _round(data, settings)
