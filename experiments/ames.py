@@ -39,7 +39,7 @@ SYSTEMS: Mapping[str, Mapping[str, Any]] = {
     "Imakura-DC, isometric anchor": {"aligner": "imakura"},
     "ODC, consensus basis": {"basis": "consensus"},
 }
-REFERENCE = {  # DESIGN 3.1 and 3.2; the ODC paper prints 67.9 for the first
+REFERENCE = {  # what the decision records 0001 and 0002 rest on; the ODC paper prints 67.9
     "ODC, uniform anchor": "<= 72",
     "ODC, isometric anchor": ">= 86",
     "ODC, consensus basis": ">= 88",
@@ -112,7 +112,7 @@ def distance(first: Table, second: Table) -> float:
 def identities(
     rows: Mapping[str, tuple[Table, Any]], *, seed: int, n_components: int = N_COMPONENTS
 ) -> dict[str, float]:
-    """Measure DESIGN 3.3: whitened ODC does not see whether bases are orthonormal."""
+    """Measure that whitened ODC does not see whether bases are orthonormal."""
     n_features = next(iter(rows.values()))[0].shape[1]
 
     def found(aligner: str, condition: str, **anchor: Any) -> Table:  # noqa: ANN401

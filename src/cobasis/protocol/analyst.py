@@ -37,8 +37,7 @@ class Analyst:
     Notes
     -----
     **Who sees what.** Uploads: projected rows, projected anchor, labels. Never raw rows, the
-    anchor, or a basis.
-    **Cost.** Holds all uploads in memory.
+    anchor, or a basis. **Cost.** Holds all uploads in memory.
     """
 
     def __init__(self, agreement: Agreement, *, aligner: Aligner | None = None) -> None:

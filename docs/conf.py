@@ -1,0 +1,45 @@
+"""What Sphinx reads; ``python -m sphinx -W -q docs OUT`` builds the site, without a network."""
+
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "cobasis"
+author = "cobasis contributors"
+copyright = "2026, cobasis contributors"
+release = metadata.version("cobasis")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"cobasis {release}"
+html_math_renderer = "mathml"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say types, in words and with shapes
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+myst_heading_anchors = 3
+
+
+def _inline(translator: Any, node: nodes.math) -> None:  # noqa: ANN401 -- untyped in Sphinx
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    translator.body.append(tex2mathml(node.astext().replace(r"\dots", r"\ldots")))
+    raise nodes.SkipNode
+
+
+def _block(translator: Any, node: nodes.math_block) -> None:  # noqa: ANN401
+    """Write a formula on its own line."""
+    translator.body.append(tex2mathml(node.astext().replace(r"\dots", r"\ldots"), as_block=True))
+    raise nodes.SkipNode
+
+
+def setup(app: "Sphinx") -> None:
+    """Register the formula writer."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))

@@ -1,0 +1,60 @@
+"""What the documentation must and must not say."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+WRITTEN = sorted(
+    [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "changes").glob("*.md"),
+        *(ROOT / "src").rglob("*.py"),
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    ]
+)
+HONEST = "pseudonymised personal data, not anonymous data"
+NOT_OURS = re.compile(r"\.\./shared|/work/|/home/|seed 00\d|\bDESIGN\b|pypi\.org|/simple\b")
+DIFFERENTIAL = re.compile(r"differential(ly)? priva", re.IGNORECASE)
+
+
+def text_of(path):
+    """The words, with markup and line ends taken away."""
+    return " ".join(path.read_text(encoding="utf-8").replace("*", "").split())
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_upload_is_called_what_it_is_and_nothing_else(path):
+    assert "anonym" not in text_of(path).replace(HONEST, "").lower().replace("pseudonym", "")
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_claims_differential_privacy_or_names_a_place_outside_the_project(path):
+    assert not DIFFERENTIAL.search(text_of(path))
+    assert not NOT_OURS.search(text_of(path))
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/index.md", "docs/explanation/threat-model.md", "CONTRIBUTING.md"]
+)
+def test_the_honest_sentence_stands_where_people_begin(name):
+    assert HONEST in text_of(ROOT / name)
+    assert "no formal guarantee" in text_of(ROOT / name).lower() or name == "CONTRIBUTING.md"
+
+
+def test_every_dependency_has_its_row_with_a_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = [
+        project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"].values(),
+        *project["dependency-groups"].values(),
+    ]
+    named = {Requirement(line).name for group in groups for line in group}
+    page = (ROOT / "docs/decisions/0005-dependencies.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| ")]
+    listed = {row[0].strip(): row for row in rows if row[0].strip() != "package"}
+    assert set(listed) == named
+    assert all(len(row) == 5 and all(cell.strip() for cell in row) for row in listed.values())
