@@ -1,0 +1,221 @@
+"""Anchors: the same on every machine, drawn from secrets only, hidden, and warned about."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from aligners import EPS, GOLDEN, haar, key_of, make_anchor
+from cobasis.algorithms.anchors import MAX_ISOMETRIC_FEATURES, anchor_gain, draw_anchor
+from cobasis.errors import (
+    AnchorError,
+    NotFiniteError,
+    OptionError,
+    PrivacyWarning,
+    SecretError,
+    ShapeError,
+)
+from cobasis.linalg.rng import KeyStream
+
+KEY = bytes(range(32))
+GOLDEN_ROWS = {
+    "isometric": [
+        [0.670422997104527, -0.36298579722385244],
+        [-0.17247036926399195, 0.4222857833472433],
+        [0.6025018070232433, 0.754204125165312],
+        [-0.3972134806537312, 0.3479829963952205],
+    ],
+    "gaussian": [
+        [-0.7127905544980659, 1.7492474029726042],
+        [-0.27521030726157153, 0.054591533645709955],
+        [0.4868844543729731, -0.43941127190396695],
+        [0.3302373050966642, 0.08071407960756084],
+    ],
+    "uniform": [
+        [0.771927521354506, 0.5751031047189891],
+        [0.42962394632587897, 0.47912705066457095],
+        [0.05762820466480323, 0.7877028829315871],
+        [0.08829697677260506, 0.9210299938356079],
+    ],
+}
+on_every_drawn = pytest.mark.parametrize("kind", list(GOLDEN_ROWS))
+
+
+@on_every_drawn
+def test_an_anchor_is_golden(kind):
+    anchor = make_anchor(kind, n_rows=4, n_features=3, number=int.from_bytes(KEY, "big"))
+    np.testing.assert_allclose(
+        anchor.apply(np.eye(3))[:, :2], GOLDEN_ROWS[kind], rtol=0, atol=GOLDEN
+    )
+
+
+@on_every_drawn
+def test_another_key_or_shape_is_another_anchor(kind):
+    first = make_anchor(kind, n_rows=4, n_features=3, number=1).apply(np.eye(3))
+    for rows, number in ((4, 2), (5, 1)):
+        other = make_anchor(kind, n_rows=rows, n_features=3, number=number).apply(np.eye(3))
+        assert not np.isclose(other[:4], first).any()
+
+
+@on_every_drawn
+def test_apply_and_its_adjoint_are_the_anchor_and_its_transpose(kind):
+    anchor = make_anchor(kind, n_rows=30, n_features=12)
+    assert anchor.shape == (30, 12)
+    rows = anchor.apply(np.eye(12))
+    basis, target = haar(1, 12)[:, :4], haar(2, 30)[:, :4]
+    np.testing.assert_allclose(anchor.apply(basis), rows @ basis, rtol=0, atol=100 * GOLDEN)
+    np.testing.assert_allclose(
+        anchor.apply_transposed(target), rows.T @ target, rtol=0, atol=100 * GOLDEN
+    )
+
+
+@pytest.mark.parametrize(("n_rows", "n_features"), [(12, 12), (30, 12), (150, 130)])
+def test_an_isometric_anchor_shows_exactly_what_the_bases_share(n_rows, n_features):
+    anchor = make_anchor("isometric", n_rows=n_rows, n_features=n_features)
+    one, two = haar(1, n_features)[:, :5], haar(2, n_features)[:, :4]
+    np.testing.assert_allclose(
+        anchor.apply(one).T @ anchor.apply(two), one.T @ two, rtol=0, atol=100 * n_rows * EPS
+    )
+
+
+def test_gaussian_and_uniform_anchors_have_their_law():
+    gaussian = make_anchor("gaussian", n_rows=100, n_features=100).apply(np.eye(100))
+    uniform = make_anchor("uniform", n_rows=100, n_features=100).apply(np.eye(100))
+    assert abs(gaussian.mean()) < 0.05
+    assert gaussian.std() == pytest.approx(1.0, abs=0.04)
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
+    assert uniform.mean() == pytest.approx(0.5, abs=0.015)
+
+
+@pytest.mark.parametrize("kind", ["isometric", "gaussian", "uniform", "public"])
+def test_the_gain_is_what_the_anchor_makes_of_a_unit_vector(kind):
+    gain = anchor_gain(kind, 400)
+    if kind == "public":
+        assert gain is None
+        return
+    image = make_anchor(kind, n_rows=400, n_features=40).apply(haar(1, 40))
+    centred = image - image.mean(axis=0)
+    sizes = np.linalg.norm(centred if kind == "uniform" else image, axis=0)
+    assert np.sqrt(np.mean(sizes**2)) == pytest.approx(gain, rel=0.05)
+
+
+@on_every_drawn
+@pytest.mark.parametrize("key", [7, "0" * 32, bytes(16), None])
+@pytest.mark.filterwarnings("ignore::cobasis.errors.PrivacyWarning")
+def test_a_seed_is_no_secret(kind, key):
+    with pytest.raises(SecretError, match=r"32 random bytes.*\[CB301\]"):
+        draw_anchor(kind, key=key, n_rows=4, n_features=3)
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("uniform", "read"), ("public", "colluder")])
+def test_anchors_that_leak_are_warned_about(kind, reason):
+    rows = np.eye(4)[:, :3] if kind == "public" else None
+    with pytest.warns(PrivacyWarning, match=rf"anchor='{kind}'.*{reason}.*\[CB501\]") as caught:
+        draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=rows)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", ["isometric", "gaussian"])
+def test_anchors_that_hide_are_not_warned_about(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert draw_anchor(kind, key=KEY, n_rows=4, n_features=3).shape == (4, 3)
+
+
+def test_an_isometric_anchor_needs_as_many_rows_as_features():
+    with pytest.raises(AnchorError, match=r"not 11 for 12.*n_anchor_rows=12.*\[CB201\]"):
+        draw_anchor("isometric", key=KEY, n_rows=11, n_features=12)
+
+
+def test_an_isometric_anchor_of_too_many_features_is_refused_before_it_is_drawn():
+    size = MAX_ISOMETRIC_FEATURES + 1
+    with pytest.raises(AnchorError, match=rf"{size} features.*8192.*anchor='gaussian'.*\[CB201\]"):
+        draw_anchor("isometric", key=KEY, n_rows=size, n_features=size)
+
+
+def test_an_anchor_that_does_not_exist_is_refused():
+    with pytest.raises(OptionError, match=r"anchor 'smote' does not exist.*\[CB107\]"):
+        draw_anchor("smote", key=KEY, n_rows=4, n_features=3)
+
+
+def public(rows, **shape):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return draw_anchor("public", key=KEY, public_rows=rows, **shape)
+
+
+def test_public_rows_are_the_anchor_and_are_copied():
+    rows = np.arange(12.0).reshape(4, 3)
+    anchor = public(rows, n_rows=4, n_features=3)
+    rows[:] = 0
+    np.testing.assert_array_equal(anchor.apply(np.eye(3)), np.arange(12.0).reshape(4, 3))
+
+
+@on_every_drawn
+def test_public_rows_belong_to_the_public_anchor_only(kind):
+    with pytest.raises(AnchorError, match=rf"'{kind}' takes no public rows.*\[CB201\]"):
+        draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=np.ones((4, 3)))
+    with pytest.raises(AnchorError, match=r"'public' needs public rows.*\[CB201\]"):
+        draw_anchor("public", key=KEY, n_rows=4, n_features=3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "reason"),
+    [
+        (np.ones((5, 3)), AnchorError, "public_rows has 5 rows, the agreement says 4"),
+        (np.ones((3, 4)), ShapeError, "public_rows has 4 columns"),
+        (np.full((4, 3), np.nan), NotFiniteError, "public_rows contains NaN"),
+    ],
+)
+def test_public_rows_other_than_agreed_are_refused(rows, kind, reason):
+    with pytest.raises(kind, match=reason):
+        public(rows, n_rows=4, n_features=3)
+
+
+@on_every_drawn
+def test_repr_hides_the_rows(kind):
+    anchor = make_anchor(kind, n_rows=4, n_features=3)
+    shown = repr(anchor)
+    for value in anchor.apply(np.eye(3)).ravel():
+        assert f"{value:.3f}"[:5] not in shown
+    assert "hidden" in shown
+
+
+def correlations(image: np.ndarray, basis: np.ndarray) -> float:
+    """Return the mean |cosine| between columns of A F_i and of F_i, padded with zeros."""
+    padded = np.vstack([basis, np.zeros((len(image) - len(basis), basis.shape[1]))])
+    sizes = np.linalg.norm(image, axis=0)
+    return float(np.abs(np.sum(image / sizes * padded, axis=0)).mean())
+
+
+@pytest.mark.parametrize("kind", ["isometric", "gaussian"])
+@pytest.mark.parametrize("n_rows", [200, 260])
+def test_an_image_does_not_remember_its_basis(kind, n_rows):
+    """At a = 200 chance is sqrt(2 / (pi a)) = .056; an early stop leaves .6 and more."""
+    basis = haar(1, 200)[:, :50]
+    found = [
+        correlations(make_anchor(kind, n_rows=n_rows, n_features=200, number=n).apply(basis), basis)
+        for n in range(4)
+    ]
+    chance = np.sqrt(2 / (np.pi * n_rows))
+    assert np.mean(found) == pytest.approx(chance, abs=5 * chance / np.sqrt(4 * 50))
+
+
+def test_a_uniform_image_shows_the_column_sums_of_its_basis_at_once():
+    """The positive control: mean(A F) is half of 1'F, and nothing of the kind elsewhere."""
+    basis = np.abs(haar(1, 12)[:, :4])
+    sums = basis.sum(axis=0)
+    image = make_anchor("uniform", n_rows=4000, n_features=12).apply(basis)
+    np.testing.assert_allclose(2 * image.mean(axis=0), sums, rtol=0.02)
+    for kind in ("isometric", "gaussian"):
+        image = make_anchor(kind, n_rows=4000, n_features=12).apply(basis)
+        assert np.abs(2 * image.mean(axis=0)).max() < 0.1 * sums.min()
+
+
+def test_an_anchors_numbers_are_not_those_of_another_purpose():
+    """Labels separate what comes from one secret."""
+    rows = make_anchor("gaussian", n_rows=4, n_features=3).apply(np.eye(3))
+    other = KeyStream(key_of(1), "anchor/gaussian").normal((4, 3))
+    assert not np.isclose(rows, other).any()

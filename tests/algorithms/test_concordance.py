@@ -1,0 +1,141 @@
+"""F_i G_i agree if and only if the spans do, for every aligner; G_i is what each claims."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aligners import (
+    ALIGNERS,
+    EPS,
+    STEADY,
+    VISIBLE,
+    Row,
+    Toy,
+    apart_but_for_a_factor,
+    apart_but_for_a_rotation,
+    haar,
+    make_toy,
+    on_every_aligner,
+    on_every_condition,
+    on_every_rotation,
+    on_every_scaled,
+    spread,
+)
+from cobasis.algorithms.base import align
+from cobasis.algorithms.odc import ODC
+
+on_every_anchor = pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
+
+
+@on_every_anchor
+@on_every_condition
+@on_every_aligner
+def test_products_agree_where_claimed_and_nowhere_else(row: Row, condition, anchor):
+    toy = make_toy(condition, anchor=anchor)
+    apart = spread(toy.products(toy.align(row)))
+    if condition in row.concordant_under:
+        assert apart < toy.rounding()
+    else:
+        assert apart > VISIBLE
+
+
+@on_every_aligner
+@given(
+    number=st.integers(10, 10**9),
+    n_parties=st.integers(1, 5),
+    n_components=st.integers(1, 6),
+    extra=st.integers(0, 20),
+)
+@STEADY
+def test_products_agree_for_every_shape(row: Row, number, n_parties, n_components, extra):
+    """Under an anchor of as few rows as components: a >= l is enough."""
+    toy = make_toy(
+        "samespan_orth",
+        number=number,
+        n_parties=n_parties,
+        n_components=n_components,
+        n_anchor_rows=n_components + extra,
+    )
+    assert spread(toy.products(toy.align(row))) < toy.rounding()
+
+
+@on_every_rotation
+@on_every_condition
+def test_a_procrustes_change_of_basis_is_orthogonal(row: Row, condition):
+    toy = make_toy(condition)
+    for change in toy.align(row).changes_of_basis.values():
+        assert np.abs(change.T @ change - np.eye(4)).max() < 100 * EPS
+
+
+@on_every_aligner
+def test_a_reflected_basis_aligns_like_any_other(row: Row):
+    """Half of all Haar draws have determinant -1; a det-corrected fit loses them."""
+    toy = make_toy("samespan_orth")
+    mirror = np.diag([-1.0, 1.0, 1.0, 1.0])
+    twins = {"p0": toy.bases["p0"], "p1": toy.bases["p0"] @ mirror}
+    pair = Toy(anchor=toy.anchor, bases=twins)
+    assert spread(pair.products(pair.align(row))) < pair.rounding()
+
+
+def test_a_determinant_corrected_fit_would_lose_the_reflected_basis():
+    """The mutant of the test above: Kabsch's correction is wrong here."""
+    toy = make_toy("samespan_orth")
+    image = toy.images["p0"]
+    mirrored = image @ np.diag([-1.0, 1.0, 1.0, 1.0])
+    left, _, right = np.linalg.svd(mirrored.T @ image)
+    proper = left @ np.diag([1.0, 1.0, 1.0, np.linalg.det(left @ right)]) @ right
+    assert np.linalg.norm(mirrored @ proper - image) > VISIBLE * np.linalg.norm(image)
+    found = align(ODC(), {"p0": image, "p1": mirrored}).changes_of_basis["p1"]
+    assert np.linalg.det(found) == pytest.approx(-1.0)
+
+
+@on_every_aligner
+@on_every_condition
+def test_party_order_does_not_matter(row: Row, condition):
+    """With the reference named; the frame of what comes out is arbitrary anyway."""
+    toy = make_toy(condition)
+    turned = Toy(anchor=toy.anchor, bases=dict(reversed(toy.bases.items())))
+    apart = apart_but_for_a_rotation if row.frame == "rotation" else apart_but_for_a_factor
+    moved = apart(toy.products(toy.align(row)), turned.products(turned.align(row)))
+    assert moved < toy.rounding() + row.order_slack
+
+
+@on_every_aligner
+@on_every_condition
+def test_the_same_round_gives_the_same_bits(row: Row, condition):
+    one, two = (make_toy(condition) for _ in range(2))
+    first, second = one.align(row), two.align(row)
+    for party, change in first.changes_of_basis.items():
+        np.testing.assert_array_equal(change, second.changes_of_basis[party])
+
+
+@on_every_scaled
+@on_every_condition
+def test_scale_is_one_scalar_for_all(row: Row, condition):
+    toy = make_toy(condition)
+    default = toy.align(row).changes_of_basis
+    paper = align(row.paper(4), toy.images).changes_of_basis
+    factor = np.vdot(default["p0"], paper["p0"]) / np.vdot(paper["p0"], paper["p0"])
+    for party, change in default.items():
+        assert np.linalg.norm(change - factor * paper[party]) < toy.rounding() * np.linalg.norm(
+            change
+        )
+
+
+def test_the_table_names_every_aligner_once():
+    names = [row.name for row in ALIGNERS]
+    assert len(set(names)) == len(names)
+    assert {type(row.make(4)).__name__ for row in ALIGNERS} == {
+        "ODC",
+        "GOPP",
+        "Whitened",
+        "Imakura",
+        "Kawakami",
+    }
+
+
+def test_toy_rotations_come_in_both_orientations():
+    """So that the tests above meet reflections."""
+    signs = {round(float(np.linalg.det(haar(number, 4)))) for number in range(12)}
+    assert signs == {-1, 1}

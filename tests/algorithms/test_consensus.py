@@ -1,0 +1,170 @@
+"""The consensus basis: the span that parties have in common, in which nobody shouts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, key_of, make_anchor
+from cobasis.algorithms.consensus import consensus_span
+from cobasis.errors import AgreementError, AnchorImageError, ConsensusError, NotFiniteError
+from cobasis.linalg.rng import KeyStream, haar_columns
+from cobasis.linalg.spans import orthonormality_defect, principal_cosines
+
+FEATURES = 12
+on_every_height = pytest.mark.parametrize("n_rows", [FEATURES, 30])
+
+
+def normal(number: int, *shape: int) -> np.ndarray:
+    return KeyStream(key_of(number), "tests/consensus").normal(shape)
+
+
+def near(number: int, *, n_parties: int = 5, kept: int = 3, tilt: float = 0.3) -> dict:
+    """Orthonormal directions of each party, `tilt` away from a common span."""
+    common = haar(number, FEATURES)[:, :kept]
+    noise = [tilt * normal(number + 1 + index, FEATURES, kept) for index in range(n_parties)]
+    return {f"p{i}": np.linalg.qr(common + each)[0] for i, each in enumerate(noise)}
+
+
+def images(bases: dict, n_rows: int = 30) -> dict:
+    anchor = make_anchor("isometric", n_rows=n_rows, n_features=FEATURES)
+    return {party: anchor.apply(basis) for party, basis in bases.items()}
+
+
+def basis_of(span: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """What a party makes of it: F = A' Z E_i."""
+    anchor = make_anchor("isometric", n_rows=len(span), n_features=FEATURES)
+    return anchor.apply_transposed(span) @ turn
+
+
+@on_every_height
+def test_a_common_span_is_recovered(n_rows):
+    """Each behind its own rotation, and one of them with fewer directions."""
+    common = haar(3, FEATURES)[:, :4]
+    bases = {f"p{i}": common @ haar(10 + i, 4) for i in range(4)} | {"p4": common[:, :2]}
+    found = basis_of(consensus_span(images(bases, n_rows), n_components=4), np.eye(4))
+    assert principal_cosines(common, found).min() > 1 - 1e-12
+
+
+@on_every_height
+@given(number=st.integers(0, 10**6), tilt=st.floats(0.0, 2.0))
+@STEADY
+def test_the_shared_basis_is_orthonormal_and_in_everybodys_reach(n_rows, number, tilt):
+    bases = near(number, tilt=tilt)
+    span = consensus_span(images(bases, n_rows), n_components=3)
+    assert orthonormality_defect(span) < GOLDEN
+    first, second = (basis_of(span, haar(n, 3)) for n in (1, 2))
+    assert orthonormality_defect(first) < GOLDEN * 10
+    assert principal_cosines(first, second).min() > 1 - GOLDEN
+
+
+@on_every_height
+def test_the_consensus_is_the_leading_span_of_the_mean_projector(n_rows):
+    bases = near(5)
+    projector = sum(basis @ basis.T for basis in bases.values())
+    leading = np.linalg.eigh(projector)[1][:, -3:]
+    found = basis_of(consensus_span(images(bases, n_rows), n_components=3), np.eye(3))
+    assert principal_cosines(leading, found).min() > 1 - 1e-12
+
+
+@pytest.mark.parametrize("party", ["p0", "p4"])
+@pytest.mark.parametrize("loudness", [1e-3, 1e3])
+def test_nobody_shouts(party, loudness):
+    """One image scaled by 1000 changes nothing; without orthonormalising it owns Z."""
+    sent = images(near(5))
+    quiet = consensus_span(sent, n_components=3)
+    loud = {**sent, party: loudness * sent[party]}
+    found = consensus_span(loud, n_components=3)
+    np.testing.assert_allclose(found @ found.T, quiet @ quiet.T, rtol=0, atol=1e3 * EPS)
+
+
+def test_the_mutant_that_does_not_orthonormalise_is_owned_by_the_loudest():
+    sent = images(near(5))
+    loud = {**sent, "p0": 1e3 * sent["p0"]}
+    left = np.linalg.svd(np.hstack(list(loud.values())), full_matrices=False)[0][:, :3]
+    honest = consensus_span(loud, n_components=3)
+    assert principal_cosines(left, sent["p0"]).min() > 0.999
+    assert principal_cosines(honest, sent["p0"]).min() < 1 - VISIBLE
+
+
+def test_how_a_party_turns_its_directions_does_not_matter():
+    bases = near(6)
+    turned = {party: basis @ haar(60 + i, 3) for i, (party, basis) in enumerate(bases.items())}
+    first, second = (consensus_span(images(each), n_components=3) for each in (bases, turned))
+    np.testing.assert_allclose(first @ first.T, second @ second.T, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_parties", [1, 2])
+def test_fewer_than_three_parties_are_refused(n_parties):
+    with pytest.raises(AgreementError, match=rf"consensus of {n_parties} parties.*\[CB303\]"):
+        consensus_span(images(near(7, n_parties=n_parties)), n_components=3)
+
+
+def test_why_two_parties_are_refused():
+    """From the bisector and its own span each computes the other's: 2 Z Z' F - F."""
+    north, south = near(7, n_parties=2).values()
+    values = np.linalg.svd(np.hstack([north, south]), full_matrices=False)
+    bisector = values[0][:, :3]
+    assert principal_cosines(north, south).min() < 0.9
+    attacked = 2 * bisector @ (bisector.T @ north) - north
+    assert principal_cosines(attacked, south).min() > 1 - 1e-12
+
+
+def test_with_three_parties_that_attack_misses():
+    bases = near(7, n_parties=3)
+    span = basis_of(consensus_span(images(bases), n_components=3), np.eye(3))
+    attacked = 2 * span @ (span.T @ bases["p0"]) - bases["p0"]
+    for other in ("p1", "p2"):
+        assert principal_cosines(attacked, bases[other]).min() < 1 - VISIBLE
+
+
+def test_too_few_directions_in_all_are_refused():
+    narrow = {party: basis[:, :1] for party, basis in near(8, n_parties=3).items()}
+    with pytest.raises(ConsensusError, match=r"sent 3 directions \(p0 1, p1 1, p2 1\).*\[CB206\]"):
+        consensus_span(images(narrow), n_components=4)
+    assert consensus_span(images(narrow), n_components=3).shape == (30, 3)
+
+
+def test_a_tie_between_the_last_kept_and_the_first_dropped_is_refused():
+    axes = np.eye(FEATURES)
+    tied = {f"p{i}": axes[:, [0, i + 1]] for i in range(3)}
+    with pytest.raises(ConsensusError, match=r"component 2 and the next stand out.*\[CB206\]"):
+        consensus_span(images(tied), n_components=2)
+    found = consensus_span(images(tied), n_components=1)
+    assert principal_cosines(basis_of(found, np.eye(1)), axes[:, :1]).min() > 1 - 1e-12
+
+
+def test_more_components_than_all_spans_together_hold_are_refused():
+    """Enough columns, but they are the same three directions over and over."""
+    common = haar(3, FEATURES)[:, :3]
+    bases = {f"p{i}": common @ haar(10 + i, 3) for i in range(3)}
+    with pytest.raises(ConsensusError, match="component 4 and the next"):
+        consensus_span(images(bases), n_components=4)
+
+
+def test_as_many_directions_as_components_have_to_be_independent():
+    """Three times one direction is one direction; twelve of twelve are all there are."""
+    same = {f"p{i}": haar(3, FEATURES)[:, :1] for i in range(3)}
+    with pytest.raises(ConsensusError, match="component 3 and the next"):
+        consensus_span(images(same), n_components=3)
+    whole = {f"p{i}": haar(i, FEATURES) for i in range(3)}
+    assert consensus_span(images(whole), n_components=FEATURES).shape == (30, FEATURES)
+    for beyond in (FEATURES + 1, 31):
+        with pytest.raises(ConsensusError, match=f"component {beyond} and the next"):
+            consensus_span(images(whole), n_components=beyond)
+
+
+@pytest.mark.parametrize(
+    ("broken", "kind"),
+    [(np.zeros((30, 3)), AnchorImageError), (np.full((30, 3), np.nan), NotFiniteError)],
+)
+def test_a_broken_proposal_is_one_error_that_names_the_party(broken, kind):
+    with pytest.raises(kind, match="party 'p1'"):
+        consensus_span({**images(near(9)), "p1": broken}, n_components=3)
+
+
+def test_unrelated_parties_still_give_one_basis_for_all():
+    """Nothing in common is no error: the span is then a compromise."""
+    stream = KeyStream(key_of(3), "tests/unrelated")
+    bases = {f"p{i}": haar_columns(stream, n_rows=FEATURES, n_columns=3) for i in range(5)}
+    assert consensus_span(images(bases), n_components=3).shape == (30, 3)

@@ -1,0 +1,236 @@
+"""Parties that differ in size, parties that are alone, and images that fit nothing."""
+
+import re
+
+import numpy as np
+import pytest
+
+from aligners import (
+    EPS,
+    Row,
+    Toy,
+    haar,
+    key_of,
+    make_anchor,
+    make_toy,
+    on_every_aligner,
+    on_every_condition,
+    on_every_rotation,
+    spread,
+)
+from cobasis.algorithms.base import align
+from cobasis.algorithms.gopp import GOPP
+from cobasis.algorithms.imakura import Imakura
+from cobasis.algorithms.kawakami import Kawakami
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.whitened import Whitened
+from cobasis.errors import (
+    AnchorImageError,
+    CobasisError,
+    ConditionError,
+    DimensionError,
+    DtypeError,
+    NotFiniteError,
+    ShapeError,
+    UndeterminedFitError,
+)
+from cobasis.linalg.rng import KeyStream
+
+WIDTHS = {"p0": 3, "p1": 5, "p2": 4}
+
+
+def uneven(anchor: str, widths: dict[str, int] = WIDTHS) -> Toy:
+    """Nested spans of one Haar basis, each behind its own rotation."""
+    frame = haar(30, 12)
+    bases = {p: frame[:, :width] @ haar(40 + width, width) for p, width in widths.items()}
+    return Toy(anchor=make_anchor(anchor, n_rows=30, n_features=12), bases=bases)
+
+
+@pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
+@pytest.mark.parametrize(
+    "aligner", [ODC(reference="p1"), GOPP(), GOPP(start="odc")], ids=["odc", "gopp", "gopp-warm"]
+)
+def test_procrustes_takes_narrower_parties_under_any_anchor(aligner, anchor):
+    toy = uneven(anchor)
+    for party, change in align(aligner, toy.images).changes_of_basis.items():
+        assert change.shape == (WIDTHS[party], 5)
+        np.testing.assert_allclose(change @ change.T, np.eye(WIDTHS[party]), rtol=0, atol=100 * EPS)
+
+
+def test_nested_spans_align_under_an_isometric_anchor():
+    """F_i G_i of the narrower party is the wider one's, projected on its span."""
+    toy = uneven("isometric")
+    products = toy.products(align(ODC(reference="p1"), toy.images))
+    projector = toy.bases["p0"] @ toy.bases["p0"].T
+    np.testing.assert_allclose(
+        products["p0"], projector @ products["p1"], rtol=0, atol=toy.rounding()
+    )
+
+
+@pytest.mark.parametrize("aligner", [ODC(), Whitened()], ids=["odc", "whitened"])
+def test_rotations_take_wider_parties_under_an_isometric_anchor(aligner):
+    toy = uneven("isometric")
+    changes = align(aligner, toy.images).changes_of_basis
+    for party, change in changes.items():
+        assert change.shape == (WIDTHS[party], 3)
+        np.testing.assert_allclose(change.T @ change, np.eye(3), rtol=0, atol=100 * EPS)
+    assert spread(toy.products(align(aligner, toy.images))) < toy.rounding()
+
+
+@pytest.mark.parametrize("anchor", ["gaussian", "uniform"])
+def test_odc_refuses_wider_parties_under_other_anchors(anchor):
+    reason = r"party 'p1' has 5 components, the target 3.*anchor='isometric'.*\[CB106\]"
+    with pytest.raises(DimensionError, match=reason):
+        align(ODC(reference="p0"), uneven(anchor).images)
+
+
+@pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+@pytest.mark.parametrize("size", [None, 2, 5])
+def test_least_squares_takes_any_widths(method, anchor, size):
+    toy = uneven(anchor)
+    for party, change in align(method(n_components=size), toy.images).changes_of_basis.items():
+        assert change.shape == (WIDTHS[party], size or 3)
+
+
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+def test_least_squares_refuses_a_target_above_the_common_rank(method):
+    with pytest.raises(DimensionError, match=r"n_components=6 .* rank 5 "):
+        align(method(n_components=6), uneven("gaussian").images)
+
+
+@on_every_aligner
+@pytest.mark.parametrize("width", [2, 6])
+def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row: Row, width):
+    toy = make_toy("samespan_orth", anchor="gaussian")
+    found = toy.align(row)
+    late = toy.anchor.apply(haar(50, 12)[:, :width])
+    if width > 4 and not row.takes_wider:
+        with pytest.raises(DimensionError, match=r"party 'late' has 6 components, the target 4"):
+            found.add("late", late)
+        return
+    assert found.add("late", late).changes_of_basis["late"].shape == (width, 4)
+
+
+@on_every_aligner
+@on_every_condition
+def test_a_party_alone_keeps_its_span(row: Row, condition):
+    toy = make_toy(condition, n_parties=1)
+    found = toy.align(row)
+    product = toy.products(found)["p0"]
+    assert np.linalg.matrix_rank(product) == 4
+    outside = product - toy.bases["p0"] @ np.linalg.lstsq(toy.bases["p0"], product)[0]
+    assert np.linalg.norm(outside) < toy.rounding() * np.linalg.norm(product)
+
+
+@on_every_rotation
+def test_a_party_alone_is_rotated_only(row: Row):
+    change = make_toy("diffspan", n_parties=1).align(row).changes_of_basis["p0"]
+    np.testing.assert_allclose(change.T @ change, np.eye(4), rtol=0, atol=100 * EPS)
+
+
+def disjoint(common: int) -> Toy:
+    """Parties whose bases share `common` of three features, under an isometric anchor."""
+    axes = np.eye(12)
+    bases = {"north": axes[:, :3] @ haar(3, 3), "south": axes[:, 3 - common : 6 - common]}
+    return Toy(anchor=make_anchor("isometric", n_rows=30, n_features=12), bases=bases)
+
+
+@pytest.mark.parametrize("aligner", [ODC(), Whitened()], ids=["odc", "whitened"])
+@pytest.mark.parametrize("common", [0, 1, 2])
+def test_features_in_common_with_nobody_are_undetermined(aligner, common):
+    reason = rf"{3 - common} of the 3 directions of party 'south' are undetermined.*\[CB205\]"
+    with pytest.raises(UndeterminedFitError, match=reason):
+        align(aligner, disjoint(common).images)
+
+
+@pytest.mark.parametrize("start", ["spectral", "odc"])
+@pytest.mark.parametrize("common", [0, 1, 2])
+def test_a_mean_of_parties_that_share_nothing_is_undetermined_too(start, common):
+    """Every image agrees with a mean that contains it; only the others can determine it."""
+    reason = rf"{3 - common} of the 3 directions of party 'south' are undetermined.*\[CB205\]"
+    with pytest.raises(UndeterminedFitError, match=reason):
+        align(GOPP(start=start), disjoint(common).images)
+
+
+BROKEN = {
+    "zero": (lambda image: 0 * image, AnchorImageError, "is zero"),
+    "rank-deficient": (
+        lambda image: image @ np.diag([1.0, 1.0, 1.0, 0.0]),
+        AnchorImageError,
+        "has rank 3 of 4 components, so 1 direction",
+    ),
+    "ill-conditioned": (
+        lambda image: image @ np.diag([1.0, 1.0, 1.0, 1e-12]),
+        ConditionError,
+        "has condition number .*e\\+1[123]",
+    ),
+    "not finite": (lambda image: np.where(image > 1, np.nan, image), NotFiniteError, "NaN or inf"),
+    "of other rows": (lambda image: image[:-1], ShapeError, "the round's anchor has 30 rows"),
+    "transposed": (lambda image: image.T, ShapeError, "the round's anchor has 30 rows"),
+    "flat": (lambda image: image[:, 0], ShapeError, "1 dimensions"),
+    "complex": (lambda image: image + 0j, DtypeError, "Complex"),
+    "text": (lambda image: image.astype(str), DtypeError, "numbers"),
+}
+
+
+@on_every_aligner
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_image_is_one_error_that_names_the_party(row: Row, case):
+    breakage, kind, reason = BROKEN[case]
+    toy = make_toy("samespan_orth")
+    images = {**toy.images, "p2": breakage(toy.images["p2"])}
+    pattern = rf"anchor image of party 'p2'.*{reason}.*\[{kind.code}\]"
+    with pytest.raises(kind, match=re.compile(pattern, re.DOTALL)) as raised:
+        align(row.make(4), images)
+    assert type(raised.value) is kind
+
+
+@on_every_aligner
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_late_image_is_the_same_error(row: Row, case):
+    breakage, kind, _ = BROKEN[case]
+    toy = make_toy("samespan_orth")
+    found = toy.align(row)
+    with pytest.raises(kind, match="anchor image of party 'late'"):
+        found.add("late", breakage(toy.images["p2"]))
+    assert "late" not in found.fits
+
+
+def test_no_image_at_all_is_refused():
+    with pytest.raises(ShapeError, match=r"no anchor image.*\[CB102\]"):
+        align(ODC(), {})
+
+
+@pytest.mark.parametrize("first", [3.0, [1.0, 2.0], [[1.0], [1.0, 2.0]]])
+def test_a_first_image_that_is_no_table_is_refused(first):
+    """The first sets the number of rows, so it may not get by unchecked."""
+    with pytest.raises(CobasisError, match=r"party 'p0'.*\[CB102\]"):
+        align(ODC(), {"p0": first, "p1": np.ones((2, 1))})
+
+
+@on_every_aligner
+def test_images_are_not_changed(row: Row):
+    toy = make_toy("diffspan")
+    before = {party: image.copy() for party, image in toy.images.items()}
+    found = toy.align(row)
+    found.add("late", toy.images["p1"])
+    for party, image in toy.images.items():
+        np.testing.assert_array_equal(image, before[party])
+
+
+@on_every_aligner
+def test_a_common_unit_of_the_anchor_does_not_matter(row: Row):
+    """Images a million times larger or smaller align as well."""
+    toy = make_toy("samespan_orth")
+    for unit in (1e-6, 1e6):
+        images = {party: unit * image for party, image in toy.images.items()}
+        found = align(row.make(4), images)
+        assert spread(toy.products(found)) < toy.rounding()
+
+
+def test_an_image_of_noise_is_legal():
+    """It is the certificate's business, not the fit's."""
+    toy = make_toy("samespan_orth")
+    noise = KeyStream(key_of(8), "tests/noise").normal((30, 4))
+    assert set(align(ODC(), {**toy.images, "p3": noise}).fits) == set(toy.images)

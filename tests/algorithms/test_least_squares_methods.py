@@ -1,0 +1,197 @@
+"""Imakura and Kawakami: their published definitions, written down again, and their constraints."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag, eigh
+
+from aligners import (
+    EPS,
+    GOLDEN,
+    VISIBLE,
+    Toy,
+    apart_but_for_a_rotation,
+    invertible,
+    make_toy,
+    on_every_condition,
+)
+from cobasis.algorithms.base import align
+from cobasis.algorithms.imakura import Imakura
+from cobasis.algorithms.kawakami import Kawakami, eigen_weights
+from cobasis.errors import DimensionError, OptionError
+from cobasis.linalg.arrays import Matrix
+
+on_every_span = pytest.mark.parametrize("condition", ["samespan_orth", "samespan"])
+
+
+def published_kawakami(images: Mapping[str, Matrix]) -> dict[str, Matrix]:
+    """Algorithm 3: G_i = R_i^-1 times block i of the leading right singular vectors."""
+    factors = {party: np.linalg.qr(image) for party, image in images.items()}
+    wide = np.hstack([factor for factor, _ in factors.values()])
+    leading = np.linalg.svd(wide, full_matrices=False)[2].T[:, :4]
+    blocks = np.split(leading, len(images))
+    return {
+        party: np.linalg.solve(triangle, block)
+        for (party, (_, triangle)), block in zip(factors.items(), blocks, strict=True)
+    }
+
+
+def eigenvalues(images: Mapping[str, Matrix]) -> Matrix:
+    """Eq. (47): S v = lambda T v, in increasing order, by SciPy's generalised solver."""
+    wide = np.hstack(list(images.values()))
+    grams = block_diag(*(image.T @ image for image in images.values()))
+    return eigh(2 * len(images) * grams - 2 * wide.T @ wide, grams, eigvals_only=True)
+
+
+def aligned_images(toy: Toy, aligner) -> dict[str, Matrix]:
+    changes = align(aligner, toy.images).changes_of_basis
+    return {party: toy.images[party] @ change for party, change in changes.items()}
+
+
+@on_every_condition
+def test_the_right_factor_is_a_common_factor(condition):
+    toy, factor = make_toy(condition), invertible(8, 4, condition=50.0)
+    plain = align(Imakura(scale="paper"), toy.images).changes_of_basis
+    given = align(Imakura(factor=factor, scale="paper"), toy.images).changes_of_basis
+    for party, change in plain.items():
+        miss = np.linalg.norm(given[party] - change @ factor)
+        assert miss < 100 * EPS * toy.condition * np.linalg.norm(change) * np.linalg.norm(factor)
+
+
+@on_every_condition
+def test_imakura_is_the_pseudoinverse_times_the_leading_directions(condition):
+    toy = make_toy(condition)
+    left = np.linalg.svd(np.hstack(list(toy.images.values())), full_matrices=False)[0][:, :4]
+    expected = {party: np.linalg.pinv(image) @ left for party, image in toy.images.items()}
+    found = align(Imakura(scale="paper"), toy.images).changes_of_basis
+    assert apart_but_for_a_rotation(found, expected) < toy.rounding()
+
+
+@pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
+def test_imakura_with_sigma_is_a_rotation_where_orthonormal_spans_agree(anchor):
+    toy = make_toy("samespan_orth", anchor=anchor)
+    for change in align(Imakura(factor="sigma", scale="paper"), toy.images).fits.values():
+        scaled = change.change_of_basis / np.sqrt(len(toy.images))
+        np.testing.assert_allclose(scaled.T @ scaled, np.eye(4), rtol=0, atol=toy.rounding())
+
+
+@on_every_condition
+def test_kawakamis_columns_have_unit_norm_over_all_parties(condition):
+    toy = make_toy(condition)
+    images = aligned_images(toy, Kawakami(scale="paper")).values()
+    norms = sum(np.sum(image**2, axis=0) for image in images)
+    np.testing.assert_allclose(norms, np.ones(4), rtol=0, atol=toy.rounding())
+
+
+@on_every_condition
+def test_kawakami_as_target_and_fit_is_the_published_algorithm(condition):
+    """Up to signs, and to a rotation where singular values tie."""
+    toy = make_toy(condition)
+    found = align(Kawakami(scale="paper"), toy.images).changes_of_basis
+    expected = published_kawakami(toy.images)
+    assert apart_but_for_a_rotation(found, expected) < toy.rounding()
+
+
+@on_every_condition
+def test_eigenvalues_are_twice_the_parties_less_twice_the_squared_singular_values(condition):
+    toy = make_toy(condition)
+    wide = np.hstack([np.linalg.qr(image)[0] for image in toy.images.values()])
+    values = np.linalg.svd(wide, compute_uv=False)
+    slack = 2 * len(toy.images) * toy.rounding()
+    np.testing.assert_allclose(eigenvalues(toy.images), 8 - 2 * values**2, rtol=0, atol=slack)
+
+
+@on_every_span
+def test_kawakamis_aligned_anchor_is_one_c_th_of_orthonormal_where_spans_agree(condition):
+    toy = make_toy(condition)
+    for image in aligned_images(toy, Kawakami(scale="paper")).values():
+        np.testing.assert_allclose(image.T @ image, np.eye(4) / 4, rtol=0, atol=toy.rounding())
+
+
+@on_every_span
+def test_kawakami_is_imakura_where_spans_agree(condition):
+    """Up to one rotation, and 1/sqrt(c): which is why it is concordant there."""
+    toy = make_toy(condition)
+    changes = align(Kawakami(scale="paper"), toy.images).changes_of_basis
+    kawakami = {party: 2 * change for party, change in changes.items()}
+    imakura = align(Imakura(scale="paper"), toy.images).changes_of_basis
+    assert apart_but_for_a_rotation(kawakami, imakura) < toy.rounding()
+
+
+def test_kawakami_is_not_imakura_where_spans_differ():
+    toy = make_toy("diffspan_orth")
+    changes = align(Kawakami(scale="paper"), toy.images).changes_of_basis
+    kawakami = {party: 2 * change for party, change in changes.items()}
+    imakura = align(Imakura(scale="paper"), toy.images).changes_of_basis
+    assert apart_but_for_a_rotation(kawakami, imakura) > VISIBLE
+
+
+@on_every_span
+def test_weights_are_one_where_the_eigenvalues_are_rounding(condition):
+    """Without the guard they would be noise between 1/e and 1."""
+    toy = make_toy(condition)
+    plain = align(Kawakami(), toy.images).target.rows
+    weighted = align(Kawakami(weighting="eigen"), toy.images).target.rows
+    np.testing.assert_array_equal(weighted, plain)
+
+
+def test_weights_fall_from_one_to_one_over_e():
+    values = np.sqrt(np.array([3.5, 3.0, 2.0, 1.5]))
+    expected = np.exp([0.0, -0.25, -0.75, -1.0])
+    np.testing.assert_allclose(eigen_weights(values, n_parties=4), expected, rtol=GOLDEN)
+    assert eigen_weights(values[:1], n_parties=4).tolist() == [1.0]
+    tied = np.full(3, 2.0) - np.array([0.0, 1e-10, 2e-10])
+    assert eigen_weights(tied, n_parties=4).tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("condition", ["diffspan_orth", "diffspan"])
+def test_weights_multiply_the_columns_where_spans_differ(condition):
+    toy = make_toy(condition)
+    plain = align(Kawakami(scale="paper"), toy.images).changes_of_basis
+    weighted = align(Kawakami(weighting="eigen", scale="paper"), toy.images).changes_of_basis
+    wide = np.hstack([np.linalg.qr(image)[0] for image in toy.images.values()])
+    weights = eigen_weights(np.linalg.svd(wide, compute_uv=False)[:4], n_parties=4)
+    assert weights[0] == 1.0
+    assert weights[-1] == pytest.approx(np.exp(-1))
+    for party, change in plain.items():
+        slack = toy.rounding() * np.abs(change).max()
+        np.testing.assert_allclose(weighted[party], change * weights, rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+def test_fewer_and_more_components_than_the_images_have(method):
+    """Least squares takes any target within the rank of all images together."""
+    toy = make_toy("diffspan_orth")
+    for size in (1, 3, 7):
+        change = align(method(n_components=size), toy.images).changes_of_basis["p2"]
+        assert change.shape == (4, size)
+
+
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+@pytest.mark.parametrize("size", [-1, 0, 5])
+def test_a_target_beyond_the_rank_is_refused(method, size):
+    toy = make_toy("samespan")
+    with pytest.raises(DimensionError, match=rf"n_components={size} .* rank 4 .*\[CB106\]"):
+        align(method(n_components=size), toy.images)
+
+
+SINGULAR = np.diag([1.0, 1.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("aligner", "reason"),
+    [
+        (Imakura(factor="sgima"), "factor='sgima' is not known"),
+        (Imakura(factor=np.ones((5, 4))), r"shape \(5, 4\) and rank 1"),
+        (Imakura(factor=SINGULAR), r"shape \(4, 4\) and rank 3"),
+        (Kawakami(weighting="eigne"), "weighting='eigne' is not known"),
+        (Kawakami(scale="papers"), "scale='papers' is no scale"),
+        (Imakura(scale=-1.0), "scale=-1.0 is no scale"),
+        (Imakura(scale=float("nan")), "scale=nan is no scale"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_option_that_does_not_exist_is_refused(aligner, reason):
+    with pytest.raises(OptionError, match=rf"{reason}.*\[CB107\]"):
+        align(aligner, make_toy("samespan").images)

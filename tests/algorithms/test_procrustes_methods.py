@@ -1,0 +1,213 @@
+"""ODC, GOPP and the two fits: common factors, optimality, and an objective that only falls."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aligners import (
+    EPS,
+    STEADY,
+    Row,
+    haar,
+    key_of,
+    make_toy,
+    on_every_condition,
+    on_every_least_squares,
+    on_every_rotation,
+    spread,
+)
+from cobasis.algorithms.base import Alignment, align
+from cobasis.algorithms.fits import procrustes_fit
+from cobasis.algorithms.gopp import GOPP
+from cobasis.algorithms.odc import ODC
+from cobasis.errors import OptionError, OrthonormalityError, ShapeError, UnknownPartyError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import KeyStream
+
+FALLS = 1e-12
+"""Relative rounding of an objective that is a sum of squares."""
+
+
+def determination(alignment: Alignment) -> float:
+    return min(fit.determination for fit in alignment.fits.values())
+
+
+def objective(images: Mapping[str, Matrix], alignment: Alignment) -> float:
+    """GOPP's: squared distances of the rotated images from their mean."""
+    turned = [images[p] @ change for p, change in alignment.changes_of_basis.items()]
+    mean = sum(turned) / len(turned)
+    return float(sum(np.sum((image - mean) ** 2) for image in turned))
+
+
+@on_every_condition
+def test_the_rotation_is_a_common_factor(condition):
+    toy, turn = make_toy(condition), haar(8, 4)
+    plain, turned = align(ODC(), toy.images), align(ODC(rotation=turn), toy.images)
+    slack = 100 * EPS / determination(plain)
+    for party, change in plain.changes_of_basis.items():
+        moved = turned.changes_of_basis[party] - change @ turn
+        assert np.abs(moved).max() < slack
+
+
+@on_every_condition
+def test_the_reference_itself_is_not_turned(condition):
+    toy = make_toy(condition)
+    found = align(ODC(reference="p2"), toy.images)
+    assert found.target.rows is not None
+    np.testing.assert_array_equal(found.target.rows, toy.images["p2"])
+    np.testing.assert_allclose(
+        found.changes_of_basis["p2"], np.eye(4), rtol=0, atol=toy.rounding(power=1)
+    )
+    assert found.target.shaped_by == ("p2",)
+
+
+def test_odc_finds_the_rotation_between_two_bases():
+    """F_i = F_1 E_i gives G_i = E_i' O."""
+    toy, twist, turn = make_toy("samespan_orth"), haar(20, 4), haar(21, 4)
+    image = toy.images["p0"]
+    found = align(ODC(rotation=turn), {"p0": image, "p1": image @ twist})
+    np.testing.assert_allclose(
+        found.changes_of_basis["p1"], twist.T @ turn, rtol=0, atol=toy.rounding()
+    )
+
+
+def test_as_many_anchor_rows_as_components_suffice_and_fewer_are_refused():
+    exact = make_toy("samespan_orth", n_anchor_rows=4)
+    assert spread(exact.products(align(ODC(), exact.images))) < exact.rounding()
+    short = make_toy("samespan_orth", n_anchor_rows=3)
+    with pytest.raises(ShapeError, match=r"shape \(3, 4\).*at least as many rows as columns"):
+        align(ODC(), short.images)
+
+
+@pytest.mark.parametrize(
+    "turn", [2 * np.eye(4), np.ones((4, 4)), np.eye(5)[:, :4]], ids=["long", "flat", "tall"]
+)
+def test_a_rotation_that_is_none_is_refused(turn):
+    with pytest.raises(OrthonormalityError, match=r"is not orthogonal.*\[CB202\]"):
+        align(ODC(rotation=turn), make_toy("samespan_orth").images)
+
+
+def test_a_rotation_of_another_width_is_refused():
+    with pytest.raises(ShapeError, match="rotation has 3 columns"):
+        align(ODC(rotation=np.eye(3)), make_toy("samespan_orth").images)
+
+
+def test_a_reference_that_is_no_party_is_refused():
+    with pytest.raises(UnknownPartyError, match=r"reference 'p9' is not among .*\[CB304\]"):
+        align(ODC(reference="p9"), make_toy("samespan_orth").images)
+
+
+@on_every_condition
+@on_every_rotation
+def test_a_procrustes_fit_is_optimal(row: Row, condition):
+    """G'G = I with G'A_i'Z symmetric and positive semidefinite: checked, not computed again."""
+    toy = make_toy(condition)
+    found = toy.align(row)
+    for party, change in found.changes_of_basis.items():
+        rest = change.T @ toy.images[party].T @ found.target.rows
+        slack = 100 * EPS * np.linalg.norm(rest)
+        np.testing.assert_allclose(rest, rest.T, rtol=0, atol=slack)
+        assert np.linalg.eigvalsh(rest).min() > -slack
+
+
+@on_every_condition
+@on_every_least_squares
+def test_a_least_squares_fit_leaves_a_normal_residual(row: Row, condition):
+    """A_i'(A_i G - Z) = 0: checked, not computed again."""
+    toy = make_toy(condition)
+    found = toy.align(row)
+    for party, change in found.changes_of_basis.items():
+        image = toy.images[party]
+        residual = image.T @ (image @ change - found.target.rows)
+        size = np.linalg.norm(image, 2) * np.linalg.norm(found.target.rows)
+        assert np.linalg.norm(residual) < toy.rounding() * size
+
+
+@given(number=st.integers(0, 10**6), size=st.integers(1, 6))
+@STEADY
+def test_no_rotation_nearby_fits_better(number, size):
+    stream = KeyStream(key_of(number), "tests/procrustes")
+    image, target = stream.normal((12, size)), stream.normal((12, size))
+    best = procrustes_fit(image, target, party="p0").change_of_basis
+    least = np.linalg.norm(image @ best - target)
+    for step in (1e-3, 0.1, 3.0):
+        skew = np.tril(stream.normal((size, size)), -1) * step
+        cayley = np.linalg.solve(np.eye(size) + skew - skew.T, np.eye(size) - skew + skew.T)
+        assert np.linalg.norm(image @ best @ cayley - target) >= least * (1 - FALLS)
+
+
+@pytest.mark.parametrize("start", ["spectral", "odc"])
+@on_every_condition
+def test_gopps_objective_never_rises(condition, start):
+    toy = make_toy(condition)
+    energy = sum(np.sum(image**2) for image in toy.images.values())
+    values = [
+        objective(toy.images, align(GOPP(start=start, max_iterations=cap), toy.images))
+        for cap in range(1, 12)
+    ]
+    assert (np.diff(values) <= FALLS * energy).all()
+
+
+@on_every_condition
+def test_gopp_started_from_odc_is_no_worse_than_odc(condition):
+    toy = make_toy(condition)
+    energy = sum(np.sum(image**2) for image in toy.images.values())
+    odc = objective(toy.images, align(ODC(), toy.images))
+    warm = objective(toy.images, align(GOPP(start="odc"), toy.images))
+    assert warm <= odc + FALLS * energy
+    if condition.startswith("diffspan"):
+        assert warm < 0.99 * odc
+
+
+@on_every_condition
+def test_gopp_is_the_published_alternation(condition):
+    """Written down literally: rotations for a mean, a mean of rotations, from U."""
+    toy = make_toy(condition)
+    mean = np.linalg.svd(np.hstack(list(toy.images.values())), full_matrices=False)[0][:, :4]
+    for _ in range(5):
+        turned = []
+        for image in toy.images.values():
+            left, _, right = np.linalg.svd(image.T @ mean)
+            turned.append(image @ left @ right)
+        mean = sum(turned) / 4
+    rows = align(GOPP(max_iterations=5, tolerance=-1.0), toy.images).target.rows
+    np.testing.assert_allclose(rows @ rows.T, mean @ mean.T, rtol=0, atol=1e-10 * np.sum(mean**2))
+
+
+@pytest.mark.parametrize("start", ["spectral", "odc"])
+@pytest.mark.parametrize("number", range(6))
+def test_gopp_is_done_in_two_iterations_where_orthonormal_spans_agree(start, number):
+    toy = make_toy("samespan_orth", number=number)
+    found = align(GOPP(start=start), toy.images)
+    assert found.target.converged
+    assert found.target.iterations <= 2
+    energy = sum(np.sum(image**2) for image in toy.images.values())
+    assert objective(toy.images, found) < toy.rounding() ** 2 * energy
+
+
+def test_gopp_says_when_it_stopped_at_its_cap():
+    toy = make_toy("diffspan")
+    short = align(GOPP(max_iterations=3), toy.images).target
+    assert (short.iterations, short.converged) == (3, False)
+    full = align(GOPP(), toy.images).target
+    assert full.converged
+    assert 3 < full.iterations < 1000
+
+
+@on_every_condition
+def test_gopp_turns_into_the_first_partys_frame(condition):
+    toy = make_toy(condition)
+    change = align(GOPP(), toy.images).changes_of_basis["p0"]
+    np.testing.assert_allclose(change, np.eye(4), rtol=0, atol=toy.rounding())
+
+
+def test_gopps_mean_carries_everybody():
+    assert align(GOPP(), make_toy("diffspan").images).target.shaped_by == ("p0", "p1", "p2", "p3")
+
+
+def test_a_start_that_does_not_exist_is_refused():
+    with pytest.raises(OptionError, match=r"start='warm' is not known.*\[CB107\]"):
+        align(GOPP(start="warm"), make_toy("diffspan").images)

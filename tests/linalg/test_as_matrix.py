@@ -1,0 +1,116 @@
+"""Every bad table is one clear error with a code; every good one keeps its numbers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from aligners import STEADY
+from cobasis.errors import CobasisError, DtypeError, NotFiniteError, ShapeError
+from cobasis.linalg.arrays import as_matrix
+
+GOOD = np.arange(6.0).reshape(3, 2)
+FOREIGN = ">" if np.dtype("<f8").isnative else "<"
+
+DTYPES = {
+    "complex": (GOOD + 0j, "Complex data not supported"),
+    "object": (GOOD.astype(object), "dtype object"),
+    "text": (GOOD.astype(str), "something else than numbers"),
+    "bytes": (GOOD.astype("S8"), "something else than numbers"),
+    "dates": (GOOD.astype("datetime64[D]"), "something else than numbers"),
+    "records": (np.zeros((3, 2), dtype=[("a", float)]), "something else than numbers"),
+    "foreign floats": (GOOD.astype(f"{FOREIGN}f8"), "byte order of another machine"),
+    "foreign integers": (GOOD.astype(f"{FOREIGN}i4"), "byte order of another machine"),
+    "long doubles": (GOOD.astype(np.longdouble), "wider than float64"),
+    "large integers": (np.full((3, 2), 2**53 + 1), r"above 2\*\*53"),
+    "very negative integers": (np.full((3, 2), -(2**53) - 1), r"above 2\*\*53"),
+    "unsigned integers": (np.full((3, 2), 2**64 - 1, dtype=np.uint64), r"above 2\*\*53"),
+    "missing values": ([[None, 1.0], [2.0, 3.0]], "dtype object"),
+}
+
+
+@pytest.mark.parametrize("case", DTYPES)
+def test_numbers_that_would_be_cast_are_refused(case):
+    values, reason = DTYPES[case]
+    with pytest.raises(DtypeError, match=rf"rows of 'north' cannot be used: .*{reason}.*\[CB103\]"):
+        as_matrix(values, name="rows of 'north'")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_entries_that_are_not_finite_are_counted_and_refused(bad):
+    values = GOOD.copy()
+    values[1, 0] = values[2, 1] = bad
+    with pytest.raises(NotFiniteError, match=r"north contains NaN or inf.* 2 of 6 .*\[CB101\]"):
+        as_matrix(values, name="north")
+
+
+def test_masked_entries_are_refused_and_an_idle_mask_is_not():
+    """NumPy would take the numbers under the mask for data."""
+    with pytest.raises(NotFiniteError, match=r"north contains masked entries.*\[CB101\]"):
+        as_matrix(np.ma.masked_less(GOOD, 2), name="north")
+    np.testing.assert_array_equal(as_matrix(np.ma.array(GOOD), name="north"), GOOD)
+
+
+SHAPES = {
+    "a number": (3.0, "0 dimensions"),
+    "a row": ([1.0, 2.0], "1 dimensions"),
+    "a cube": (np.zeros((2, 2, 2)), "3 dimensions"),
+    "no rows": (np.zeros((0, 2)), r"0 sample\(s\)"),
+    "no columns": (np.zeros((3, 0)), r"0 feature\(s\)"),
+    "ragged rows": ([[1.0, 2.0], [3.0]], "not of one length"),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_a_shape_that_is_no_table_is_refused(case):
+    values, reason = SHAPES[case]
+    with pytest.raises(ShapeError, match=rf"north .*{reason}.*\[CB102\]"):
+        as_matrix(values, name="north")
+
+
+def test_another_width_is_refused_and_a_transposed_table_recognised():
+    with pytest.raises(ShapeError, match=r"3 columns .* expected 2\. It looks transposed"):
+        as_matrix(GOOD.T, name="north", columns=2)
+    with pytest.raises(ShapeError, match=r"2 columns .* expected 5\. Rows are records"):
+        as_matrix(GOOD, name="north", columns=5)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "?", "i1", "u1", "i2", "i4", "u4", "i8", "u8"])
+def test_every_type_that_float64_holds_is_taken(dtype):
+    values = (GOOD > 1).astype(dtype)
+    taken = as_matrix(values, name="north", columns=2)
+    assert taken.dtype == np.float64
+    np.testing.assert_array_equal(taken, values)
+
+
+def test_the_largest_exact_integers_are_taken():
+    values = np.array([[2**53, -(2**53)]])
+    assert as_matrix(values, name="north").astype(np.int64).tolist() == values.tolist()
+
+
+def test_nested_lists_are_taken():
+    np.testing.assert_array_equal(as_matrix([[1, 2], [3, 4]], name="x"), [[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_float64_table_is_neither_copied_nor_changed():
+    taken = as_matrix(GOOD, name="north")
+    assert np.shares_memory(taken, GOOD)
+    np.testing.assert_array_equal(GOOD, np.arange(6.0).reshape(3, 2))
+
+
+@given(
+    arrays(
+        dtype=st.sampled_from(["f4", "f8", "i8", "u8", "c16", "?"]),
+        shape=array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+    )
+)
+@STEADY
+def test_an_array_is_either_taken_exactly_or_refused_with_a_code(values):
+    try:
+        taken = as_matrix(values, name="x")
+    except CobasisError as error:
+        assert str(error).endswith(f"[{error.code}]")  # noqa: PT017 -- both ends are checked
+    else:
+        assert np.isfinite(taken).all()
+        assert (taken == values).all()

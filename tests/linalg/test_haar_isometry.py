@@ -1,0 +1,206 @@
+"""Stewart's construction is Haar; every shortcut of it is an isometry and is caught."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import beta, kstest
+
+from aligners import EPS, GOLDEN, key_of
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.haar import HaarIsometry
+from cobasis.linalg.rng import KeyStream, haar_columns
+
+SHAPES = [(1, 1), (5, 1), (4, 4), (9, 5), (64, 64), (70, 65), (200, 130), (130, 130)]
+ERRORS = 5.0
+"""How many standard errors a mean may be off; keys are fixed, so this never flakes."""
+UNLIKELY = 1e-4
+"""Below this p-value a law is refused."""
+
+Apply = Callable[[KeyStream, Matrix, int], Matrix]
+
+
+def from_axis(gaussian: Matrix, sign: float) -> Matrix:
+    vector = gaussian.copy()
+    vector[0] += sign * np.linalg.norm(gaussian)
+    return vector
+
+
+def gaussian_itself(gaussian: Matrix, _: float) -> Matrix:
+    return gaussian
+
+
+def literal(
+    stream: KeyStream,
+    columns: Matrix,
+    n_rows: int,
+    *,
+    vector: Callable[[Matrix, float], Matrix] = from_axis,
+    signed: Literal["same rows", "all rows", "no rows"] = "same rows",
+    reflections: int = 10**6,
+    full_length: bool = False,
+) -> Matrix:
+    """Stewart's construction, reflection by reflection; the options are its mutants."""
+    n_columns = len(columns)
+    first = [0 if full_length else k for k in range(n_columns)]
+    gaussians = [stream.normal((n_rows - start,)) for start in first]
+    work = np.vstack([columns, np.zeros((n_rows - n_columns, columns.shape[1]))])
+    for k in reversed(range(min(n_columns, reflections))):
+        part, sign = work[first[k] :], -1.0 if gaussians[k][0] < 0 else 1.0
+        v = vector(gaussians[k], sign)
+        part -= np.outer(2 * v / (v @ v), v @ part)
+        if signed != "no rows":
+            work[first[k] if signed == "same rows" else 0 :] *= -sign
+    return work
+
+
+def blocked(stream: KeyStream, columns: Matrix, n_rows: int) -> Matrix:
+    """What cobasis does."""
+    return HaarIsometry(stream, n_rows=n_rows, n_columns=len(columns)).apply(columns)
+
+
+MUTANTS: dict[str, Apply] = {
+    "reflects g itself": partial(literal, vector=gaussian_itself),
+    "signs all rows": partial(literal, signed="all rows"),
+    "drops the signs": partial(literal, signed="no rows"),
+    "stops after 16": partial(literal, reflections=16),
+    "stops after a quarter": lambda stream, columns, n_rows: literal(
+        stream, columns, n_rows, reflections=-(-len(columns) // 4)
+    ),
+    "full-length vectors": partial(literal, full_length=True),
+    "full-length g itself": partial(literal, full_length=True, vector=gaussian_itself),
+}
+
+
+def stream_of(number: int) -> KeyStream:
+    return KeyStream(key_of(number), "tests/haar-isometry")
+
+
+def isometry(number: int, n_rows: int, n_columns: int) -> HaarIsometry:
+    return HaarIsometry(stream_of(number), n_rows=n_rows, n_columns=n_columns)
+
+
+def diagonal_is_at_chance(apply: Apply, *, size: int = 64, draws: int = 20) -> bool:
+    """Mean |A_jj|, which stays large while A remembers e_j."""
+    found = np.array([np.diag(apply(stream_of(draw), np.eye(size), size)) for draw in range(draws)])
+    expected = np.exp(gammaln(size / 2) - gammaln((size + 1) / 2)) / np.sqrt(np.pi)
+    error = np.sqrt((1 / size - expected**2) / found.size)
+    return bool(abs(np.abs(found).mean() - expected) < ERRORS * error)
+
+
+def small_draws(apply: Apply) -> Matrix:
+    """Draw many A of shape (4, 2)."""
+    return np.array([apply(stream_of(draw), np.eye(2), 4) for draw in range(3000)])
+
+
+def corners_are_uncorrelated(apply: Apply) -> bool:
+    """E[A_11 A_22] = 0 at a = 4, m = 2."""
+    product = np.prod(np.diagonal(small_draws(apply), axis1=1, axis2=2), axis=1)
+    return bool(abs(product.mean()) < ERRORS * product.std() / np.sqrt(len(product)))
+
+
+def entries_follow_the_haar_law(apply: Apply) -> bool:
+    """A_jk is symmetric about 0 and A_jk^2 is Beta(1/2, (a-1)/2), at every place."""
+    drawn = small_draws(apply)
+
+    def law(x: Matrix) -> Matrix:
+        return 0.5 + 0.5 * np.sign(x) * beta.cdf(np.square(x), 0.5, 1.5)
+
+    places = [drawn[:, row, column] for row in range(4) for column in range(2)]
+    return all(kstest(place, law).pvalue > UNLIKELY for place in places)
+
+
+def span_is_unreadable(apply: Apply, *, size: int = 64, kept: int = 16, draws: int = 20) -> bool:
+    """The share of span(F) that lies in span(A F) is l / m on average."""
+    basis = haar_columns(stream_of(99), n_rows=size, n_columns=kept)
+    shares = [
+        np.sum((basis.T @ apply(stream_of(draw), basis, size)) ** 2) / kept for draw in range(draws)
+    ]
+    error = np.sqrt(2 / draws) * (1 - kept / size) / size
+    return bool(abs(np.mean(shares) - kept / size) < ERRORS * error)
+
+
+CHECKS = [
+    diagonal_is_at_chance,
+    corners_are_uncorrelated,
+    entries_follow_the_haar_law,
+    span_is_unreadable,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_construction_passes_every_check(check):
+    assert check(blocked)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_shortcut_fails_a_check(name):
+    assert not all(check(MUTANTS[name]) for check in CHECKS)
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_shortcut_is_an_isometry_nevertheless(name):
+    """Which is why neither A' A = I nor any accuracy shows it."""
+    rows = MUTANTS[name](stream_of(1), np.eye(32), 40)
+    np.testing.assert_allclose(rows.T @ rows, np.eye(32), rtol=0, atol=GOLDEN)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_check_catches_some_shortcut(check):
+    assert not all(check(mutant) for mutant in MUTANTS.values())
+
+
+def test_the_checks_hold_at_the_size_of_an_image():
+    """784 features: 200 reflections of them keep cosine .6, all of them are at chance."""
+    short = partial(literal, reflections=200)
+    assert diagonal_is_at_chance(blocked, size=784, draws=1)
+    assert not diagonal_is_at_chance(short, size=784, draws=1)
+    assert span_is_unreadable(blocked, size=784, kept=24, draws=2)
+    assert not span_is_unreadable(short, size=784, kept=24, draws=2)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), SHAPES)
+def test_blocks_equal_single_reflections(n_rows, n_columns):
+    columns = stream_of(7).normal((n_columns, 3))
+    expected = literal(stream_of(3), columns, n_rows)
+    found = blocked(stream_of(3), columns, n_rows)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=n_rows * 100 * EPS)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), SHAPES)
+def test_columns_are_orthonormal(n_rows, n_columns):
+    rows = isometry(2, n_rows, n_columns).apply(np.eye(n_columns))
+    np.testing.assert_allclose(rows.T @ rows, np.eye(n_columns), rtol=0, atol=n_rows * 10 * EPS)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), SHAPES)
+def test_transposed_is_the_adjoint(n_rows, n_columns):
+    anchor = isometry(4, n_rows, n_columns)
+    columns, rows = stream_of(5).normal((n_columns, 3)), stream_of(6).normal((n_rows, 2))
+    left, right = rows.T @ anchor.apply(columns), anchor.apply_transposed(rows).T @ columns
+    np.testing.assert_allclose(left, right, rtol=0, atol=n_rows * 100 * EPS)
+    back = anchor.apply_transposed(anchor.apply(columns))
+    np.testing.assert_allclose(back, columns, rtol=0, atol=n_rows * 100 * EPS)
+
+
+def test_applying_changes_no_argument():
+    anchor, columns, rows = isometry(4, 9, 5), np.eye(5)[:, :2], np.eye(9)[:, :2]
+    anchor.apply(columns)
+    anchor.apply_transposed(rows)
+    np.testing.assert_array_equal(columns, np.eye(5)[:, :2])
+    np.testing.assert_array_equal(rows, np.eye(9)[:, :2])
+
+
+def test_a_negative_first_gaussian_and_a_positive_one_both_occur():
+    """The sign rule has two branches; the checks above meet both."""
+    signs = {float(np.sign(stream_of(draw).normal((4,))[0])) for draw in range(8)}
+    assert signs == {-1.0, 1.0}
+
+
+def test_a_single_row_is_plus_or_minus_one():
+    drawn = [float(isometry(draw, 1, 1).apply(np.eye(1))[0, 0]) for draw in range(200)]
+    assert {round(value, 12) for value in drawn} == {-1.0, 1.0}
+    assert 60 < sum(value > 0 for value in drawn) < 140

@@ -1,0 +1,231 @@
+"""The key stream is the same on every machine, and independent of every other one."""
+
+import hashlib
+import hmac
+import struct
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kstest
+
+from aligners import GOLDEN, STEADY, key_of
+from cobasis.errors import SecretError
+from cobasis.linalg.rng import KeyStream, haar_columns, require_key
+
+KEY = bytes(range(32))
+UNLIKELY = 1e-4
+WORD = 0xFFFFFFFF
+
+
+def stream(label: str = "golden", key: bytes = KEY) -> KeyStream:
+    return KeyStream(key, label)
+
+
+def hkdf(key: bytes, info: bytes) -> bytes:
+    """RFC 5869 with SHA-256, no salt, 32 bytes."""
+    extracted = hmac.digest(bytes(32), key, hashlib.sha256)
+    return hmac.digest(extracted, info + b"\x01", hashlib.sha256)
+
+
+def quarter_round(state: list[int], *places: int) -> None:
+    a, b, c, d = places
+    for target, source, twisted, bits in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+        state[target] = (state[target] + state[source]) & WORD
+        mixed = state[twisted] ^ state[target]
+        state[twisted] = ((mixed << bits) | (mixed >> (32 - bits))) & WORD
+
+
+def chacha20_block(key: bytes, counter: int) -> bytes:
+    """RFC 8439, section 2.3, with a nonce of zeros."""
+    start = [*struct.unpack("<4I", b"expand 32-byte k"), *struct.unpack("<8I", key), counter]
+    start += [0, 0, 0]
+    state = list(start)
+    for _ in range(10):
+        for column in range(4):
+            quarter_round(state, *(column + 4 * row for row in range(4)))
+        for column in range(4):
+            quarter_round(state, *((column + row) % 4 + 4 * row for row in range(4)))
+    return struct.pack("<16I", *((one + two) & WORD for one, two in zip(state, start, strict=True)))
+
+
+def test_bytes_are_golden():
+    assert stream().random_bytes(80).hex() == (
+        "528e2c1908f6a5e5684d73989d8c13ca0be85bf5de503a43c55a5fc6bf3d502ead5ba6416e6e5926"
+        "c1206df2ca7c83b745704c7a2457c403ab20167a4706173540484e9dd3e776792967430088e6218a"
+    )
+
+
+def test_bytes_are_chacha20_keyed_through_hkdf():
+    """Against both RFCs, written down here, over three blocks."""
+    derived = hkdf(KEY, b"cobasis/1/golden")
+    expected = b"".join(chacha20_block(derived, counter) for counter in range(3))
+    assert stream().random_bytes(192) == expected
+
+
+@given(cuts=st.lists(st.integers(0, 90), max_size=6))
+@STEADY
+def test_the_stream_does_not_depend_on_how_it_is_cut(cuts):
+    source = stream()
+    joined = b"".join(source.random_bytes(cut) for cut in cuts)
+    assert joined == stream().random_bytes(sum(cuts))
+
+
+def test_uniform_numbers_are_golden_to_the_last_bit():
+    assert [value.hex() for value in stream().uniform((4,)).tolist()] == [
+        "0x1.cb4bec1032591p-1",
+        "0x1.9427193b30e69p-1",
+        "0x1.0ce9437bd56fap-2",
+        "0x1.7281edfe32facp-3",
+    ]
+
+
+def test_uniform_numbers_are_the_top_53_bits_of_little_endian_words():
+    words = np.frombuffer(stream().random_bytes(48), dtype="<u8")
+    expected = [[int(word) >> 11 for word in words[start : start + 3]] for start in (0, 3)]
+    np.testing.assert_array_equal(stream().uniform((2, 3)) * 2**53, expected)
+
+
+def test_normal_numbers_are_golden():
+    expected = [
+        1.2649959760345841,
+        0.8042053261269954,
+        -0.635323944493638,
+        -0.9118954303709833,
+        -1.0372824791319166,
+    ]
+    np.testing.assert_allclose(stream().normal((5,)), expected, rtol=GOLDEN)
+
+
+def test_normal_numbers_are_the_inverse_distribution_of_52_bits():
+    """Against the standard library's own inverse."""
+    words = np.frombuffer(stream().random_bytes(8 * 200), dtype="<u8")
+    inverse = NormalDist().inv_cdf
+    expected = [inverse(((int(word) >> 12) + 0.5) / 2**52) for word in words]
+    np.testing.assert_allclose(stream().normal((200,)), expected, rtol=GOLDEN)
+
+
+def test_uniform_numbers_fill_the_half_open_unit_interval():
+    drawn = stream("law").uniform((20_000,))
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    assert kstest(drawn, "uniform").pvalue > UNLIKELY
+
+
+def test_normal_numbers_follow_the_normal_law():
+    drawn = stream("law").normal((20_000,))
+    assert np.isfinite(drawn).all()
+    assert kstest(drawn, "norm").pvalue > UNLIKELY
+
+
+def test_the_extreme_words_give_finite_normal_numbers(monkeypatch):
+    """A word of zeros or of ones, one draw in 2**52, must not become infinite."""
+    source = stream()
+    extremes = bytes(8) + b"\xff" * 8
+    monkeypatch.setattr(source, "random_bytes", lambda _: extremes)
+    low, high = source.normal((2,))
+    assert low == -high
+    assert 8 < high < 9
+    assert list(source.uniform((2,))) == [0.0, 1 - 2.0**-53]
+
+
+def test_a_permutation_is_golden():
+    assert stream().permutation(10).tolist() == [6, 4, 3, 7, 2, 8, 9, 5, 1, 0]
+
+
+@given(count=st.integers(0, 200), number=st.integers(0, 10**6))
+@STEADY
+def test_a_permutation_holds_every_place_once(count, number):
+    order = stream(key=key_of(number)).permutation(count)
+    assert sorted(order.tolist()) == list(range(count))
+
+
+def test_every_order_is_as_likely():
+    orders = [tuple(stream(f"order/{i}").permutation(3).tolist()) for i in range(600)]
+    counts = [orders.count(order) for order in sorted(set(orders))]
+    assert len(counts) == 6
+    assert min(counts) > 60
+    assert max(counts) < 150
+
+
+def test_labels_and_keys_give_independent_streams():
+    first = stream("golden").normal((4000,))
+    for other in (stream("golden2"), stream("golden", key_of(1))):
+        assert abs(np.corrcoef(first, other.normal((4000,)))[0, 1]) < 5 / np.sqrt(4000)
+    assert stream("other").random_bytes(16).hex() == "ab03192cc3de99be1e08d6775d3f47db"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [7, "0" * 32, None, bytes(31), bytes(33), b"", bytearray(32), np.zeros(32, dtype=np.uint8)],
+    ids=lambda key: type(key).__name__ + str(len(key) if hasattr(key, "__len__") else ""),
+)
+def test_anything_but_32_bytes_is_refused(key):
+    with pytest.raises(SecretError, match=r"32 random bytes.*\[CB301\]"):
+        KeyStream(key, "label")
+
+
+def test_a_refused_key_is_not_shown():
+    with pytest.raises(SecretError) as raised:
+        require_key(b"hunter2", name="the key")
+    assert "hunter2" not in str(raised.value)
+    assert "7 bytes" in str(raised.value)
+
+
+def test_an_accepted_key_comes_back_as_it_is():
+    assert require_key(KEY, name="the key") is KEY
+
+
+def test_repr_shows_neither_key_nor_position():
+    source = stream()
+    before = repr(source)
+    source.random_bytes(5)
+    assert repr(source) == before == "<KeyStream, hidden>"
+
+
+def test_haar_columns_are_golden():
+    expected = [
+        [0.7208210225582938, 0.3226798401377654],
+        [-0.3620208000670769, -0.5794388482883102],
+        [-0.5910651349528315, 0.7484172244563744],
+    ]
+    found = haar_columns(stream(), n_rows=3, n_columns=2)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=GOLDEN)
+
+
+def unfixed(source: KeyStream) -> np.ndarray:
+    """The mutant: LAPACK's Q, as it comes."""
+    return np.linalg.qr(source.normal((3, 3)))[0]
+
+
+def fixed(source: KeyStream) -> np.ndarray:
+    return haar_columns(source, n_rows=3, n_columns=3)
+
+
+def mean_trace_is_zero(draw) -> bool:
+    """The trace of a Haar matrix has mean 0 and variance 1."""
+    traces = [np.trace(draw(stream(f"trace/{i}"))) for i in range(1500)]
+    return bool(abs(np.mean(traces)) < 5 / np.sqrt(len(traces)))
+
+
+def diagonal_is_uniform(draw) -> bool:
+    """In three dimensions a coordinate of a random direction is uniform (Archimedes)."""
+    drawn = np.array([np.diag(draw(stream(f"trace/{i}"))) for i in range(1500)])
+    return all(kstest(column, "uniform", args=(-1, 2)).pvalue > UNLIKELY for column in drawn.T)
+
+
+@pytest.mark.parametrize("check", [mean_trace_is_zero, diagonal_is_uniform])
+def test_haar_columns_follow_the_haar_law_and_need_the_sign_fix(check):
+    assert check(fixed)
+    assert not check(unfixed)
+
+
+@given(number=st.integers(0, 10**6), n_columns=st.integers(1, 8), extra=st.integers(0, 8))
+@STEADY
+def test_haar_columns_are_orthonormal(number, n_columns, extra):
+    columns = haar_columns(
+        stream(key=key_of(number)), n_rows=n_columns + extra, n_columns=n_columns
+    )
+    np.testing.assert_allclose(columns.T @ columns, np.eye(n_columns), rtol=0, atol=GOLDEN)

@@ -1,0 +1,88 @@
+"""The table of model families: what each can do, and what it is built with."""
+
+import numpy as np
+import pytest
+
+from cobasis.errors import OptionError
+from cobasis.models.carrying import refuse_row_carrying
+from cobasis.models.families import (
+    EARLY_STOPPING_ROWS,
+    FAMILIES,
+    MODELS,
+    default_model,
+    family,
+)
+
+TASKS = ("classification", "regression")
+
+
+def test_the_table_has_a_row_for_every_name_an_agreement_can_hold():
+    assert tuple(FAMILIES) == MODELS
+    assert all(row.tasks for row in FAMILIES.values())
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, task):
+    if task not in FAMILIES[name].tasks:
+        with pytest.raises(OptionError, match=rf"'{name}' is no family for {task}.*\[CB107\]$"):
+            family(name, task)
+        return
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 4))
+    labels = rows[:, 0] if task == "regression" else (rows[:, 0] > 0).astype(int)
+    estimator = family(name, task).build(task, len(rows), 0)
+    quick = {"mlp": {"hidden_layer_sizes": (32,), "tol": 1e-2}, "boosted_trees": {"max_iter": 10}}
+    estimator.set_params(**quick.get(name, {}))
+    fitted = estimator.fit(rows, labels)
+    assert fitted.score(rows, labels) > 0.5
+    assert set(family(name, task).grid) <= set(estimator.get_params())
+
+
+@pytest.mark.parametrize("name", ["forest", "", "Ridge"])
+def test_an_unknown_family_is_refused_with_the_list_of_known_ones(name):
+    with pytest.raises(OptionError, match="logistic, ridge, mlp, rff, boosted_trees, svm"):
+        family(name, "classification")
+
+
+def test_no_family_is_for_a_representation():
+    with pytest.raises(OptionError):
+        family("ridge", "representation")
+
+
+def test_defaults_are_logistic_and_ridge():
+    assert default_model("classification") == "logistic"
+    assert default_model("regression") == "ridge"
+    assert default_model("representation") == "logistic"
+
+
+@pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
+@pytest.mark.parametrize("task", TASKS)
+def test_nothing_stops_early_under_two_hundred_rows(name, task):
+    assert EARLY_STOPPING_ROWS == 200
+    built = {rows: FAMILIES[name].build(task, rows, 0) for rows in (10, 199, 200, 5000)}
+    stops = {rows: each.get_params()["early_stopping"] for rows, each in built.items()}
+    assert stops == {10: False, 199: False, 200: True, 5000: True}
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [(name, task) for name in MODELS for task in FAMILIES[name].tasks]
+)
+def test_the_table_says_of_each_family_whether_it_carries_rows(name, task):
+    estimator = FAMILIES[name].build(task, 100, 0)
+    if FAMILIES[name].carries_rows:
+        with pytest.raises(ValueError, match=r"\[CB401\]$"):
+            refuse_row_carrying(estimator)
+    else:
+        refuse_row_carrying(estimator)
+
+
+def test_only_the_support_vector_machine_carries_rows():
+    assert [name for name, row in FAMILIES.items() if row.carries_rows] == ["svm"]
+
+
+@pytest.mark.parametrize("name", ["mlp", "rff", "boosted_trees"])
+def test_what_is_random_in_a_family_follows_the_seed(name):
+    built = FAMILIES[name].build("classification", 100, 17)
+    seeds = [value for key, value in built.get_params().items() if key.endswith("random_state")]
+    assert 17 in seeds

@@ -1,0 +1,86 @@
+"""A small consortium for the tests: four parties, six features, made by hand, not by `simulate`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
+
+NAMES = ("north", "south", "east", "west")
+WIDTH = 6
+COMPONENTS = 3
+ROUND = "icu-2026"
+
+
+def tables(seed=0, *, names=NAMES, n_rows=30, width=WIDTH):
+    """Rows near one common three-dimensional span, and two classes, by party."""
+    rng = np.random.default_rng(seed)
+    mixing = rng.normal(size=(COMPONENTS, width))
+    made = {}
+    for name in names:
+        hidden = rng.normal(size=(n_rows, COMPONENTS)) * [3.0, 2.0, 1.5]
+        rows = hidden @ mixing + 0.1 * rng.normal(size=(n_rows, width))
+        made[name] = (rows, (hidden.sum(axis=1) > 0).astype(int))
+    return made
+
+
+def agree(secret, **changes):
+    """An agreement of the four parties, with some fields changed."""
+    round_id = changes.get("round_id", ROUND)
+    fields = {
+        "round_id": round_id,
+        "parties": NAMES,
+        "features": numeric_features([f"x{column}" for column in range(WIDTH)]),
+        "task": "classification",
+        "classes": (0, 1),
+        "n_components": COMPONENTS,
+        "n_anchor_rows": 8,
+        "model": "ridge",
+        "commitment": secret.commitment(str(round_id)),
+    }
+    return Agreement(**{**fields, **changes})
+
+
+@dataclass
+class Consortium:
+    """Both sides of one round."""
+
+    rows: dict
+    secret: ConsortiumSecret
+    agreement: Agreement
+    keys: dict
+    parties: dict
+    analyst: Analyst
+
+    def uploads(self):
+        """Every party's upload, prepared now; not yet received."""
+        return {name: party.prepare(*self.rows[name]) for name, party in self.parties.items()}
+
+    def received(self, *, without=()):
+        """The analyst, after everybody's upload is in but for some."""
+        for name, upload in self.uploads().items():
+            if name not in without:
+                self.analyst.receive(upload)
+        return self.analyst
+
+
+def consortium(seed=0, *, secret=None, keys=None, rows=None, **changes):
+    """Make a consortium; with real secrets, unless they are given."""
+    rows = tables(seed) if rows is None else rows
+    secret = secret or ConsortiumSecret()
+    keys = keys or {name: PartyKey() for name in rows}
+    agreement = agree(secret, **changes)
+    parties = {
+        name: Party(name, agreement=agreement, secret=secret, key=keys[name]) for name in rows
+    }
+    return Consortium(rows, secret, agreement, keys, parties, Analyst(agreement))
+
+
+def state(analyst):
+    """What an analyst holds, for 'nothing half done'."""
+    return (
+        dict(analyst._uploads),
+        analyst._alignment,
+        analyst._certificate,
+        analyst.agreement.digest(),
+    )

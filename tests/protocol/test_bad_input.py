@@ -1,0 +1,264 @@
+"""Bad rows and labels, through `simulate` and through `Party.prepare`: one coded error each."""
+
+import numpy as np
+import pytest
+
+from cobasis import ConsortiumSecret, Party, simulate
+from cobasis.errors import (
+    AgreementError,
+    CobasisError,
+    DimensionError,
+    DtypeError,
+    FeatureError,
+    LabelError,
+    NotFiniteError,
+    ShapeError,
+)
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables
+
+
+class Frame:
+    """The least of a data frame: names of columns, and an array."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = np.asarray(values), columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+
+def with_entry(value):
+    def spoil(X):
+        X = X.copy()
+        X[3, 2] = value
+        return X
+
+    return spoil
+
+
+ROWS = {
+    "NaN": (with_entry(np.nan), NotFiniteError),
+    "infinity": (with_entry(np.inf), NotFiniteError),
+    "minus infinity": (with_entry(-np.inf), NotFiniteError),
+    "beyond squares": (with_entry(1e200), NotFiniteError),
+    "the largest float": (with_entry(np.finfo(float).max), NotFiniteError),
+    "masked": (lambda X: np.ma.masked_greater(X, 2.0), NotFiniteError),
+    "one column too few": (lambda X: X[:, 1:], ShapeError),
+    "one column too many": (lambda X: np.hstack([X, X[:, :1]]), ShapeError),
+    "transposed": (lambda X: X[:WIDTH].T[: WIDTH - 1].T, ShapeError),
+    "transposed and wide": (lambda X: X.T, ShapeError),
+    "one-dimensional": (lambda X: X[:, 0], ShapeError),
+    "three-dimensional": (lambda X: X[np.newaxis], ShapeError),
+    "a single number": (lambda X: X[0, 0], ShapeError),
+    "ragged": (lambda X: [list(X[0]), list(X[1][:-1])], ShapeError),
+    "without rows": (lambda X: X[:0], ShapeError),
+    "complex": (lambda X: X + 0j, DtypeError),
+    "objects": (lambda X: X.astype(object), DtypeError),
+    "text": (lambda X: X.astype(str), DtypeError),
+    "dates": (lambda X: X.astype("datetime64[s]"), DtypeError),
+    "big-endian": (lambda X: X.astype(">f8"), DtypeError),
+    "long double": (lambda X: X.astype(np.longdouble), DtypeError),
+    "integers that float64 rounds": (lambda X: (X * 0 + 1).astype(np.int64) << 60, DtypeError),
+    "unsigned overflow": (lambda X: np.full(X.shape, 2**64 - 1, dtype=np.uint64), DtypeError),
+    "None": (lambda _: None, CobasisError),
+    "fewer rows than components": (lambda X: X[: COMPONENTS - 1], DimensionError),
+    "rank below components": (lambda X: np.outer(X[:, 0], X[0]), DimensionError),
+    "all zero": (lambda X: 0 * X, DimensionError),
+}
+
+
+def labels_for(rows, y):
+    shape = np.shape(rows) if rows is not None and not isinstance(rows, list) else (2,)
+    return y[: shape[0]] if shape and shape[0] <= len(y) else y
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_bad_rows_stop_a_party_before_it_has_anything_to_send(kind):
+    spoil, error = ROWS[kind]
+    X, y = tables()["south"]
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret), secret=secret)
+    bad = spoil(X)
+    with pytest.raises(error, match=r"\[CB\d{3}\]$") as caught:
+        party.prepare(bad, labels_for(bad, y))
+    assert "south" in str(caught.value)
+    assert caught.value.exit_code == 2
+    assert party._basis is None
+
+
+@pytest.mark.parametrize("kind", ROWS)
+@pytest.mark.parametrize("position", ["first", "last"])
+def test_bad_rows_stop_a_simulation_wherever_they_stand(kind, position):
+    spoil, _ = ROWS[kind]
+    rows = tables()
+    name = NAMES[0 if position == "first" else -1]
+    X, y = rows[name]
+    bad = spoil(X)
+    rows[name] = (bad, labels_for(bad, y))
+    with pytest.raises(CobasisError, match=r"\[CB\d{3}\]$") as caught:
+        simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
+    assert caught.value.exit_code == 2
+
+
+GOOD_ROWS = {
+    "float32": lambda X: X.astype(np.float32),
+    "small integers": lambda X: np.round(10 * X).astype(np.int16),
+    "booleans": lambda X: X > 0,
+    "a list of lists": lambda X: X.tolist(),
+    "Fortran order": np.asfortranarray,
+    "a view": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "a data frame": lambda X: Frame(X, [f"x{column}" for column in range(WIDTH)]),
+}
+
+
+@pytest.mark.parametrize("kind", GOOD_ROWS)
+def test_rows_that_float64_holds_exactly_are_taken_as_they_are(kind):
+    X, y = tables()["south"]
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret), secret=secret)
+    good = GOOD_ROWS[kind](X)
+    upload = party.prepare(good, y)
+    plain = np.asarray(good).astype(np.float64)
+    sent = upload.rows[np.lexsort(upload.rows.T)]
+    expected = party._basis.project(plain)
+    np.testing.assert_allclose(sent, expected[np.lexsort(expected.T)], atol=1e-12)
+
+
+CLASS_LABELS = {
+    "too few": lambda y: y[1:],
+    "too many": lambda y: np.append(y, 0),
+    "two columns": lambda y: np.stack([y, y], axis=1),
+    "a single one": lambda _: 1,
+    "none": lambda _: None,
+    "floats": lambda y: y.astype(float),
+    "text": lambda y: y.astype(str),
+    "objects": lambda y: y.astype(object),
+    "a class not agreed": lambda y: y + 1,
+    "complex": lambda y: y + 0j,
+    "NaN": lambda y: np.where(y == 1, np.nan, 0.0),
+}
+
+
+@pytest.mark.parametrize("kind", CLASS_LABELS)
+def test_bad_labels_stop_a_party_and_are_not_repeated_in_the_message(kind):
+    X, y = tables()["south"]
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret), secret=secret)
+    with pytest.raises(LabelError, match=r"party 'south'.*\[CB104\]$"):
+        party.prepare(X, CLASS_LABELS[kind](y))
+    assert party._basis is None
+
+
+@pytest.mark.parametrize("labels", [np.arange(30), [None] * 30, np.array(["a", 1] * 15, object)])
+def test_where_classes_are_text_other_labels_are_refused(labels):
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret, classes=("a", "b")), secret=secret)
+    with pytest.raises(LabelError, match="classes are text"):
+        party.prepare(tables()["south"][0], labels)
+
+
+def test_text_in_an_object_array_is_text():
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret, classes=("a", "b")), secret=secret)
+    upload = party.prepare(tables()["south"][0], np.array(["b"] * 30, dtype=object))
+    assert set(upload.labels) == {1}
+
+
+NUMBERS = {
+    "text": np.array(["1.5"] * 30),
+    "booleans": np.ones(30, dtype=bool),
+    "NaN": np.full(30, np.nan),
+    "infinity": np.full(30, np.inf),
+    "complex": np.ones(30, dtype=complex),
+    "objects": np.ones(30, dtype=object),
+    "big-endian": np.ones(30, dtype=">f8"),
+    "integers that float64 rounds": np.full(30, 2**60 + 1),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_regression_takes_finite_real_numbers_only(kind):
+    secret = ConsortiumSecret()
+    agreement = agree(secret, task="regression", classes=())
+    party = Party("south", agreement=agreement, secret=secret)
+    with pytest.raises(LabelError, match=r"for a regression.*\[CB104\]$"):
+        party.prepare(tables()["south"][0], NUMBERS[kind])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CLASS_LABELS if kind != "a class not agreed"])
+def test_bad_labels_of_one_party_stop_a_simulation(kind):
+    rows = tables()
+    X, y = rows["south"]
+    rows["south"] = (X, CLASS_LABELS[kind](y))
+    with pytest.raises(LabelError, match=r"\[CB104\]$"):
+        simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
+
+
+@pytest.mark.parametrize("labels", [lambda y: 0 * y, lambda y: y > 0, lambda y: y[:0]])
+def test_labels_that_make_no_two_classes_stop_a_simulation(labels):
+    rows = {name: (X, labels(y)) for name, (X, y) in tables().items()}
+    with pytest.raises(LabelError, match=r"\[CB104\]$"):
+        simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
+
+
+@pytest.mark.parametrize("n_components", [WIDTH + 1, 0, -1, 2.0, "2", None])
+def test_an_impossible_number_of_components_is_refused(n_components):
+    with pytest.raises(AgreementError, match=r"n_components.*\[CB303\]$"):
+        simulate(tables(), rng=np.random.default_rng(0), n_components=n_components)
+
+
+COLUMNS = {
+    "another order": (["x1", "x0", "x2", "x3", "x4", "x5"], "column 1 is 'x1', agreed is 'x0'"),
+    "another name": (["x0", "x1", "x2", "x3", "x4", "y"], "missing 'x5'; not agreed 'y'"),
+    "one missing": (["x0", "x1", "x2", "x3", "x4"], "missing 'x5'; not agreed none"),
+    "one more": ([f"x{column}" for column in range(7)], "missing none; not agreed 'x6'"),
+    "one twice": (["x0", "x1", "x2", "x3", "x4", "x5", "x5"], "7 columns, some of one"),
+    "none of them": (list("abcdef"), "and 1 more"),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_other_columns_than_agreed_are_refused_by_name(kind):
+    columns, words = COLUMNS[kind]
+    X = np.ones((30, len(columns)))
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret), secret=secret)
+    with pytest.raises(FeatureError, match=words) as caught:
+        party.prepare(Frame(X, columns), tables()["south"][1])
+    assert str(caught.value).endswith("[CB105]")
+
+
+def test_prediction_checks_names_and_values_like_preparation_does():
+    done = simulate(tables(), rng=np.random.default_rng(0), n_components=COMPONENTS)
+    south, (X, _) = done.parties["south"], tables()["south"]
+    for spoil, error in ROWS.values():
+        if error in {NotFiniteError, ShapeError, DtypeError}:
+            with pytest.raises(error, match="party 'south'"):
+                south.predict(spoil(X))
+    with pytest.raises(FeatureError):
+        south.transform(Frame(X, list("abcdef")))
+
+
+CANARY = 7311.246
+
+
+def test_no_message_shows_a_number_of_the_private_rows():
+    """Every bad table and label here is filled with one marked value; no message has it."""
+    said = []
+    secret = ConsortiumSecret()
+    party = Party("south", agreement=agree(secret), secret=secret)
+    X, y = np.full((30, WIDTH), CANARY), tables()["south"][1]
+    for spoil, _ in ROWS.values():
+        bad = spoil(X)
+        with pytest.raises(CobasisError) as caught:
+            party.prepare(bad, labels_for(bad, y))
+        said.append(caught.value)
+    for labels in (y + 7311, np.full(30, CANARY), np.full(30, str(CANARY)), np.full((2, 9), 7311)):
+        with pytest.raises(CobasisError) as caught:
+            party.prepare(tables()["south"][0], labels)
+        said.append(caught.value)
+    for error in said:
+        whole = f"{error} {error.args} {error.__cause__}"
+        assert "7311" not in whole
+        assert "246" not in whole
+    assert len(said) == len(ROWS) + 4

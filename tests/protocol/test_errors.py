@@ -1,0 +1,70 @@
+"""The tree of errors: codes are unique, drawn at the top, and close every message."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from cobasis import errors
+from cobasis.errors import CobasisError, LocalError, PrivacyWarning, RemoteError
+
+EVERY = [
+    each
+    for _, each in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(each, CobasisError) and each.__module__ == errors.__name__
+]
+LEAVES = [each for each in EVERY if not each.__subclasses__()]
+DRAWN = dict(re.findall(r"^ +[|` ] +[|`]-- (\w+) +(CB\d{3})  ", errors.__doc__, re.MULTILINE))
+
+
+def test_there_are_leaves_of_both_kinds():
+    assert {LocalError, RemoteError} == {each.__mro__[1] for each in LEAVES}
+    assert len(LEAVES) == len(EVERY) - 3
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
+def test_the_code_closes_the_message_in_brackets(leaf):
+    assert str(leaf("what, why, what to do.")) == f"what, why, what to do. [{leaf.code}]"
+    assert re.fullmatch(r"CB[1-5]\d\d", leaf.code)
+
+
+@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
+def test_the_exit_code_says_which_side_has_to_change_something(leaf):
+    assert leaf("x").exit_code == (2 if issubclass(leaf, LocalError) else 3)
+    assert issubclass(leaf, ValueError)
+
+
+def test_no_code_is_used_twice():
+    codes = [each.code for each in (*LEAVES, PrivacyWarning)]
+    assert len(set(codes)) == len(codes)
+
+
+def test_the_tree_at_the_top_is_the_tree_that_exists():
+    assert {each.__name__: each.code for each in LEAVES} == DRAWN
+    assert re.search(rf"PrivacyWarning +{PrivacyWarning.code} ", errors.__doc__)
+
+
+def test_the_tree_draws_each_leaf_under_its_own_parent():
+    local, remote = errors.__doc__.split("`-- RemoteError")
+    for leaf in LEAVES:
+        branch = local if issubclass(leaf, LocalError) else remote
+        assert f"-- {leaf.__name__} " in branch
+
+
+def test_leaves_stand_in_the_file_in_the_order_of_the_tree():
+    lines = {each: inspect.getsourcelines(each)[1] for each in LEAVES}
+    written = [each.__name__ for each in sorted(lines, key=lines.get)]
+    assert written == list(DRAWN)
+
+
+def test_every_leaf_is_raised_somewhere_in_the_package():
+    """A code that nothing raises would be a page about nothing."""
+    package = Path(errors.__file__).parent
+    code = "".join(path.read_text() for path in package.rglob("*.py") if path.stem != "errors")
+    assert [each.__name__ for each in LEAVES if f"raise {each.__name__}(" not in code] == []
+
+
+def test_the_privacy_warning_is_a_warning_and_no_error():
+    assert issubclass(PrivacyWarning, UserWarning)
+    assert not issubclass(PrivacyWarning, CobasisError)

@@ -1,0 +1,210 @@
+"""Marked values are planted in everything private; no byte of a message may hold one."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cobasis import ConsortiumSecret, Party, PartyKey, SecretBasis
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, consortium, tables
+
+SECRET, KEY = bytes(range(1, 33)), bytes(range(101, 133))
+
+
+def needles(table):
+    """Bytes of every row, every column and every single entry of a table."""
+    rows = [row.tobytes() for row in np.ascontiguousarray(table)]
+    columns = [column.tobytes() for column in np.ascontiguousarray(table.T)]
+    entries = [value.tobytes() for value in np.ravel(table)]
+    return [*rows, *columns, *entries]
+
+
+def pieces(secret):
+    """Every run of eight bytes of a key, raw and as hexadecimal digits."""
+    runs = [secret[i : i + 8] for i in range(len(secret) - 7)]
+    return [*runs, *(run.hex().encode() for run in runs)]
+
+
+def haystack(message):
+    """All bytes of all fields of a message, arrays in both orders, by field name."""
+    found = {}
+    for field in dataclasses.fields(message):
+        value = getattr(message, field.name)
+        if isinstance(value, np.ndarray):
+            found[field.name] = np.ascontiguousarray(value).tobytes() + value.tobytes(order="F")
+        else:
+            found[field.name] = value if isinstance(value, bytes) else repr(value).encode()
+    return found
+
+
+def hits(message, private):
+    """(field, private thing) for every planted value that a field holds."""
+    return [
+        (field, name)
+        for field, content in haystack(message).items()
+        for name, sought in private.items()
+        if any(needle in content for needle in sought)
+    ]
+
+
+def party_with_canaries(**changes):
+    """A party with known secrets, its rows, and everything of it that must stay."""
+    secret, key = ConsortiumSecret(SECRET), PartyKey(KEY)
+    agreement = agree(secret, **changes)
+    party = Party("north", agreement=agreement, secret=secret, key=key)
+    rows, labels = tables()["north"]
+    rows = rows.copy()
+    rows[7] = 1234.5678 + np.arange(WIDTH)
+    anchor = secret.anchor(agreement).apply(np.eye(WIDTH))
+    private = {
+        "rows": needles(rows),
+        "anchor": needles(anchor),
+        "consortium secret": pieces(SECRET),
+        "party key": pieces(KEY),
+        "anchor key": pieces(secret._mac(b"draw", agreement.anchor_recipe())),
+    }
+    return party, rows, labels, private
+
+
+@pytest.mark.parametrize("basis", ["svd", "pca", "haar"])
+@pytest.mark.parametrize("anchor", ["isometric", "gaussian"])
+def test_an_upload_holds_no_private_value(basis, anchor):
+    party, rows, labels, private = party_with_canaries(basis=basis, anchor=anchor)
+    upload = party.prepare(rows, labels)
+    private["basis"] = needles(party._basis._columns)
+    assert hits(upload, private) == []
+
+
+def test_a_proposal_holds_no_private_value():
+    party, rows, _, private = party_with_canaries(basis="consensus")
+    private["directions"] = needles(party._chooser.directions(rows))
+    assert hits(party.propose(rows), private) == []
+
+
+def test_the_span_and_the_returns_hold_no_private_value_of_anybody():
+    made = consortium(basis="consensus")
+    proposals = [party.propose(made.rows[name][0]) for name, party in made.parties.items()]
+    span = made.analyst.consensus(proposals)
+    for name, party in made.parties.items():
+        made.analyst.receive(party.prepare(*made.rows[name], consensus=span))
+    private = {"anchor": needles(made.secret.anchor(made.agreement).apply(np.eye(WIDTH)))}
+    for name, party in made.parties.items():
+        private[f"rows of {name}"] = needles(made.rows[name][0])
+        private[f"basis of {name}"] = needles(party._basis._columns)
+    returns = made.analyst.run()
+    assert [hit for message in (span, *returns.values()) for hit in hits(message, private)] == []
+    for each in returns.values():
+        model = each.model
+        arrays = [v for v in vars(model.estimator).values() if isinstance(v, np.ndarray)]
+        assert len(arrays) >= 2
+        stored = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+        assert not any(needle in stored for sought in private.values() for needle in sought)
+
+
+@pytest.mark.parametrize("planted", ["row", "entry", "anchor row", "basis column", "key", "hex"])
+def test_the_search_finds_each_kind_of_planted_value(planted):
+    party, rows, labels, private = party_with_canaries()
+    upload = party.prepare(rows, labels)
+    basis = party._basis._columns
+    private["basis"] = needles(basis)
+    spoilt = upload.rows.copy()
+    anchor = party._anchor.apply(np.eye(WIDTH))
+    planting = {
+        "row": {"rows": np.vstack([np.resize(rows, (9, WIDTH)), rows[7]])},
+        "entry": {"rows": spoilt},
+        "anchor row": {"anchor_image": anchor},
+        "basis column": {"anchor_image": np.asfortranarray(basis)},
+        "key": {"anchor_tag": b"tag" + KEY[3:20]},
+        "hex": {"party": SECRET[5:15].hex()},
+    }
+    spoilt[3, 1] = rows[7, 2]
+    expected = {"anchor row": "anchor", "basis column": "basis", "key": "party key"}
+    expected["hex"] = "consortium secret"
+    found = {name for _, name in hits(dataclasses.replace(upload, **planting[planted]), private)}
+    assert expected.get(planted, "rows") in found
+
+
+def undone(upload, projected):
+    """For each row that was sent, where it stood in the party's own table."""
+    distances = np.abs(upload.rows[:, np.newaxis] - projected[np.newaxis]).sum(axis=2)
+    assert distances.min(axis=1).max() < 1e-9
+    return distances.argmin(axis=1)
+
+
+def test_rows_leave_in_another_order_and_their_labels_move_with_them():
+    made = consortium()
+    X, _ = made.rows["south"]
+    marks = np.arange(len(X)) % 2
+    party = made.parties["south"]
+    upload = party.prepare(X, marks)
+    order = undone(upload, party._basis.project(X))
+    assert sorted(order) == list(range(len(X)))
+    assert not np.array_equal(order, np.arange(len(X)))
+    np.testing.assert_array_equal(upload.labels, marks[order])
+
+
+@settings(max_examples=10)
+@given(st.integers(min_value=3, max_value=40), st.binary(min_size=32, max_size=32))
+def test_every_row_leaves_exactly_once(n_rows, key):
+    secret = ConsortiumSecret(SECRET)
+    party = Party("east", agreement=agree(secret), secret=secret, key=PartyKey(key))
+    X, y = tables(n_rows=n_rows)["east"]
+    upload = party.prepare(X, y)
+    assert sorted(undone(upload, party._basis.project(X))) == list(range(n_rows))
+
+
+def test_the_order_comes_from_the_partys_own_key_and_from_nothing_that_is_sent():
+    """Equal rows, labels, agreement and secret: the order still differs from key to key."""
+    secret = ConsortiumSecret()
+    agreement, (X, y) = agree(secret), tables()["north"]
+
+    def order(key):
+        party = Party("north", agreement=agreement, secret=secret, key=PartyKey(key))
+        upload = party.prepare(X, y)
+        return tuple(undone(upload, party._basis.project(X)))
+
+    orders = {order(bytes([index]) * 32) for index in range(8)}
+    assert len(orders) == 8
+    assert order(bytes(32)) == order(bytes(32))
+    assert order(bytes(32)) == tuple(PartyKey(bytes(32)).stream("order").permutation(len(X)))
+
+
+def test_positions_in_the_message_say_nothing_about_positions_in_the_table():
+    """Over many keys, where a row ends up is uniform: the mean rank correlation is nil."""
+    n_rows = 50
+    ranks = np.arange(n_rows)
+    correlations = [
+        np.corrcoef(ranks, PartyKey(index.to_bytes(32)).stream("order").permutation(n_rows))[0, 1]
+        for index in range(400)
+    ]
+    assert abs(np.mean(correlations)) < 4 / np.sqrt(400 * (n_rows - 1))
+    assert 0.8 < np.std(correlations) * np.sqrt(n_rows - 1) < 1.2
+
+
+def test_a_party_leaves_its_rows_and_labels_as_they_were():
+    made = consortium()
+    X, y = made.rows["west"]
+    before = X.copy(), y.copy()
+    made.parties["west"].prepare(X, y)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(y, before[1])
+
+
+def test_the_analyst_holds_no_secret_object():
+    """Nothing reachable from an analyst that has seen a whole round is a secret."""
+    made = consortium()
+    made.received().run()
+    waiting, seen = [vars(made.analyst)], set()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        assert not isinstance(value, ConsortiumSecret | PartyKey | SecretBasis | Party)
+        inner = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+        waiting += list(inner.values())
+    assert len(seen) > 4 * len(NAMES)
+    assert made.analyst.upload("north").rows.shape[1] == COMPONENTS

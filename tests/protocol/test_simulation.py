@@ -1,0 +1,229 @@
+"""simulate: every option of the table takes part in a real round."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from cobasis import (
+    ODC,
+    ConsortiumSecret,
+    Party,
+    PartyKey,
+    PrivacyWarning,
+    SecretBasis,
+    numeric_features,
+    simulate,
+)
+from cobasis.algorithms.registry import ALIGNERS
+from cobasis.errors import DimensionError, OptionError, ShapeError, StepError
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables
+
+
+def run(rows=None, *, seed=0, **options):
+    """A simulated round with a quick model."""
+    chosen = {"n_components": COMPONENTS, "model": "ridge", **options}
+    return simulate(tables() if rows is None else rows, rng=np.random.default_rng(seed), **chosen)
+
+
+def accuracy(done, names=NAMES):
+    """Mean accuracy over the parties, on new rows of the same kind."""
+    rows, labels = tables(0, n_rows=200)["west"]
+    return np.mean([np.mean(done.parties[name].predict(rows) == labels) for name in names])
+
+
+def public_rows():
+    return tables(0, names=("public",), n_rows=40)["public"][0]
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("basis", ["svd", "pca", "consensus"])
+def test_every_aligner_learns_from_every_basis_that_needs_no_public_rows(aligner, basis):
+    assert accuracy(run(aligner=aligner, basis=basis)) > 0.9
+
+
+def test_a_haar_basis_spans_the_same_for_everybody():
+    done = run(basis="haar")
+    assert accuracy(done) > 0.7
+    for figures in done.analyst.certificate.parties.values():
+        assert figures.residual < 1e-10
+
+
+def test_a_public_basis_under_an_isometric_anchor_warns_of_nothing():
+    done = run(basis="public", public_rows=public_rows())
+    assert accuracy(done) > 0.9
+    assert done.analyst.certificate.parties["north"].residual < 1e-10
+
+
+def test_gaussian_anchors_warn_of_nothing_and_learn():
+    done = run(anchor="gaussian")
+    assert done.agreement.n_anchor_rows == 1000
+    assert accuracy(done) > 0.9
+
+
+def test_uniform_anchors_learn_and_warn_every_party():
+    with pytest.warns(PrivacyWarning, match=r"\[CB501\]$") as caught:
+        done = run(anchor="uniform")
+    assert len(caught) == len(NAMES)
+    assert accuracy(done) > 0.9
+
+
+def test_public_anchors_take_their_size_from_the_rows_and_warn():
+    with pytest.warns(PrivacyWarning, match="colluder"):
+        done = run(anchor="public", public_rows=public_rows())
+    assert done.agreement.n_anchor_rows == len(public_rows())
+    assert accuracy(done) > 0.9
+
+
+@pytest.mark.parametrize("condition", ["samespan_orth", "samespan", "diffspan_orth", "diffspan"])
+def test_the_papers_span_conditions_run_with_whitened_alignment(condition):
+    """Nobody is flagged, though the certificate takes oblique bases for unrelated ones."""
+    done = run(span_condition=condition, aligner="whitened")
+    assert accuracy(done) > 0.9
+    assert done.analyst.certificate.flagged == ()
+
+
+@pytest.mark.parametrize(("condition", "same"), [("samespan_orth", True), ("diffspan_orth", False)])
+def test_span_conditions_are_what_they_are_called(condition, same):
+    done = run(span_condition=condition)
+    residuals = [each.residual for each in done.analyst.certificate.parties.values()]
+    assert (max(residuals) < 1e-10) is same
+
+
+def test_a_word_that_is_no_span_condition_is_refused():
+    with pytest.raises(OptionError, match=r"'otherspan' does not exist"):
+        run(span_condition="otherspan")
+
+
+def test_regression_recovers_a_linear_target():
+    rows = {name: (X, X[:, 0] - 2 * X[:, 1]) for name, (X, _) in tables().items()}
+    done = run(rows, task="regression")
+    X, _ = tables(0, n_rows=50)["east"]
+    truth = X[:, 0] - 2 * X[:, 1]
+    predicted = done.parties["east"].predict(X)
+    assert np.corrcoef(truth, predicted)[0, 1] > 0.95
+
+
+def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms():
+    rows = {name: (X, None) for name, (X, _) in tables().items()}
+    done = run(rows, task="representation", model=None)
+    assert all(done.analyst.upload(name).labels is None for name in NAMES)
+    assert done.parties["north"].transform(rows["south"][0]).shape == (30, COMPONENTS)
+    assert all(each.model is None for each in done.analyst.train().values())
+    with pytest.raises(StepError, match="trained no model"):
+        done.parties["north"].predict(rows["north"][0])
+
+
+def test_text_labels_come_back_as_text():
+    words = np.array(["healthy", "ill"])
+    rows = {name: (X, words[y]) for name, (X, y) in tables().items()}
+    done = run(rows)
+    assert done.agreement.classes == ("healthy", "ill")
+    assert set(done.parties["west"].predict(rows["west"][0])) == {"healthy", "ill"}
+    assert done.analyst.upload("west").labels.dtype == np.int64
+
+
+def test_centre_and_scale_are_the_agreements_constants():
+    """A shifted, stretched table with its constants gives the plain table's round."""
+    shifted = {name: (5.0 + X * 2.0, y) for name, (X, y) in tables().items()}
+    named = numeric_features([f"x{column}" for column in range(WIDTH)], centre=5.0, scale=2.0)
+    plain, other = run(), run(shifted, features=named)
+    np.testing.assert_allclose(
+        other.parties["east"].transform(shifted["east"][0]),
+        plain.parties["east"].transform(tables()["east"][0]),
+        atol=1e-10,
+    )
+
+
+def test_an_estimator_is_cloned_and_fitted_as_it_is():
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+
+    mine = LogisticRegression(C=0.123)
+    done = run(model=mine)
+    fitted = done.parties["north"]._return.model.estimator
+    assert fitted is not mine
+    assert fitted.get_params()["C"] == 0.123
+    assert not hasattr(mine, "coef_")
+
+
+def test_an_aligner_with_other_options_is_used():
+    done = run(aligner=ODC(reference="east"))
+    assert done.analyst.alignment.target.shaped_by == ("east",)
+
+
+def test_excluded_parties_get_nothing_and_leave_no_trace():
+    done = run(exclude=["north"])
+    returned = done.parties["south"]._return
+    assert returned.trained_on == returned.target_carries + NAMES[2:] == NAMES[1:]
+    with pytest.raises(StepError, match="no return"):
+        done.parties["north"].predict(tables()["north"][0])
+
+
+def test_a_round_of_one_party_trains_on_its_own_rows():
+    done = run(tables(names=("only",)))
+    change = done.analyst.alignment.changes_of_basis["only"]
+    np.testing.assert_allclose(change @ change.T, np.eye(COMPONENTS), atol=1e-12)
+    assert accuracy(done, ("only",)) > 0.8
+
+
+def few_rows():
+    """The last of three parties has two rows, fewer than components."""
+    rows = tables(names=NAMES[1:])
+    X, y = rows["west"]
+    return {**rows, "west": (X[:2], y[:2])}
+
+
+def test_too_few_rows_are_an_error_unless_the_simulation_completes_bases():
+    with pytest.raises(DimensionError, match=r"party 'west' has 2 rows for n_components=3"):
+        run(few_rows())
+    done = run(few_rows(), complete_bases=True)
+    assert done.analyst.upload("west").rows.shape == (2, COMPONENTS)
+
+
+def test_completing_a_basis_that_is_complete_changes_nothing():
+    rows = tables()["north"][0]
+    plain, completed = run(), run(complete_bases=True)
+    np.testing.assert_array_equal(
+        plain.parties["north"].transform(rows), completed.parties["north"].transform(rows)
+    )
+
+
+def test_completing_a_real_basis_is_refused():
+    secret = ConsortiumSecret()
+    with pytest.raises(OptionError, match=r"complete_basis at party 'north'.*\[CB107\]$"):
+        Party("north", agreement=agree(secret), secret=secret, complete_basis=True)
+
+
+def test_a_party_with_two_rows_takes_part_through_a_consensus_basis():
+    assert accuracy(run(few_rows(), basis="consensus"), NAMES[1:]) > 0.9
+
+
+def test_consensus_counts_its_second_exchange():
+    plain, consensus = run(), run(basis="consensus")
+    assert consensus.traffic["north"].up > plain.traffic["north"].up
+    assert consensus.traffic["north"].down > plain.traffic["north"].down
+
+
+def test_nobody_to_simulate_is_a_shape_error():
+    with pytest.raises(ShapeError, match="no party"):
+        run({})
+
+
+def test_the_default_round_raises_no_warning_at_all():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run()
+    assert caught == []
+
+
+def test_an_oblique_basis_is_for_simulation_and_says_so():
+    columns = np.ones((WIDTH, COMPONENTS))
+    with pytest.raises(ValueError, match=r"not orthonormal.*\[CB202\]$"):
+        SecretBasis(columns, party="north")
+    assert SecretBasis(columns, party="north", oblique=True).shape == (WIDTH, COMPONENTS)
+
+
+def test_simulated_keys_are_thirty_two_bytes_of_the_generator():
+    """The one door for seeds: equal generator states give equal keys, whatever came before."""
+    one, two = (PartyKey(np.random.default_rng(4).bytes(32), simulated=True) for _ in range(2))
+    assert one.stream("order").random_bytes(8) == two.stream("order").random_bytes(8)
