@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cobasis import ConsortiumSecret, Party, PartyKey, SecretBasis, numeric_features, simulate
-from cobasis.errors import CommitmentError, SecretError, ShapeError
+from cobasis.errors import CommitmentError, OrthonormalityError, SecretError, ShapeError
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, consortium, tables
 
 BASIS = np.linalg.qr(np.random.default_rng(8).normal(size=(WIDTH, COMPONENTS)))[0]
@@ -225,3 +225,14 @@ def test_a_kept_basis_of_other_sizes_is_refused_before_it_is_used(shape):
     with pytest.raises(ShapeError, match=r"party 'north' kept has shape .*\[CB102\]$"):
         made.parties["north"].prepare(*made.rows["north"], basis=kept)
     assert made.parties["north"]._basis is None
+
+
+def test_an_oblique_basis_is_for_simulated_parties_only():
+    secret = ConsortiumSecret()
+    oblique = SecretBasis(2 * BASIS, party="north", oblique=True)
+    real = Party("north", agreement=agree(secret), secret=secret)
+    with pytest.raises(OrthonormalityError, match=r"'north' kept is not orthonormal.*\[CB202\]$"):
+        real.prepare(*tables()["north"], basis=oblique)
+    key = PartyKey(KEY, simulated=True)
+    simulated = Party("north", agreement=agree(secret), secret=secret, key=key)
+    assert simulated.prepare(*tables()["north"], basis=oblique).simulated

@@ -227,3 +227,10 @@ def test_simulated_keys_are_thirty_two_bytes_of_the_generator():
     """The one door for seeds: equal generator states give equal keys, whatever came before."""
     one, two = (PartyKey(np.random.default_rng(4).bytes(32), simulated=True) for _ in range(2))
     assert one.stream("order").random_bytes(8) == two.stream("order").random_bytes(8)
+
+
+def test_numpy_s_own_integers_are_numbers_of_components_too():
+    rows = tables()
+    done = simulate(rows, rng=np.random.default_rng(0), n_components=np.int64(2))
+    assert done.agreement.n_components == 2
+    assert repr(done).endswith("of north, south, east, west>")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import filled, own_directions, require_components
-from cobasis.errors import OptionError, ShapeError, StepError
+from cobasis.errors import OptionError, OrthonormalityError, ShapeError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement
@@ -68,13 +68,19 @@ class Chooser:
         """Return the basis that was kept, or the one that the agreement names, turned."""
         size = self.agreement.n_components
         if kept is not None:
-            self._refuse_shape(kept, (rows.shape[1], size))
+            self._refuse_unfit(kept, (rows.shape[1], size))
             return kept
         turn = haar_columns(self.key.stream("rotation"), n_rows=size, n_columns=size)
         return SecretBasis(self._span(rows, anchor, consensus) @ turn, party=self.party)
 
-    def _refuse_shape(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
-        """Raise ShapeError for a basis of another round's sizes."""
+    def _refuse_unfit(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
+        """Refuse a basis of another round's sizes, or an oblique one outside a simulation."""
+        if kept.oblique and not self.key.simulated:
+            msg = (
+                f"the basis that party '{self.party}' kept is not orthonormal, which only "
+                "simulations of the papers' conditions accept. Leave it out, so that one is made."
+            )
+            raise OrthonormalityError(msg)
         if kept.shape != shape:
             msg = (
                 f"the basis that party '{self.party}' kept has shape {kept.shape}, this round's "

@@ -29,7 +29,7 @@ class Traffic:
     down: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Round:
     """Parties and an analyst, all in one process, exchanging the real messages.
 
@@ -60,6 +60,10 @@ class Round:
     parties: Mapping[str, Party]
     analyst: Analyst
     traffic: dict[str, Traffic] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Name the round and its parties."""
+        return f"<Round '{self.agreement.round_id}' of {', '.join(self.parties)}>"
 
     def run(
         self,

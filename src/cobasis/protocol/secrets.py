@@ -167,10 +167,11 @@ class SecretBasis(Hidden):
     **Cost.** One check of ``2 m l^2`` operations.
     """
 
-    __slots__ = ("_columns",)
+    __slots__ = ("_columns", "oblique")
 
     def __init__(self, columns: npt.ArrayLike, *, party: str, oblique: bool = False) -> None:
         table = as_matrix(columns, name=f"the basis of party '{party}'")
+        self.oblique = oblique
         self._columns = table if oblique else require_orthonormal(table, party=party)
 
     @property
