@@ -223,7 +223,8 @@ def test_figures_of_the_fit_are_the_alignments(row):
         missed = toy.images[party] @ fit.change_of_basis - target
         expected = np.linalg.norm(missed) / np.linalg.norm(target)
         assert figures[party].target_residual == pytest.approx(expected)
-        assert figures[party].determination == fit.determination
+        values = np.linalg.svd(toy.images[party].T @ target, compute_uv=False)
+        assert figures[party].conditioning == pytest.approx(values[-1] / values[0])
         assert 0 < fit.determination <= 1
         assert figures[party].cosines.shape == (4,)
         assert (figures[party].cosines <= 1).all()

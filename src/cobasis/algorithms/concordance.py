@@ -17,6 +17,7 @@ from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.unrelated import pair_residual, unrelated_residual
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.polar import polar
 from cobasis.linalg.spans import orthonormality_defect, principal_cosines
 
 Verdict = Literal["aligned", "flagged", "not separable", "cannot tell"]
@@ -54,8 +55,9 @@ class PartyFigures:
         Median over peers of ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``.
     others : float
         The median of the other parties' residuals.
-    determination : float
-        Smallest over largest singular value of what its fit inverted or factored.
+    conditioning : float
+        Smallest over largest singular value of A_i' Z: near 0, a direction of the party has
+        no counterpart in the target.
     target_residual : float
         ``||A_i G_i - Z||_F / ||Z||_F``.
     cosines : ndarray of shape (n_components,)
@@ -71,7 +73,7 @@ class PartyFigures:
 
     residual: float
     others: float
-    determination: float
+    conditioning: float
     target_residual: float
     cosines: Matrix
     orthonormality: float
@@ -165,7 +167,7 @@ def certify(
         parties[name] = PartyFigures(
             residual=residuals[name],
             others=others[name],
-            determination=alignment.fits[name].determination,
+            conditioning=_conditioning(image, alignment.target.rows),
             target_residual=_target_residual(image, alignment, name),
             cosines=principal_cosines(image, alignment.target.rows),
             orthonormality=_defect(image),
@@ -222,6 +224,12 @@ def _relative_scales(images: Images, row_sizes: Mapping[str, float]) -> dict[str
     }
     middle = float(np.median(list(sizes.values()))) or 1.0
     return {name: size / middle for name, size in sizes.items()}
+
+
+def _conditioning(image: Matrix, target: Matrix) -> float:
+    """Return smallest over largest singular value of ``A_i' Z``."""
+    values = polar(image.T @ target).singular_values
+    return float(values[-1] / values[0]) if values[0] > 0 else 0.0
 
 
 def _target_residual(image: Matrix, alignment: Alignment, name: str) -> float:
