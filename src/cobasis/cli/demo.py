@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 def demo(
     data: Annotated[DataName, typer.Option(help="Data set.")] = "digits",
-    parties: Annotated[int | None, typer.Option(help="How many. [default: 10, 4, 4]")] = None,
+    parties: Annotated[
+        int | None, typer.Option(help="How many; by default 10 for digits, else 4.")
+    ] = None,
     split: Annotated[Split, typer.Option(help="How rows are dealt; by-label: digits.")] = "iid",
-    n_components: Annotated[int | None, typer.Option(help="[default: 24, 10, 7]")] = None,
+    n_components: Annotated[
+        int | None, typer.Option(help="Columns of a basis; by default 24, 10, 7.")
+    ] = None,
     aligner: Annotated[AlignerName, typer.Option(help="Method.")] = "odc",
     anchor: Annotated[AnchorKind, typer.Option(help="Anchor.")] = "isometric",
     basis: Annotated[BasisName, typer.Option(help="Secret basis.")] = "svd",
-    model: Annotated[ModelName | None, typer.Option(help="[default: logistic or ridge]")] = None,
+    model: Annotated[
+        ModelName | None, typer.Option(help="Family; by default logistic, or ridge.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="For rows, keys and folds.", min=0)] = 0,
     report: Annotated[Path, typer.Option(help="Where the page goes.")] = Path(
         "cobasis-report.html"
@@ -39,8 +45,9 @@ def demo(
 ) -> None:
     """Run a whole round on real data: alone, together, with a consensus basis, pooled.
 
-    Parties draw secret bases and build uploads; the analyst aligns, certifies, trains and
-    returns; each party predicts one common test set with its own basis. Writes a report.
+    Parties draw secret bases and build uploads.
+    The analyst aligns, certifies, trains and returns.
+    Each party predicts one common test set with its own basis.
 
     Example: cobasis demo --split by-label --json
     """
