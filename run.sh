@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 venv=$here/.venv
 
-words="./run.sh demo               three sites train one model: alone, together, pooled
+words="./run.sh demo [OPTIONS]     the whole round on real data: alone, together, pooled
 ./run.sh test [ARGS]        all checks and tests; with ARGS, only 'pytest ARGS'
 ./run.sh check              the static checks alone: ruff, mypy, import-linter
 ./run.sh experiment NAME    runs experiments/NAME.py
