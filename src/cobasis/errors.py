@@ -45,8 +45,9 @@ class CobasisError(Exception):
     code: ClassVar[str] = ""
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, message: str) -> None:
-        super().__init__(f"{message} [{self.code}]")
+    def __str__(self) -> str:
+        """Return the message and its code."""
+        return f"{super().__str__()} [{self.code}]"
 
 
 class LocalError(CobasisError, ValueError):

@@ -96,6 +96,7 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path):
         (("--model", "svm"), "[CB401]", "stores training rows"),
         (("--data", "diabetes", "--model", "logistic"), "[CB107]", "no family for regression"),
         (("--report", "nowhere/page.html"), "[CB107]", "does not exist"),
+        (("--report", "."), "[CB107]", "is a folder"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )

@@ -32,6 +32,8 @@ SENTENCES = {
     "make_aligner": "same",
     "opens": "same",
     "model_validate_json": "pydantic's own name and parameters",
+    "model_validate": "same",
+    "model_copy": "same",
     "upload": "returns what was received",
 }
 """Methods whose docstring is one sentence, each with the reason."""

@@ -44,9 +44,10 @@ def test_constants_may_differ_from_feature_to_feature():
     assert features[1] == NumericFeature(name="pulse", centre=70.0, scale=10.0)
 
 
-def test_constants_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="broadcast"):
-        numeric_features(["age", "pulse"], centre=[1, 2, 3])
+@pytest.mark.parametrize("constants", [{"centre": [1, 2, 3]}, {"scale": 0}, {"scale": np.nan}])
+def test_constants_that_cannot_stand_are_refused(constants):
+    with pytest.raises(FeatureError, match=r"these 2 features need names.*\[CB105\]$"):
+        numeric_features(["age", "pulse"], **constants)
 
 
 BAD_FEATURES = [

@@ -144,12 +144,12 @@ def test_rows_are_held_back_only_where_every_class_has_some(n_classes, stops, mo
     few = {"learning_rate": [0.1], "max_iter": [3]}
     trees = replace(FAMILIES["boosted_trees"], grid=few)
     monkeypatch.setitem(FAMILIES, "boosted_trees", trees)
-    rows, labels = skewed(n_rows=220)
+    rows, labels = skewed(n_rows=260)
     labels[0] = n_classes - 1
     if n_classes == 40:
-        labels = np.arange(220) % 40
+        labels = np.arange(260) % 40
     trained = train(rows, labels, model="boosted_trees", task="classification", seed=0)
-    assert trained.predict(rows).shape == (220,)
+    assert trained.predict(rows).shape == (260,)
     assert trained.estimator.get_params()["early_stopping"] is stops
 
 

@@ -173,6 +173,8 @@ NUMBERS = {
     "objects": np.ones(30, dtype=object),
     "big-endian": np.ones(30, dtype=">f8"),
     "integers that float64 rounds": np.full(30, 2**60 + 1),
+    "masked": np.ma.masked_greater(np.arange(30.0), 3),
+    "ragged": [[1.0], [1.0, 2.0]] * 15,
 }
 
 
@@ -181,7 +183,7 @@ def test_a_regression_takes_finite_real_numbers_only(kind):
     secret = ConsortiumSecret()
     agreement = agree(secret, task="regression", classes=())
     party = Party("south", agreement=agreement, secret=secret)
-    with pytest.raises(LabelError, match=r"for a regression.*\[CB104\]$"):
+    with pytest.raises(LabelError, match=r"party 'south' has labels .*\[CB104\]$"):
         party.prepare(tables()["south"][0], NUMBERS[kind])
 
 
@@ -194,7 +196,7 @@ def test_bad_labels_of_one_party_stop_a_simulation(kind):
         simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
 
 
-@pytest.mark.parametrize("labels", [lambda y: 0 * y, lambda y: y > 0, lambda y: y[:0]])
+@pytest.mark.parametrize("labels", [lambda y: 0 * y, lambda y: y < 0, lambda y: y[:0]])
 def test_labels_that_make_no_two_classes_stop_a_simulation(labels):
     rows = {name: (X, labels(y)) for name, (X, y) in tables().items()}
     with pytest.raises(LabelError, match=r"\[CB104\]$"):

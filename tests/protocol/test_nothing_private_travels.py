@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cobasis import ConsortiumSecret, Party, PartyKey, SecretBasis
-from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, consortium, tables
+from protocol.consortium import COMPONENTS, NAMES, ROUND, WIDTH, agree, consortium, tables
+
+ORDER = f"order/{ROUND}"
 
 SECRET, KEY = bytes(range(1, 33)), bytes(range(101, 133))
 
@@ -169,7 +171,7 @@ def test_the_order_comes_from_the_partys_own_key_and_from_nothing_that_is_sent()
     orders = {order(bytes([index]) * 32) for index in range(8)}
     assert len(orders) == 8
     assert order(bytes(32)) == order(bytes(32))
-    assert order(bytes(32)) == tuple(PartyKey(bytes(32)).stream("order").permutation(len(X)))
+    assert order(bytes(32)) == tuple(PartyKey(bytes(32)).stream(ORDER).permutation(len(X)))
 
 
 def test_positions_in_the_message_say_nothing_about_positions_in_the_table():
@@ -177,7 +179,7 @@ def test_positions_in_the_message_say_nothing_about_positions_in_the_table():
     n_rows = 50
     ranks = np.arange(n_rows)
     correlations = [
-        np.corrcoef(ranks, PartyKey(index.to_bytes(32)).stream("order").permutation(n_rows))[0, 1]
+        np.corrcoef(ranks, PartyKey(index.to_bytes(32)).stream(ORDER).permutation(n_rows))[0, 1]
         for index in range(400)
     ]
     assert abs(np.mean(correlations)) < 4 / np.sqrt(400 * (n_rows - 1))

@@ -6,7 +6,7 @@ and its own anchor image only) and a party that leaves (changes nobody else's fi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -36,7 +36,7 @@ class Target:
         False where a method stopped at its cap.
     """
 
-    rows: Matrix
+    rows: Matrix = field(repr=False)
     shaped_by: tuple[str, ...]
     iterations: int = 0
     converged: bool = True
@@ -55,7 +55,7 @@ class Fit:
         0 leaves a direction arbitrary.
     """
 
-    change_of_basis: Matrix
+    change_of_basis: Matrix = field(repr=False)
     determination: float
 
 
@@ -103,7 +103,7 @@ class Alignment:
 
     @property
     def departed(self) -> tuple[str, ...]:
-        """Parties that left, or were excluded, but whose trace Z still carries."""
+        """Parties that left, but whose trace Z still carries."""
         return tuple(party for party in self.target.shaped_by if party not in self.fits)
 
     def add(self, party: str, image: Matrix) -> "Alignment":
@@ -140,8 +140,9 @@ class Alignment:
                 "a duplicate or an impostor's. Remove the first, or enrol another name."
             )
             raise DuplicatePartyError(msg)
-        checked = check_image(party, image, n_rows=self.target.rows.shape[0])
-        fit = self.aligner.fit(checked, self.target, party=party)
+        with one_blas_thread():
+            checked = check_image(party, image, n_rows=self.target.rows.shape[0])
+            fit = self.aligner.fit(checked, self.target, party=party)
         return replace(self, fits=MappingProxyType({**self.fits, party: fit}))
 
     def remove(self, party: str) -> "Alignment":

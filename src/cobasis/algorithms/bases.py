@@ -251,8 +251,8 @@ def require_orthonormal(basis: Matrix, *, party: str) -> Matrix:
     if defect > ORTHONORMAL:
         msg = (
             f"the basis of party '{party}' is not orthonormal (F'F differs from I by more than "
-            f"{ORTHONORMAL:.0e}): orthogonal alignment would distort its rows. Orthonormalise it, "
-            "or use aligner='whitened'."
+            f"{ORTHONORMAL:.0e}): orthogonal alignment would distort its rows. Orthonormalise it: "
+            "take the Q of a QR factorisation."
         )
         raise OrthonormalityError(msg)
     return basis

@@ -18,7 +18,7 @@ from cobasis.algorithms.images import Images
 from cobasis.algorithms.unrelated import pair_residual, unrelated_residual
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
-from cobasis.linalg.spans import orthonormality_defect, principal_cosines
+from cobasis.linalg.spans import EPS, orthonormality_defect, principal_cosines
 
 Verdict = Literal["aligned", "flagged", "not separable", "cannot tell"]
 
@@ -88,7 +88,9 @@ class Certificate:
     Attributes
     ----------
     verdict : {"aligned", "flagged", "not separable", "cannot tell"}
-        "cannot tell" below four parties: the figures stand, they block nothing.
+        "cannot tell" below four parties, and where bases span all features, so that none are
+        unrelated; "not separable" where the parties differ nearly as much as unrelated ones.
+        In both the figures stand, and nobody is flagged.
     unrelated : float
         The residual that unrelated bases would have in a round of these sizes.
     parties : mapping of str to PartyFigures
@@ -159,8 +161,10 @@ def certify(
     residuals = _residuals(compared, rng)
     unrelated = unrelated_residual(compared, anchor=anchor, n_features=n_features, rng=rng)
     others = {name: _median_without(residuals, name) for name in residuals}
-    scales = _relative_scales(images, row_sizes)
-    tellable = len(images) >= MIN_PARTIES
+    scales = _relative_scales(compared, row_sizes)
+    tellable = len(images) >= MIN_PARTIES and unrelated > 0
+    typical = float(np.median(list(others.values())))
+    separable = typical <= limits.separable_fraction * unrelated
     parties: dict[str, PartyFigures] = {}
     for name, image in images.items():
         limit = others[name] + limits.flag_fraction * (unrelated - others[name])
@@ -170,16 +174,12 @@ def certify(
             conditioning=_conditioning(image, alignment.target.rows),
             target_residual=_target_residual(image, alignment, name),
             cosines=principal_cosines(image, alignment.target.rows),
-            orthonormality=_defect(image),
+            orthonormality=_defect(compared[name]),
             scale=scales[name],
-            flagged=tellable and others[name] < unrelated and residuals[name] > limit,
+            flagged=tellable and separable and residuals[name] > limit,
         )
-    typical = float(np.median(list(residuals.values())))
-    verdict = _verdict(
-        tellable=tellable,
-        separable=typical <= limits.separable_fraction * unrelated,
-        flagged=any(figures.flagged for figures in parties.values()),
-    )
+    flagged = any(figures.flagged for figures in parties.values())
+    verdict = _verdict(tellable=tellable, separable=separable, flagged=flagged)
     return Certificate(verdict=verdict, unrelated=unrelated, parties=parties)
 
 
@@ -227,9 +227,10 @@ def _relative_scales(images: Images, row_sizes: Mapping[str, float]) -> dict[str
 
 
 def _conditioning(image: Matrix, target: Matrix) -> float:
-    """Return smallest over largest singular value of ``A_i' Z``."""
+    """Return smallest over largest singular value of ``A_i' Z``, 0 where it is rounding."""
     values = polar(image.T @ target).singular_values
-    return float(values[-1] / values[0]) if values[0] > 0 else 0.0
+    rounding = EPS * len(image) * float(np.linalg.norm(image) * np.linalg.norm(target))
+    return float(values[-1] / values[0]) if values[-1] > rounding else 0.0
 
 
 def _target_residual(image: Matrix, alignment: Alignment, name: str) -> float:

@@ -4,18 +4,16 @@ Each party sends ``A V_i`` for its real directions. The analyst orthonormalises 
 nobody can shout, and returns the leading common span Z; a party's basis is ``A' Z E_i``.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
+from cobasis.algorithms.bases import check_basis_rule
 from cobasis.algorithms.images import Images, check_images
-from cobasis.errors import AgreementError, ConsensusError
+from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
 
 MIN_GAP = 1e-6
 """Smallest gap between the last span direction kept and the first dropped, per party."""
-
-MIN_PARTIES = 3
 
 
 def consensus_span(images: Images, *, n_components: int) -> Matrix:
@@ -53,22 +51,17 @@ def consensus_span(images: Images, *, n_components: int) -> Matrix:
     ----------
     No paper has it; decision record 0002 in ``docs/decisions``.
     """
-    if len(images) < MIN_PARTIES:
-        msg = (
-            f"a consensus of {len(images)} parties is forbidden: with two, Z is the bisector and "
-            "each computes the other's span from it. Find a third, or use another basis."
-        )
-        raise AgreementError(msg)
+    check_basis_rule("consensus", anchor="isometric", n_parties=len(images))
     checked = check_images(images)
-    sent = {party: image.shape[1] for party, image in checked.items()}
-    if sum(sent.values()) < n_components:
+    if sum(image.shape[1] for image in checked.values()) < n_components:
         msg = (
-            f"all parties together sent {sum(sent.values())} directions ({_listed(sent)}), fewer "
-            f"than n_components={n_components}. Agree on fewer components."
+            f"all {len(checked)} parties together sent fewer directions than "
+            f"n_components={n_components}, so there is no such span. Agree on fewer components."
         )
         raise ConsensusError(msg)
-    stacked = np.hstack([np.linalg.qr(image)[0] for image in checked.values()])
-    left, values, _ = np.linalg.svd(stacked, full_matrices=False)
+    with one_blas_thread():
+        stacked = np.hstack([np.linalg.qr(image)[0] for image in checked.values()])
+        left, values, _ = np.linalg.svd(stacked, full_matrices=False)
     shares = np.append(values**2, np.zeros(n_components))
     gap = float(shares[n_components - 1] - shares[n_components])
     if gap < MIN_GAP * len(checked):
@@ -79,8 +72,3 @@ def consensus_span(images: Images, *, n_components: int) -> Matrix:
         )
         raise ConsensusError(msg)
     return left[:, :n_components]
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    """Return 'north 3, south 2'."""
-    return ", ".join(f"{party} {count}" for party, count in counts.items())

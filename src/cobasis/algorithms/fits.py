@@ -13,9 +13,7 @@ DETERMINED = 1e-8
 """Below this ratio of singular values the polar factor is arbitrary (rounding decides)."""
 
 
-def procrustes_fit(
-    image: Matrix, target: Matrix, *, party: str, determined: float = DETERMINED
-) -> Fit:
+def procrustes_fit(image: Matrix, target: Matrix, *, party: str) -> Fit:
     r"""Find the orthogonal G closest to the target: the polar factor of :math:`A_i' Z`.
 
     Parameters
@@ -26,8 +24,6 @@ def procrustes_fit(
         Z. ``k <= n_components``, or any k where A_i has orthonormal columns.
     party : str
         For the message.
-    determined : float
-        The smallest ratio of singular values of A_i' Z that is accepted.
 
     Returns
     -------
@@ -60,8 +56,8 @@ def procrustes_fit(
         raise DimensionError(msg)
     factor = polar(image.T @ target)
     values = factor.singular_values
-    scale = float(np.linalg.norm(image, 2) * np.linalg.norm(target, 2))
-    lost = int(np.count_nonzero(values <= max(determined * values[0], 1e-12 * scale)))
+    scale = float(np.linalg.norm(image) * np.linalg.norm(target))
+    lost = int(np.count_nonzero(values <= max(DETERMINED * values[0], 1e-12 * scale)))
     if lost:
         msg = (
             f"{lost} of the {len(values)} directions of party '{party}' are undetermined: nothing "

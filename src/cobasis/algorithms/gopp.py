@@ -55,6 +55,7 @@ class GOPP:
         require_word(self.start, ("spectral", "odc"), option="start")
         tables = list(images.values())
         mean, first, before = self._start(tables), 0.0, np.inf
+        energy = sum(float(np.sum(table**2)) for table in tables)
         converged, step = False, 0
         while step < self.max_iterations and not converged:
             step += 1
@@ -62,7 +63,6 @@ class GOPP:
             mean = sum(turned[1:], start=turned[0]) / len(turned)
             now = sum(float(np.sum((table - mean) ** 2)) for table in turned)
             first = first or now
-            energy = sum(float(np.sum(table**2)) for table in tables)
             converged = before - now <= self.tolerance * first or now <= 1e-28 * energy
             before = now
         self._refuse_arbitrary(images, mean)
@@ -84,12 +84,12 @@ class GOPP:
     def _refuse_arbitrary(images: Images, mean: Matrix) -> None:
         """Raise UndeterminedFitError where a party agrees with nothing but itself.
 
-        Z contains every image, so a fit to Z itself is always determined. The widest party
-        is spared: it stands for the frame.
+        Z contains every image, so a fit to Z itself is always determined. A party that is
+        wider than all others is spared: it stands for the frame.
         """
-        widest = max(images, key=lambda party: images[party].shape[1])
+        widths = sorted(image.shape[1] for image in images.values())
         for party, image in images.items():
-            if party != widest:
+            if len(widths) > 1 and image.shape[1] <= widths[-2]:
                 own = image @ polar(image.T @ mean).rotation
                 procrustes_fit(image, mean - own / len(images), party=party)
 

@@ -10,6 +10,9 @@ from cobasis.linalg.arrays import Matrix
 
 _DRAWS = 5
 
+_ROUNDING = 1e-12
+"""Below this a residual is rounding: the images match."""
+
 
 def pair_residual(first: Matrix, second: Matrix) -> float:
     """Return ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``: 0 where a rotation matches them.
@@ -31,7 +34,8 @@ def pair_residual(first: Matrix, second: Matrix) -> float:
     **Cost.** One product and one small SVD.
     """
     nuclear = np.linalg.svd(first.T @ second, compute_uv=False).sum()
-    return float(1.0 - nuclear / (np.linalg.norm(first) * np.linalg.norm(second)))
+    residual = float(1.0 - nuclear / (np.linalg.norm(first) * np.linalg.norm(second)))
+    return residual if residual > _ROUNDING else 0.0
 
 
 def unrelated_residual(

@@ -34,7 +34,7 @@ def demo(
     model: Annotated[
         ModelName | None, typer.Option(help="Family; by default logistic, or ridge.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For rows, keys and folds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="For rows, keys and folds.", min=0, max=2**32 - 1)] = 0,
     report: Annotated[Path, typer.Option(help="Where the page goes.")] = Path(
         "cobasis-report.html"
     ),
@@ -55,8 +55,8 @@ def demo(
     from cobasis.models.families import default_model
     from cobasis.report.comparison import Settings
 
-    if not report.parent.is_dir():
-        msg = f"--report {report} is in a folder that does not exist. Make it, or name another."
+    if report.is_dir() or not report.parent.is_dir():
+        msg = f"--report {report} is a folder, or in one that does not exist. Name a file."
         raise OptionError(msg)
     table = load(data)
     dealt = deal(

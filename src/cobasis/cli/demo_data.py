@@ -34,7 +34,7 @@ class Table:
     rows, labels : ndarray of shape (n_rows, n_features) and (n_rows,)
         As published.
     features : tuple of NumericFeature
-        Centre and scale from the published description, not from any party's rows.
+        Centre and scale, standing in for what a consortium would take from a code book.
     parties, rows_each, n_components : int
         Defaults.
     """
@@ -64,7 +64,7 @@ def _digits() -> Table:
 
 
 def _cancer() -> Table:
-    """Load 569 breast tumours; constants are the published means and standard deviations."""
+    """Load 569 breast tumours; the whole table's mean and deviation stand in for a code book."""
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()

@@ -189,7 +189,7 @@ class CollaborativePredictor(CollaborativeBase):
         if model is None or isinstance(model, str):
             return
         other = is_regressor if task == "classification" else is_classifier
-        if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
+        if isinstance(model, type) or not {"fit", "predict"} <= set(dir(type(model))):
             reason = "has no fit and predict to call"
         elif hasattr(model, "__sklearn_tags__") and other(model):
             reason = f"is not for {task}"

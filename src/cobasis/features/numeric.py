@@ -59,6 +59,11 @@ def numeric_features(
     tuple of NumericFeature
         For ``Agreement(features=...)``.
 
+    Raises
+    ------
+    FeatureError
+        An empty name, a scale that is not above zero, or constants of another shape.
+
     Notes
     -----
     **Who sees what.** The constants are public: take them from a code book or from public
@@ -72,12 +77,19 @@ def numeric_features(
     (NumericFeature(name='age', centre=60.0, scale=20.0),)
     """
     listed = list(names)
-    centres = np.broadcast_to(np.asarray(centre, dtype=np.float64), len(listed))
-    scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), len(listed))
-    return tuple(
-        NumericFeature(name=name, centre=float(middle), scale=float(unit))
-        for name, middle, unit in zip(listed, centres, scales, strict=True)
-    )
+    try:
+        centres = np.broadcast_to(np.asarray(centre, dtype=np.float64), len(listed))
+        scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), len(listed))
+        return tuple(
+            NumericFeature(name=str(name), centre=float(middle), scale=float(unit))
+            for name, middle, unit in zip(listed, centres, scales, strict=True)
+        )
+    except ValueError as error:
+        msg = (
+            f"these {len(listed)} features need names, and one finite centre and one scale above "
+            "zero for all or for each. Correct the constants."
+        )
+        raise FeatureError(msg) from error
 
 
 def encode(rows: npt.ArrayLike, features: Sequence[NumericFeature], *, party: str) -> Matrix:

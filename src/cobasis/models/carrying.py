@@ -25,8 +25,9 @@ _FAMILIES = (
     "sklearn.semi_supervised",
     "sklearn.kernel_approximation.Nystroem",
     "sklearn.decomposition._kernel_pca",
+    "sklearn.cross_decomposition",
+    "sklearn.impute._knn",
 )
-_DEPTH = 12
 _SHARE_OF_ROWS = 0.01
 
 
@@ -55,7 +56,7 @@ def refuse_row_carrying(
 
     **Cost.** One pass over the estimator's arrays.
     """
-    parts = list(_parts(estimator, depth=0, seen=set()))
+    parts = list(_parts(estimator, seen=set()))
     for part in parts:
         name = f"{type(part).__module__}.{type(part).__qualname__}"
         if name.startswith(_FAMILIES):
@@ -78,16 +79,20 @@ def _refuse(reason: str) -> None:
 
 
 def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
-    """Whether at least one row in a hundred of `array`'s is a training row."""
-    if array.ndim != 2 or array.shape[1] != width or array.dtype != np.float64:  # noqa: PLR2004
+    """Whether at least one in a hundred of `array`'s rows, or columns, is a training row."""
+    if array.ndim != 2 or array.dtype != np.float64:  # noqa: PLR2004
         return False
-    found = sum(row.tobytes() in known for row in np.ascontiguousarray(array))
-    return found > _SHARE_OF_ROWS * len(array)
+    for table in (array, array.T):
+        if table.shape[1] == width and len(table):
+            found = sum(row.tobytes() in known for row in np.ascontiguousarray(table))
+            if found >= _SHARE_OF_ROWS * len(table):
+                return True
+    return False
 
 
-def _parts(value: object, *, depth: int, seen: set[int]) -> Iterator[object]:
+def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
     """Yield `value` and everything inside it, each object once."""
-    if depth > _DEPTH or id(value) in seen or isinstance(value, str | bytes | int | float):
+    if id(value) in seen or isinstance(value, str | bytes | int | float):
         return
     seen.add(id(value))
     yield value
@@ -100,7 +105,7 @@ def _parts(value: object, *, depth: int, seen: set[int]) -> Iterator[object]:
     else:
         inner = list(getattr(value, "__dict__", {}).values())
     for each in inner:
-        yield from _parts(each, depth=depth + 1, seen=seen)
+        yield from _parts(each, seen=seen)
 
 
 def stored_bytes(estimator: Estimator) -> int:
@@ -122,5 +127,5 @@ def stored_bytes(estimator: Estimator) -> int:
 
     **Cost.** One walk over the estimator.
     """
-    parts = _parts(estimator, depth=0, seen=set())
+    parts = _parts(estimator, seen=set())
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

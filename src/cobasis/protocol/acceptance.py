@@ -39,6 +39,14 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
             f"is party '{party}' with {n_components}. Ask the analyst for yours."
         )
         raise MessageError(msg)
+    wanted = agreement.task != "representation"
+    width = change.shape[1] if returned.model is None else len(returned.model.axes)
+    if (returned.model is not None) != wanted or width != change.shape[1]:
+        msg = (
+            f"the return to party '{party}' holds {'another' if returned.model else 'no'} model "
+            f"than goes with task='{agreement.task}' and {change.shape[1]} columns. Ask again."
+        )
+        raise MessageError(msg)
 
 
 def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:

@@ -6,7 +6,8 @@ It holds a keyed commitment to the consortium secret, never the secret.
 import hashlib
 import hmac
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -68,14 +69,14 @@ class Agreement(_Fields):
         The anchor's kind.
     n_anchor_rows : int
         a.
-    public_rows_sha256 : str
-        Digest of the public rows, where anchor or basis are public; else empty.
+    public_rows_sha256 : str or None
+        Digest of the public rows, where anchor or basis are public; else None.
     basis : {"svd", "pca", "haar", "public", "consensus"}
         How parties choose their secret bases.
     aligner : {"odc", "gopp", "whitened", "imakura", "kawakami"}
         The method.
-    model : str
-        The family that the analyst trains; empty for representation.
+    model : str or None
+        The family that the analyst trains; None for representation.
     commitment : str
         ``ConsortiumSecret.commitment(round_id)``, 64 hexadecimal digits.
     flag_fraction, separable_fraction, scale_band : float
@@ -112,6 +113,15 @@ class Agreement(_Fields):
         except ValidationError as error:
             raise AgreementError(_sentence(error)) from None
         return cls(**dict(read))
+
+    @classmethod
+    def model_validate(cls, obj: object, **options: Any) -> Self:  # noqa: ANN401, ARG003
+        """Check a mapping of fields, as pydantic's method of that name does."""
+        return obj if isinstance(obj, cls) else cls(**dict(cast("Mapping[str, Any]", obj)))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
+        """Return a copy with some fields changed, checked like a new one."""
+        return type(self)(**{**dict(self), **(update or {})})
 
     @property
     def feature_names(self) -> tuple[str, ...]:

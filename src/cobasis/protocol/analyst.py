@@ -18,6 +18,7 @@ from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Uploa
 from cobasis.protocol.refusals import (
     check_upload,
     refuse_different_anchors,
+    refuse_exclusion,
     refuse_second,
     require_known,
 )
@@ -46,6 +47,7 @@ class Analyst:
         self._uploads: dict[str, Upload] = {}
         self._alignment: Alignment | None = None
         self._certificate: Certificate | None = None
+        self._contributors: tuple[str, ...] = ()
 
     @property
     def parties(self) -> tuple[str, ...]:
@@ -96,7 +98,9 @@ class Analyst:
         **Who sees what.** The analyst sees angles between spans; only parties can undo the
         anchor in what returns. **Cost.** A thin SVD of an ``a x sum r_i`` matrix.
         """
-        return make_consensus(proposals, self.agreement)
+        span = make_consensus(proposals, self.agreement)
+        self._contributors = span.contributors
+        return span
 
     def receive(self, upload: Upload) -> None:
         """Take one upload in; after `align`, fit it to the frozen target as a late party.
@@ -114,7 +118,7 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** A late party's G_i needs Z and its own image, nobody else's.
+        **Who sees what.** A late G_i needs Z and its own image, nobody else's.
         **Cost.** One QR factorisation; late, one fit.
         """
         checked = check_upload(upload, self.agreement)
@@ -141,10 +145,8 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** The target keeps the party's trace: `Return.target_carries` says
-        so. Only `realign` makes a target without it.
-
-        **Cost.** None; train again afterwards.
+        **Who sees what.** The target keeps the party's trace, and `Return.target_carries`
+        says so, until `realign`. **Cost.** None; train again afterwards.
         """
         require_known(party, self._uploads)
         del self._uploads[party]
@@ -232,10 +234,8 @@ class Analyst:
 
         Raises
         ------
-        StepError
-            Nothing is certified yet.
-        ScaleError, FlaggedPartyError
-            The certificate forbids it.
+        StepError, ScaleError, FlaggedPartyError
+            Nothing is certified yet, or the certificate forbids it.
         LabelError
             All rows are of one class.
         RowCarryingError
@@ -243,14 +243,14 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** G_i goes to party i only; the model to all.
-        **Cost.** Five-fold cross-validation of the family.
+        **Who sees what.** G_i goes to party i only; the model to all. **Cost.** Five folds.
         """
         return make_returns(
             self._uploads,
             self.alignment,
             certificate=self.certificate,
             agreement=self.agreement,
+            contributors=self._contributors,
             model=model,
             allow_row_carrying=allow_row_carrying,
         )
@@ -264,7 +264,8 @@ class Analyst:
     ) -> Mapping[str, Return]:
         """Align, certify and train, without the parties that are excluded by name.
 
-        Run after `remove`, it is the only exact removal: nothing keeps a trace of who is gone.
+        Run after `remove`, it is the only exact removal, but for a consensus basis: that keeps
+        its trace of who is gone until a new exchange with new uploads.
 
         Parameters
         ----------
@@ -288,8 +289,7 @@ class Analyst:
         **Who sees what.** As `train`. **Cost.** As the three steps.
         """
         excluded = tuple(dict.fromkeys(exclude))
-        for name in excluded:
-            require_known(name, self._uploads)
+        refuse_exclusion(excluded, self._uploads)
         self._alignment = self._certificate = None
         for name in excluded:
             self.remove(name)

@@ -4,9 +4,17 @@ from dataclasses import dataclass
 
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import filled, own_directions, require_components
-from cobasis.errors import OptionError, OrthonormalityError, ShapeError, StepError
+from cobasis.errors import (
+    AgreementError,
+    MessageError,
+    OptionError,
+    OrthonormalityError,
+    ShapeError,
+    StepError,
+)
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import haar_columns
+from cobasis.linalg.spans import ORTHONORMAL, orthonormality_defect
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
@@ -70,8 +78,12 @@ class Chooser:
         if kept is not None:
             self._refuse_unfit(kept, (rows.shape[1], size))
             return kept
-        turn = haar_columns(self.key.stream("rotation"), n_rows=size, n_columns=size)
-        return SecretBasis(self._span(rows, anchor, consensus) @ turn, party=self.party)
+        return SecretBasis(self.turned(self._span(rows, anchor, consensus)), party=self.party)
+
+    def turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
+        """Return the span's basis turned by a rotation of the party's own, E_i."""
+        size = span.shape[1]
+        return span @ haar_columns(self.key.stream(use), n_rows=size, n_columns=size)
 
     def _refuse_unfit(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
         """Refuse a basis of another round's sizes, or an oblique one outside a simulation."""
@@ -99,13 +111,33 @@ class Chooser:
                     "comes back."
                 )
                 raise StepError(msg)
-            return anchor.apply_transposed(consensus.rows)
+            span = anchor.apply_transposed(consensus.rows)
+            if orthonormality_defect(span) > ORTHONORMAL:
+                msg = (
+                    f"the consensus that party '{self.party}' got is no orthonormal span of this "
+                    "round's anchor. Ask the analyst to make it again."
+                )
+                raise MessageError(msg)
+            return span
         if name == "haar":
             stream = self.secret.stream(f"span/{self.agreement.round_id}")
             return haar_columns(stream, n_rows=len(self.agreement.features), n_columns=size)
-        source = self.public_rows if name == "public" and self.public_rows is not None else rows
-        found = self.directions(source)
+        if name == "public" and self.public_rows is not None:
+            return self._public_span(self.public_rows)
+        found = self.directions(rows)
         if self.complete:
             return filled(found, self.key.stream("filling"), n_components=size)
-        require_components(found, n_components=size, n_rows=len(source), party=self.party)
+        require_components(found, n_components=size, n_rows=len(rows), party=self.party)
+        return found
+
+    def _public_span(self, public_rows: Matrix) -> Matrix:
+        """Return the leading directions of the agreed public rows."""
+        found = self.directions(public_rows)
+        if found.shape[1] < self.agreement.n_components:
+            msg = (
+                f"the {len(public_rows)} public rows have {found.shape[1]} independent directions, "
+                f"fewer than n_components={self.agreement.n_components}. Agree on more public rows "
+                "or on fewer components."
+            )
+            raise AgreementError(msg)
         return found

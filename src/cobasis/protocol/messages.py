@@ -127,7 +127,7 @@ class Return:
     trained_on : tuple of str
         The parties whose rows shaped the model.
     target_carries : tuple of str
-        The parties whose trace the target carries, those that left included.
+        The parties whose trace target or consensus basis carry, those that left included.
     simulated : bool
         Drawn from a seed.
     """

@@ -143,7 +143,7 @@ class Party:
             party=self.name,
             agreement_digest=self._agreement.digest(),
             anchor_tag=self._tag,
-            image=self._anchor.apply(directions),
+            image=self._anchor.apply(self._chooser.turned(directions, use="proposal")),
             simulated=self._simulated,
         )
 
@@ -185,15 +185,14 @@ class Party:
         -----
         **Who sees what.** The analyst sees principal components of the rows up to sign,
         distances, and labels: pseudonymised personal data, not anonymous data.
-        **Cost.** A thin SVD of the rows, one product with them, one with the anchor.
-        **Source.** ODC paper, Algorithm 1, lines 3 to 5, eqs. (5) and (6).
+        **Cost.** A thin SVD of the rows, two products. ODC paper, Algorithm 1, eqs. (5), (6).
         """
         table = encode(rows, self._agreement.features, party=self.name)
         targets = encode_labels(labels, self._agreement, n_rows=len(table), party=self.name)
         if consensus is not None:
             check_consensus(consensus, self._agreement, anchor_tag=self._tag, party=self.name)
         chosen = self._chooser.basis(table, anchor=self._anchor, consensus=consensus, kept=basis)
-        order = self._key.stream("order").permutation(len(table))
+        order = self._key.stream(f"order/{self._agreement.round_id}").permutation(len(table))
         self._basis, self._return = chosen, None
         return Upload(
             party=self.name,
@@ -202,7 +201,7 @@ class Party:
             rows=chosen.project(table[order]),
             labels=None if targets is None else targets[order],
             anchor_image=chosen.image(self._anchor),
-            simulated=self._simulated,
+            simulated=self._simulated or (consensus is not None and consensus.simulated),
         )
 
     def accept(self, returned: Return) -> None:
@@ -220,11 +219,10 @@ class Party:
 
         Notes
         -----
-        **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on:
-        whoever has it can project every party's rows back.
-        **Cost.** None.
+        **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on: it
+        projects every party's rows back. **Cost.** None.
         """
-        n_components = self._require_basis().shape[1]
+        n_components = self.basis.shape[1]
         check_return(returned, self._agreement, n_components=n_components, party=self.name)
         self._return = returned
 
@@ -252,7 +250,7 @@ class Party:
         """
         table = encode(rows, self._agreement.features, party=self.name)
         change = self.returned.change_of_basis
-        return self._require_basis().project(table) @ change
+        return self.basis.project(table) @ change
 
     def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
         """Predict labels with the common model and the party's own basis, eq. (9).
@@ -285,7 +283,9 @@ class Party:
             raise StepError(msg)
         return decode_labels(model.predict(self.transform(rows)), self._agreement)
 
-    def _require_basis(self) -> SecretBasis:
+    @property
+    def basis(self) -> SecretBasis:
+        """Of the last upload, to keep for a later round on the same rows; StepError before."""
         if self._basis is None:
             msg = f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
             raise StepError(msg)

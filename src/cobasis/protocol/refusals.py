@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.concordance import Certificate
+from cobasis.algorithms.fits import DETERMINED
 from cobasis.algorithms.images import check_image
 from cobasis.errors import (
     AnchorTagError,
@@ -17,6 +18,8 @@ from cobasis.errors import (
     LocalError,
     MessageError,
     ScaleError,
+    StepError,
+    UndeterminedFitError,
     UnknownPartyError,
 )
 from cobasis.features.numeric import refuse_huge
@@ -31,6 +34,18 @@ def require_known(party: str, known: Iterable[str]) -> None:
     if party not in listed:
         msg = f"party '{party}' is not known here ({', '.join(listed) or 'nobody is'}). Check it."
         raise UnknownPartyError(msg)
+
+
+def refuse_exclusion(excluded: tuple[str, ...], received: Mapping[str, object]) -> None:
+    """Refuse to exclude somebody unknown, or everybody, before any upload is dropped."""
+    for name in excluded:
+        require_known(name, received)
+    if received and len(excluded) == len(received):
+        msg = (
+            f"all {len(received)} parties are excluded, so there is nothing to align. Exclude only "
+            "those that the certificate names."
+        )
+        raise StepError(msg)
 
 
 def refuse_second(party: str, received: Iterable[str]) -> None:
@@ -60,7 +75,7 @@ def as_message_error(what: str) -> Iterator[None]:
     try:
         yield
     except LocalError as error:
-        msg = f"{what} cannot be used: {error}. Ask its sender to prepare it again."
+        msg = f"{what} cannot be used: {error.args[0]} Ask its sender to prepare it again."
         raise MessageError(msg) from None
 
 
@@ -117,7 +132,15 @@ def refuse_different_anchors(tags: Mapping[str, bytes]) -> None:
 
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
-    """Raise where the certificate forbids training: a scale out of band, or a flagged party."""
+    """Raise where the certificate forbids training: undetermined, out of scale, or flagged."""
+    lost = [name for name, each in certificate.parties.items() if each.conditioning <= DETERMINED]
+    if lost:
+        msg = (
+            f"the fit of {_named(lost)} leaves directions undetermined: nothing in the target "
+            "corresponds to them. Have features and anchor checked there, lower n_components, or "
+            "exclude the party by name: exclude=[...]."
+        )
+        raise UndeterminedFitError(msg)
     band = agreement.scale_band
     outside = [
         name

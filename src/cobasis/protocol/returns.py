@@ -20,6 +20,7 @@ def make_returns(
     *,
     certificate: Certificate,
     agreement: Agreement,
+    contributors: tuple[str, ...],
     model: Estimator | None,
     allow_row_carrying: bool,
 ) -> dict[str, Return]:
@@ -43,10 +44,10 @@ def make_returns(
             model=trained,
             verdict=certificate.verdict,
             trained_on=tuple(uploads),
-            target_carries=alignment.target.shaped_by,
-            simulated=upload.simulated,
+            target_carries=tuple(dict.fromkeys((*alignment.target.shaped_by, *contributors))),
+            simulated=any(each.simulated for each in uploads.values()),
         )
-        for name, upload in uploads.items()
+        for name in uploads
     }
 
 

@@ -10,6 +10,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.party import Party
+from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
 
 Rows = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike | None]]
@@ -105,11 +106,17 @@ class Round:
 
         **Cost.** As the steps.
         """
+        kept = dict.fromkeys(rows) if bases is None else bases
+        for given in (rows, kept):
+            for name in {*given} ^ {*self.parties}:  # whom only one of the two knows
+                require_known(name, {*given} & {*self.parties})
         consensus = self._agree_on_a_span(rows)
-        for name, party in self.parties.items():  # lines 1 to 6, at each party
-            basis = bases[name] if bases else None
-            upload = party.prepare(*rows[name], consensus=consensus, basis=basis)  # 3, 4
-            self._sent(name, up=upload.n_bytes)
+        uploads = [  # lines 1 to 6, at each party
+            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # 3, 4
+            for name, party in self.parties.items()
+        ]
+        for upload in uploads:
+            self._sent(upload.party, up=upload.n_bytes)
             self.analyst.receive(upload)  # 5, 9
         returns = self.analyst.run(  # lines 7 to 16, at the analyst
             exclude=exclude, model=model, allow_row_carrying=allow_row_carrying

@@ -12,12 +12,13 @@ from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
 from cobasis.algorithms.registry import AlignerName
-from cobasis.errors import LabelError, ShapeError
+from cobasis.errors import LabelError, OptionError, ShapeError
 from cobasis.features.numeric import NumericFeature, encode, numeric_features
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models.families import Estimator, ModelName, Task, default_model
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.labels import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.public_rows import public_rows_digest
 from cobasis.protocol.round import Round, Rows
@@ -58,7 +59,8 @@ def simulate(
     task : {"classification", "regression", "representation"}
         What the model is for.
     aligner : str or Aligner
-        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
+        "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options, of which
+        the agreement then does not know.
     anchor : {"isometric", "gaussian", "uniform", "public"}
         The anchor's kind.
     n_anchor_rows : int, optional
@@ -205,9 +207,11 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
         if labels is None:
             msg = f"party '{name}' gave no labels, and task='classification' needs one per row."
             raise LabelError(msg)
-        found.update(np.asarray(labels).ravel().tolist())
+        found.update(as_labels(labels, party=name).ravel().tolist())
     kinds = {type(label) for label in found}
-    if kinds not in ({int}, {str}):
+    if kinds and kinds <= {int, bool}:
+        found = {int(label) for label in found}
+    elif kinds != {str}:
         listed = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
         msg = (
             f"the parties' labels are of type {listed}; classes are either all integers or all "
@@ -230,6 +234,12 @@ def _under(
     keys: Mapping[str, PartyKey],
 ) -> dict[str, SecretBasis]:
     """Make every party's basis under one of the papers' four conditions."""
+    if agreement.basis != "svd":
+        msg = (
+            f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "
+            "would have no effect. Give one of the two."
+        )
+        raise OptionError(msg)
     tables = {
         name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
     }

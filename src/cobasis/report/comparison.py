@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import accuracy_score, r2_score
 
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName, check_basis_rule
@@ -260,7 +261,5 @@ def score(truth: Labels, predicted: npt.NDArray[Any], *, task: Task) -> float:
     >>> score(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
     0.5
     """
-    if task == "classification":
-        return float(np.mean(truth == predicted))
-    spread = np.sum((truth - np.mean(truth)) ** 2)
-    return float(1.0 - np.sum((truth - predicted) ** 2) / spread)
+    measure = accuracy_score if task == "classification" else r2_score
+    return float(measure(truth, predicted))

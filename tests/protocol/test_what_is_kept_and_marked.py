@@ -1,0 +1,104 @@
+"""Bases are kept, orders are not; marks and traces travel with whatever they touched."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, SecretBasis
+from cobasis.errors import StepError, UnknownPartyError
+from cobasis.linalg.spans import principal_cosines
+from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables
+
+KEY = bytes(range(60, 92))
+
+
+def a_party(name="north", *, round_id="icu-2026", key=None, **changes):
+    secret = ConsortiumSecret(bytes(range(32)))
+    agreement = agree(secret, round_id=round_id, **changes)
+    return Party(name, agreement=agreement, secret=secret, key=key or PartyKey(KEY))
+
+
+def consensus_side():
+    """Parties that agreed on a span, their span, and the analyst that made it."""
+    secret = ConsortiumSecret()
+    agreement = agree(secret, basis="consensus")
+    parties = {name: Party(name, agreement=agreement, secret=secret) for name in NAMES}
+    analyst = Analyst(agreement)
+    rows = tables()
+    span = analyst.consensus(party.propose(rows[name][0]) for name, party in parties.items())
+    for name, party in parties.items():
+        analyst.receive(party.prepare(*rows[name], consensus=span))
+    return parties, span, analyst
+
+
+def test_a_later_round_with_the_kept_basis_shows_the_same_span_in_another_order():
+    rows, labels = tables()["north"]
+    first, later = a_party(), a_party(round_id="icu-2027")
+    one = first.prepare(rows, labels)
+    two = later.prepare(rows, labels, basis=first.basis)
+    assert isinstance(first.basis, SecretBasis)
+    assert not np.allclose(one.rows, two.rows)
+    np.testing.assert_allclose(np.sort(one.rows, axis=0), np.sort(two.rows, axis=0))
+
+
+def test_a_proposal_shows_the_span_and_not_which_direction_is_the_strongest():
+    rows = tables()["north"][0]
+    party = a_party(basis="consensus")
+    image = party.propose(rows).image
+    strongest = party._anchor.apply(np.linalg.svd(rows, full_matrices=False)[2][:COMPONENTS].T)
+    np.testing.assert_allclose(principal_cosines(image, strongest), 1.0)
+    assert np.abs(np.sum(image * strongest, axis=0)).max() < 0.999
+
+
+def test_a_consensus_keeps_the_trace_of_who_left_even_after_realigning():
+    _, span, analyst = consensus_side()
+    assert span.contributors == NAMES
+    analyst.remove("east")
+    returns = analyst.realign()
+    assert "east" in returns["north"].target_carries
+    assert "east" not in returns["north"].trained_on
+
+
+def test_one_simulated_party_marks_everybodys_return():
+    made = consortium()
+    made.parties["west"] = Party(
+        "west", agreement=made.agreement, secret=made.secret, key=PartyKey(KEY, simulated=True)
+    )
+    done = Round(agreement=made.agreement, parties=made.parties, analyst=made.analyst)
+    done.run(made.rows)
+    assert [party.returned.simulated for party in done.parties.values()] == [True] * 4
+
+
+def test_a_simulated_consensus_marks_what_is_made_from_it():
+    parties, span, _ = consensus_side()
+    rows = tables()["north"]
+    assert not parties["north"].prepare(*rows, consensus=span).simulated
+    marked = replace(span, simulated=True)
+    assert parties["north"].prepare(*rows, consensus=marked).simulated
+
+
+def test_a_mark_cannot_be_taken_off():
+    with pytest.raises(AttributeError):
+        PartyKey(KEY, simulated=True).simulated = False
+
+
+def test_excluding_everybody_drops_nobody():
+    analyst = consortium().received()
+    with pytest.raises(StepError, match=r"all 4 parties are excluded.*\[CB305\]$"):
+        analyst.run(exclude=NAMES)
+    assert analyst.parties == NAMES
+
+
+@pytest.mark.parametrize("change", ["missing", "unknown"])
+def test_rows_of_other_parties_than_the_round_s_are_refused_before_anything_is_sent(change):
+    made = consortium()
+    done = Round(agreement=made.agreement, parties=made.parties, analyst=made.analyst)
+    rows = dict(made.rows)
+    if change == "missing":
+        rows.pop("west")
+    else:
+        rows["ghost"] = rows["west"]
+    with pytest.raises(UnknownPartyError, match=r"'(west|ghost)'.*\[CB304\]$"):
+        done.run(rows)
+    assert made.analyst.parties == ()
