@@ -71,6 +71,16 @@ def test_functions_take_at_most_two_positional_arguments(path):
     assert many == {}
 
 
+@pytest.mark.parametrize("layer", ["protocol", "models", "features", "algorithms", "linalg"])
+def test_from_the_protocol_downward_nothing_opens_a_file(layer):
+    """The import contract sees modules; this sees calls that need no import of ours."""
+    opens = re.compile(r"^(open|input|__import__|eval|exec|np\.(save|load|memmap|fromfile).*)$")
+    for path in (SOURCE / layer).rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        assert [name for name in calls if opens.match(name)] == []
+
+
 def test_importing_cobasis_loads_nothing_heavy():
     heavy = ("sklearn", "polars", "matplotlib", "onnx", "pandas", "typer", "rich", "jinja2")
     script = f"import sys, cobasis; print([m for m in {heavy!r} if m in sys.modules])"

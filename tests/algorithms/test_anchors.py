@@ -1,5 +1,7 @@
 """Anchors: the same on every machine, drawn from secrets only, hidden, and warned about."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -219,3 +221,11 @@ def test_an_anchors_numbers_are_not_those_of_another_purpose():
     rows = make_anchor("gaussian", n_rows=4, n_features=3).apply(np.eye(3))
     other = KeyStream(key_of(1), "anchor/gaussian").normal((4, 3))
     assert not np.isclose(rows, other).any()
+
+
+@pytest.mark.parametrize("kind", ["isometric", "gaussian"])
+@pytest.mark.parametrize("travel", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_an_anchor_does_not_travel(kind, travel):
+    anchor = draw_anchor(kind, key=bytes(range(32)), n_rows=6, n_features=4)
+    with pytest.raises(SecretError, match=r"does not travel.*\[CB301\]$"):
+        travel(anchor)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.ensemble import (
     BaggingClassifier,
     HistGradientBoostingClassifier,
@@ -11,6 +12,7 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.impute import KNNImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
@@ -193,3 +195,27 @@ def test_stored_bytes_counts_each_array_once():
     fitted = LogisticRegression().fit(ROWS, LABELS)
     least = fitted.coef_.nbytes + fitted.intercept_.nbytes
     assert least <= stored_bytes(fitted) < least + 200
+
+
+def test_nesting_hides_nothing():
+    model = SVC()
+    for _ in range(4):
+        model = make_pipeline(BaggingClassifier(model))
+    with pytest.raises(RowCarryingError):
+        refuse_row_carrying(model)
+
+
+@pytest.mark.parametrize("model", [PLSRegression(2), KNNImputer()], ids=str)
+def test_families_that_store_rows_under_another_name_are_refused(model):
+    with pytest.raises(RowCarryingError, match="stores training rows"):
+        refuse_row_carrying(model)
+
+
+@pytest.mark.parametrize("turn", [np.asarray, np.transpose], ids=["rows", "columns"])
+def test_a_hundredth_of_an_array_is_enough_whichever_way_it_lies(turn):
+    rows = np.random.default_rng(0).normal(size=(1000, 5))
+    held = np.vstack([rows[:10], np.zeros((990, 5))])
+    keeper = type("Keeper", (), {})()
+    keeper.kept_ = turn(held)
+    with pytest.raises(RowCarryingError, match="holds training rows"):
+        refuse_row_carrying(keeper, rows)

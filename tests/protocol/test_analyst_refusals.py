@@ -40,11 +40,7 @@ def nan_in(table):
 
 
 FORGERIES = {
-    "another agreement's digest": (
-        lambda _: {"agreement_digest": bytes(32)},
-        MessageError,
-        "belongs to another agreement",
-    ),
+    "another's digest": (lambda _: {"agreement_digest": bytes(32)}, MessageError, "another agree"),
     "a name nobody enrolled": (lambda _: {"party": "ghost"}, UnknownPartyError, "'ghost'"),
     "NaN in the rows": (lambda u: {"rows": nan_in(u.rows)}, MessageError, "used: "),
     "NaN in the image": (

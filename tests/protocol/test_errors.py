@@ -1,13 +1,14 @@
 """The tree of errors: codes are unique, drawn at the top, and close every message."""
 
 import inspect
+import pickle
 import re
 from pathlib import Path
 
 import pytest
 
 from cobasis import errors
-from cobasis.errors import CobasisError, LocalError, PrivacyWarning, RemoteError
+from cobasis.errors import CobasisError, LocalError, PrivacyWarning, RemoteError, ShapeError
 
 EVERY = [
     each
@@ -68,3 +69,8 @@ def test_every_leaf_is_raised_somewhere_in_the_package():
 def test_the_privacy_warning_is_a_warning_and_no_error():
     assert issubclass(PrivacyWarning, UserWarning)
     assert not issubclass(PrivacyWarning, CobasisError)
+
+
+def test_an_error_that_comes_from_another_process_names_its_code_once():
+    error = pickle.loads(pickle.dumps(ShapeError("hello.")))  # noqa: S301 -- our own bytes
+    assert str(error) == "hello. [CB102]"

@@ -5,8 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, SecretBasis
-from cobasis.errors import StepError, UnknownPartyError
+from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, SecretBasis, simulate
+from cobasis.errors import (
+    AnchorTagError,
+    OptionError,
+    StepError,
+    UndeterminedFitError,
+    UnknownPartyError,
+)
 from cobasis.linalg.spans import principal_cosines
 from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables
 
@@ -102,3 +108,53 @@ def test_rows_of_other_parties_than_the_round_s_are_refused_before_anything_is_s
     with pytest.raises(UnknownPartyError, match=r"'(west|ghost)'.*\[CB304\]$"):
         done.run(rows)
     assert made.analyst.parties == ()
+
+
+def test_a_run_that_fails_keeps_the_uploads_it_was_to_exclude():
+    made = consortium()
+    uploads = made.uploads()
+    for name, upload in uploads.items():
+        made.analyst.receive(replace(upload, anchor_tag=bytes(32)) if name == "west" else upload)
+    with pytest.raises(AnchorTagError):
+        made.analyst.run(exclude=["north"])
+    assert set(made.analyst.parties) == set(NAMES)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bases_that_span_all_features_are_not_judged(seed):
+    """Every span is then the same; what is left of the residuals is rounding."""
+    rng = np.random.default_rng(seed)
+    rows = {name: (rng.normal(size=(30, 4)), np.arange(30) % 2) for name in "abcde"}
+    done = simulate(rows, rng=rng, n_components=4)
+    assert done.analyst.certificate.verdict == "cannot tell"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_where_a_round_is_not_separable_nobody_is_named(seed):
+    rng = np.random.default_rng(seed)
+    rows = {name: (rng.normal(size=(30, 8)), np.arange(30) % 2) for name in "abcdef"}
+    done = simulate(rows, rng=rng, n_components=3)
+    assert done.analyst.certificate.verdict == "not separable"
+    assert done.analyst.certificate.flagged == ()
+
+
+@pytest.mark.parametrize("aligner", ["imakura", "kawakami", "odc", "whitened", "gopp"])
+def test_a_party_with_nothing_in_common_is_refused_by_every_aligner(aligner):
+    rng = np.random.default_rng(0)
+    rows = {}
+    for name in "abcd":
+        table = np.zeros((40, 12))
+        columns = slice(6, 12) if name == "d" else slice(0, 6)
+        table[:, columns] = rng.normal(size=(40, 6)) * [9, 8, 7, 0.1, 0.1, 0.1]
+        rows[name] = (table, np.arange(40) % 2)
+    with pytest.raises(UndeterminedFitError, match=r"'d'.*\[CB205\]$"):
+        simulate(rows, rng=rng, n_components=3, aligner=aligner)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rng": 0}, {"aligner": Analyst}, {"model": 3}, {"rows": [1]}], ids=str
+)
+def test_what_is_no_option_at_all_is_refused_by_name(wrong):
+    options = {"rows": tables(), "rng": np.random.default_rng(0), "n_components": 3, **wrong}
+    with pytest.raises(OptionError, match=rf"{next(iter(wrong))} is n.*\[CB107\]$"):
+        simulate(options.pop("rows"), **options)

@@ -9,6 +9,7 @@ import numpy as np
 from cobasis.errors import AnchorError, OptionError, PrivacyWarning
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.linalg.haar import HaarIsometry
+from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KeyStream
 
 AnchorKind = Literal["isometric", "gaussian", "uniform", "public"]
@@ -47,7 +48,7 @@ class Anchor(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class DenseAnchor:
+class DenseAnchor(Hidden):
     """An anchor that is held as a table.
 
     Attributes

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KeyStream
 
 _BLOCK = 64
 
 
-class HaarIsometry:
+class HaarIsometry(Hidden):
     r"""A tall isometry A with ``A' A = I``, the first columns of a Haar orthogonal matrix.
 
     :math:`A = D_1 H_1 D_2 H_2 \cdots D_m H_m [I; 0]`, where :math:`H_k` reflects rows

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from cobasis.errors import SecretError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
 
 KEY_BYTES = 32
 
@@ -55,7 +56,7 @@ def require_key(key: object, *, name: str) -> bytes:
     raise SecretError(msg)
 
 
-class KeyStream:
+class KeyStream(Hidden):
     """Uniform and Gaussian numbers from 32 secret bytes and a label.
 
     Parameters
@@ -88,10 +89,6 @@ class KeyStream:
         derived = HKDF(SHA256(), KEY_BYTES, salt=None, info=b"cobasis/1/" + label.encode())
         cipher = Cipher(ChaCha20(derived.derive(secret), bytes(16)), mode=None)
         self._encryptor = cipher.encryptor()
-
-    def __repr__(self) -> str:
-        """Hide the key and the position."""
-        return "<KeyStream, hidden>"
 
     def random_bytes(self, count: int) -> bytes:
         """Return the next `count` bytes of the stream."""

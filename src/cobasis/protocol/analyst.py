@@ -9,19 +9,13 @@ import numpy as np
 
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.concordance import Certificate, certify
-from cobasis.errors import StepError
+from cobasis.errors import CobasisError, StepError
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator
+from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.common_span import make_consensus
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
-from cobasis.protocol.refusals import (
-    check_upload,
-    refuse_different_anchors,
-    refuse_exclusion,
-    refuse_second,
-    require_known,
-)
 from cobasis.protocol.returns import make_returns
 
 
@@ -56,16 +50,16 @@ class Analyst:
 
     def upload(self, party: str) -> Upload:
         """Return the upload of a party that is in."""
-        require_known(party, self._uploads)
+        refusals.require_known(party, self._uploads)
         return self._uploads[party]
 
     @property
     def alignment(self) -> Alignment:
         """Target and fits; StepError before `align`."""
-        if self._alignment is None:
-            msg = "nothing is aligned yet. Call align() after receiving the uploads."
-            raise StepError(msg)
-        return self._alignment
+        if self._alignment is not None:
+            return self._alignment
+        msg = "nothing is aligned yet. Call align() after receiving the uploads."
+        raise StepError(msg)
 
     @property
     def certificate(self) -> Certificate:
@@ -121,11 +115,10 @@ class Analyst:
         **Who sees what.** A late G_i needs Z and its own image, nobody else's.
         **Cost.** One QR factorisation; late, one fit.
         """
-        checked = check_upload(upload, self.agreement)
-        refuse_second(upload.party, self._uploads)
-        tags = {name: each.anchor_tag for name, each in self._uploads.items()}
+        checked = refusals.check_upload(upload, self.agreement)
+        refusals.refuse_second(upload.party, self._uploads)
         if self._alignment is not None:
-            refuse_different_anchors({**tags, upload.party: upload.anchor_tag})
+            refusals.refuse_different_anchors({**self._uploads, upload.party: upload})
             self._alignment = self._alignment.add(upload.party, checked.anchor_image)
             self._certificate = None
         self._uploads[upload.party] = checked
@@ -148,7 +141,7 @@ class Analyst:
         **Who sees what.** The target keeps the party's trace, and `Return.target_carries`
         says so, until `realign`. **Cost.** None; train again afterwards.
         """
-        require_known(party, self._uploads)
+        refusals.require_known(party, self._uploads)
         del self._uploads[party]
         if self._alignment is not None:
             self._alignment = self._alignment.remove(party) if self._uploads else None
@@ -175,7 +168,7 @@ class Analyst:
         if not self._uploads:
             msg = "no upload is in, so there is nothing to align. Call receive() first."
             raise StepError(msg)
-        refuse_different_anchors({name: each.anchor_tag for name, each in self._uploads.items()})
+        refusals.refuse_different_anchors(self._uploads)
         self._alignment = align(
             self._aligner, {name: each.anchor_image for name, each in self._uploads.items()}
         )
@@ -289,12 +282,16 @@ class Analyst:
         **Who sees what.** As `train`. **Cost.** As the three steps.
         """
         excluded = tuple(dict.fromkeys(exclude))
-        refuse_exclusion(excluded, self._uploads)
-        self._alignment = self._certificate = None
+        refusals.refuse_exclusion(excluded, self._uploads)
+        before, self._alignment, self._certificate = dict(self._uploads), None, None
         for name in excluded:
             self.remove(name)
-        self.align()
-        self.certify()
-        return self.train(model=model, allow_row_carrying=allow_row_carrying)
+        try:
+            self.align()
+            self.certify()
+            return self.train(model=model, allow_row_carrying=allow_row_carrying)
+        except CobasisError:
+            self._uploads = before
+            raise
 
     realign = run

@@ -15,7 +15,7 @@ def make_consensus(proposals: Iterable[SpanProposal], agreement: Agreement) -> C
         check_envelope(proposal, agreement)
         refuse_second(proposal.party, received)
         received[proposal.party] = proposal
-    refuse_different_anchors({name: each.anchor_tag for name, each in received.items()})
+    refuse_different_anchors(received)
     rows = consensus_span(
         {name: proposal.image for name, proposal in received.items()},
         n_components=agreement.n_components,

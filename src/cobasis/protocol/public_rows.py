@@ -71,6 +71,8 @@ def check_public_rows(
     **Cost.** One pass.
     """
     expected = agreement.public_rows_sha256
+    if rows is not None:
+        as_matrix(rows, name="public_rows", columns=len(agreement.features))
     given = None if rows is None else public_rows_digest(rows)
     if given != expected:
         have = "no public rows" if given is None else f"public rows with digest {given[:12]}..."

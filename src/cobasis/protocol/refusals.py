@@ -117,11 +117,11 @@ def _refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str
         raise MessageError(msg)
 
 
-def refuse_different_anchors(tags: Mapping[str, bytes]) -> None:
+def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> None:
     """Raise AnchorTagError unless all parties used one anchor."""
     groups: dict[bytes, list[str]] = {}
-    for party, tag in tags.items():
-        groups.setdefault(tag, []).append(party)
+    for party, message in messages.items():
+        groups.setdefault(message.anchor_tag, []).append(party)
     if len(groups) > 1:
         listed = " | ".join(", ".join(names) for names in groups.values())
         msg = (

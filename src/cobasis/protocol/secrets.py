@@ -5,34 +5,16 @@
 
 import hmac
 import secrets
-from typing import NoReturn
 
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.algorithms.bases import require_orthonormal
-from cobasis.errors import CommitmentError, SecretError
+from cobasis.errors import CommitmentError
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.protocol.agreement import Agreement
-
-
-class Hidden:
-    """Base of what stays with its owner: no representation, no pickle, no copy."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        """Hide the value."""
-        return f"<{type(self).__name__}, hidden>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """Refuse to be pickled or copied."""
-        msg = (
-            f"a {type(self).__name__} does not travel: pickle and copy would put it into files and "
-            "processes that nobody protects. Keep the object where it was made."
-        )
-        raise SecretError(msg)
 
 
 class _Key(Hidden):

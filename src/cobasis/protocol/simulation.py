@@ -117,8 +117,8 @@ def simulate(
     >>> done.parties["a"].predict(table[:3]).shape
     (3,)
     """
-    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
-    keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
+    _refuse_options(rows, rng, aligner, model)
+    secret, keys = _drawn(rows, rng)
     agreement = _agreement(
         rows,
         secret,
@@ -144,6 +144,28 @@ def simulate(
         model=None if model is None or isinstance(model, str) else model,
         allow_row_carrying=allow_row_carrying,
     )
+
+
+def _refuse_options(rows: object, rng: object, aligner: object, model: object) -> None:
+    """Raise OptionError for what is no mapping, generator, aligner or estimator at all."""
+    wrong = []
+    if not isinstance(rows, Mapping):
+        wrong.append("rows is no mapping of party names to (X, y)")
+    if not isinstance(rng, np.random.Generator):
+        wrong.append("rng is no numpy.random.Generator; take np.random.default_rng(seed)")
+    if not isinstance(aligner, str) and (isinstance(aligner, type) or not hasattr(aligner, "fit")):
+        wrong.append("aligner is neither a name nor an aligner such as ODC()")
+    if not isinstance(model, str | None) and not hasattr(model, "fit"):
+        wrong.append("model is neither a family's name nor an estimator with fit")
+    if wrong:
+        msg = f"simulate cannot start: {'; '.join(wrong)}. Change it in the call."
+        raise OptionError(msg)
+
+
+def _drawn(rows: Rows, rng: np.random.Generator) -> tuple[ConsortiumSecret, dict[str, PartyKey]]:
+    """Draw the consortium's secret and every party's key from a seed, and mark them."""
+    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
+    return secret, {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
 
 
 def _agreement(
