@@ -151,6 +151,19 @@ def test_a_party_with_nothing_in_common_is_refused_by_every_aligner(aligner):
         simulate(rows, rng=rng, n_components=3, aligner=aligner)
 
 
+@pytest.mark.parametrize("aligner", ["imakura", "kawakami", "whitened"])
+@pytest.mark.parametrize("condition", ["samespan", "diffspan"])
+def test_an_oblique_basis_is_not_taken_for_an_undetermined_one(aligner, condition):
+    """A_i' Z is as ill-conditioned as E_i; the angles between the spans do not see E_i."""
+    rng = np.random.default_rng(1)
+    rows = {name: (rng.normal(size=(90, 60)), np.arange(90) % 2) for name in "abcd"}
+    done = simulate(
+        rows, rng=rng, n_components=45, aligner=aligner, span_condition=condition, model="ridge"
+    )
+    figures = done.analyst.certificate.parties.values()
+    assert min(each.conditioning / each.cosines[-1] for each in figures) < 0.1
+
+
 @pytest.mark.parametrize(
     "wrong", [{"rng": 0}, {"aligner": Analyst}, {"model": 3}, {"rows": [1]}], ids=str
 )

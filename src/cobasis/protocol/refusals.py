@@ -133,7 +133,8 @@ def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> N
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
     """Raise where the certificate forbids training: undetermined, out of scale, or flagged."""
-    lost = [name for name, each in certificate.parties.items() if each.conditioning <= DETERMINED]
+    parties = certificate.parties
+    lost = [name for name, each in parties.items() if each.cosines[-1] <= DETERMINED]
     if lost:
         msg = (
             f"the fit of {_named(lost)} leaves directions undetermined: nothing in the target "
