@@ -7,7 +7,9 @@ import pytest
 
 from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, SecretBasis, simulate
 from cobasis.errors import (
+    AgreementError,
     AnchorTagError,
+    MessageError,
     OptionError,
     StepError,
     UndeterminedFitError,
@@ -171,3 +173,30 @@ def test_what_is_no_option_at_all_is_refused_by_name(wrong):
     options = {"rows": tables(), "rng": np.random.default_rng(0), "n_components": 3, **wrong}
     with pytest.raises(OptionError, match=rf"{next(iter(wrong))} is n.*\[CB107\]$"):
         simulate(options.pop("rows"), **options)
+
+
+def test_a_return_whose_model_does_not_go_with_it_is_refused():
+    made = consortium()
+    returned = made.received().run()["north"]
+    narrow = replace(returned, change_of_basis=returned.change_of_basis[:, :2])
+    for wrong in (replace(returned, model=None), narrow):
+        with pytest.raises(MessageError, match=r"party 'north' holds .* model.*\[CB306\]$"):
+            made.parties["north"].accept(wrong)
+
+
+def test_public_rows_of_too_low_a_rank_are_the_agreements_mistake():
+    public = np.ones((5, 6))
+    with pytest.raises(AgreementError, match=r"5 public rows have 1 independent.*\[CB303\]$"):
+        simulate(
+            tables(),
+            rng=np.random.default_rng(0),
+            n_components=COMPONENTS,
+            basis="public",
+            public_rows=public,
+        )
+
+
+def test_a_span_condition_and_a_basis_are_not_given_together():
+    options = {"n_components": COMPONENTS, "basis": "haar", "span_condition": "samespan"}
+    with pytest.raises(OptionError, match=r"basis='haar' would have no effect.*\[CB107\]$"):
+        simulate(tables(), rng=np.random.default_rng(0), **options)
