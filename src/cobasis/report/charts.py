@@ -46,7 +46,7 @@ def angles_chart(images: "Images") -> str:
     """Draw the mean principal angle between every two parties' spans, in degrees."""
     names = list(images)
     angles = mean_angles(images)
-    figure, axes = _figure(width=1.8 + 0.55 * len(names), height=1.4 + 0.5 * len(names))
+    figure, axes = _figure(width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names)))
     drawn = axes.imshow(angles, cmap="Blues", vmin=0, vmax=90)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
@@ -61,7 +61,7 @@ def angles_chart(images: "Images") -> str:
             color="white" if dark else INK,
             fontsize=8,
         )
-    figure.colorbar(drawn, ax=axes, label="mean principal angle, degrees", shrink=0.8)
+    figure.colorbar(drawn, ax=axes, label="degrees", shrink=0.8)
     return _svg(figure)
 
 
