@@ -120,6 +120,23 @@ def test_a_run_that_fails_keeps_the_uploads_it_was_to_exclude():
     with pytest.raises(AnchorTagError):
         made.analyst.run(exclude=["north"])
     assert set(made.analyst.parties) == set(NAMES)
+    assert set(made.analyst.run(exclude=["west"])) == {"north", "south", "east"}
+
+
+def test_a_run_that_fails_late_leaves_no_alignment_of_fewer_parties_behind():
+    class Broken:
+        def fit(self, *_):
+            raise ZeroDivisionError
+
+        def get_params(self, **_):
+            return {}
+
+    analyst = consortium().received()
+    with pytest.raises(ZeroDivisionError):
+        analyst.run(exclude=["north"], model=Broken())
+    assert set(analyst.parties) == set(NAMES)
+    with pytest.raises(StepError, match="nothing is aligned yet"):
+        analyst.certify()
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -180,7 +197,7 @@ def test_a_return_whose_model_does_not_go_with_it_is_refused():
     returned = made.received().run()["north"]
     narrow = replace(returned, change_of_basis=returned.change_of_basis[:, :2])
     for wrong in (replace(returned, model=None), narrow):
-        with pytest.raises(MessageError, match=r"party 'north' holds .* model.*\[CB306\]$"):
+        with pytest.raises(MessageError, match=r"model in the return to party 'north'.*\[CB306\]$"):
             made.parties["north"].accept(wrong)
 
 

@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 
 from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.protocol.labels import as_labels
 
 Array = npt.NDArray[Any]
 
@@ -168,14 +169,7 @@ def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Arr
             "row, or use CollaborativeTransformer, which needs none."
         )
         raise LabelError(msg)
-    try:
-        labels = np.asarray(y)
-    except ValueError:
-        msg = "y is ragged: some rows have more labels than others. Give one label per row."
-        raise LabelError(msg) from None
-    if np.ma.is_masked(y):
-        msg = "y has masked entries, so some rows have no label. Drop those rows."
-        raise LabelError(msg)
+    labels = as_labels(y, name="the labels y")
     if labels.shape != (n_rows,):
         msg = (
             f"y has shape {labels.shape} for {n_rows} rows, and y should be a 1d array with one "

@@ -43,8 +43,8 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     width = change.shape[1] if returned.model is None else len(returned.model.axes)
     if (returned.model is not None) != wanted or width != change.shape[1]:
         msg = (
-            f"the return to party '{party}' holds {'another' if returned.model else 'no'} model "
-            f"than goes with task='{agreement.task}' and {change.shape[1]} columns. Ask again."
+            f"the model in the return to party '{party}' does not go with task='{agreement.task}' "
+            f"and {change.shape[1]} aligned columns. Ask the analyst for another."
         )
         raise MessageError(msg)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.concordance import Certificate, certify
-from cobasis.errors import CobasisError, StepError
+from cobasis.errors import StepError
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator
 from cobasis.protocol import refusals
@@ -290,8 +290,9 @@ class Analyst:
             self.align()
             self.certify()
             return self.train(model=model, allow_row_carrying=allow_row_carrying)
-        except CobasisError:
-            self._uploads = before
+        except Exception:
+            if excluded:  # what was aligned without them does not fit the uploads that are back
+                self._uploads, self._alignment, self._certificate = before, None, None
             raise
 
     realign = run

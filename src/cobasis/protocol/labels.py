@@ -46,7 +46,7 @@ def encode_labels(
     if labels is None:
         msg = f"party '{party}' gave no labels, and task='{agreement.task}' needs one per row."
         raise LabelError(msg)
-    array = as_labels(labels, party=party)
+    array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:
         msg = (
             f"party '{party}' has labels of shape {array.shape} for {n_rows} rows; one column with "
@@ -60,7 +60,7 @@ def encode_labels(
     )
 
 
-def as_labels(labels: npt.ArrayLike, *, party: str) -> npt.NDArray[np.generic]:
+def as_labels(labels: npt.ArrayLike, *, name: str) -> npt.NDArray[np.generic]:
     """Return labels as an array, unless they are ragged, masked or of another byte order."""
     try:
         array = np.asarray(labels)
@@ -68,8 +68,8 @@ def as_labels(labels: npt.ArrayLike, *, party: str) -> npt.NDArray[np.generic]:
         array = np.empty(0, dtype="V1")
     if array.dtype.kind == "V" or np.ma.is_masked(labels) or not array.dtype.isnative:
         msg = (
-            f"party '{party}' has labels that are ragged, masked or of another machine's byte "
-            "order, so they would be guessed. Give one plain label per row."
+            f"{name} cannot be used: they are ragged, masked or of another machine's byte order, "
+            "so some would be guessed. Give one plain label per row."
         )
         raise LabelError(msg)
     return array

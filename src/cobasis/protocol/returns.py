@@ -35,11 +35,11 @@ def make_returns(
     trained = None
     if agreement.task != "representation":
         trained = _trained(uploads, alignment, agreement, model, allow_row_carrying)
-    changes = alignment.changes_of_basis
+    changes, digest = alignment.changes_of_basis, agreement.digest()
     return {
         name: Return(
             party=name,
-            agreement_digest=agreement.digest(),
+            agreement_digest=digest,
             change_of_basis=changes[name],
             model=trained,
             verdict=certificate.verdict,

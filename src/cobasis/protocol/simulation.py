@@ -229,7 +229,7 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
         if labels is None:
             msg = f"party '{name}' gave no labels, and task='classification' needs one per row."
             raise LabelError(msg)
-        found.update(as_labels(labels, party=name).ravel().tolist())
+        found.update(as_labels(labels, name=f"the labels of party '{name}'").ravel().tolist())
     kinds = {type(label) for label in found}
     if kinds and kinds <= {int, bool}:
         found = {int(label) for label in found}
