@@ -16,6 +16,25 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@cache
+def available_threads() -> int:
+    """Return how many threads BLAS was given: by default as many as there are cores.
+
+    Returns
+    -------
+    int
+        At least 1. ``OPENBLAS_NUM_THREADS`` and its like lower it, as they do for BLAS.
+
+    Notes
+    -----
+    **Who sees what.** Nothing.
+
+    **Cost.** Asked once, before the first `one_blas_thread` lowers it.
+    """
+    blas = [each["num_threads"] for each in _controller().info() if each["user_api"] == "blas"]
+    return max(blas, default=1)
+
+
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread, and after which it uses as many as before.
 
@@ -37,5 +56,6 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     ...     {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
     {1}
     """
+    available_threads()  # before it is lowered
     limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limited

@@ -1,0 +1,1 @@
+"""Out of core: what is larger than memory is read in parts, and resumed where it stopped."""

@@ -1,0 +1,69 @@
+"""How long work says how far it is: a function that is told, and a bar that can be that function.
+
+Silent by default: whoever wants to see it hands `shown()`'s function on.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+Report = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is to do."""
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
+@contextmanager
+def shown(console: Console | None = None) -> Iterator[Report]:
+    """Show every step as a bar with the time left.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where; by default standard error, so that output can be piped.
+
+    Yields
+    ------
+    callable
+        To hand on as ``report=``.
+
+    Notes
+    -----
+    **Who sees what.** Counts of rows and parties, on the local terminal only.
+
+    **Cost.** None that matters: the bar is drawn ten times a second at most.
+
+    Examples
+    --------
+    >>> import io
+    >>> with shown(Console(file=io.StringIO())) as report:
+    ...     report("aligning", 1, 2)
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    tasks: dict[str, TaskID] = {}
+    with Progress(*columns, console=console or Console(stderr=True)) as bar:
+
+        def report(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=total)
+            bar.update(tasks[step], completed=done, total=total)
+
+        yield report
