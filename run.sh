@@ -8,6 +8,7 @@ venv=$here/.venv
 words="./run.sh demo [OPTIONS]     the whole round on real data: alone, together, pooled
 ./run.sh test [ARGS]        all checks and tests; with ARGS, only 'pytest ARGS'
 ./run.sh check              the static checks alone: ruff, mypy, import-linter
+./run.sh bench [--quick]    measures speed and memory against the goals; see bench --help
 ./run.sh experiment NAME    runs experiments/NAME.py
 ./run.sh wheelhouse [DIR]   fills DIR with all it takes to install without a network
 ./run.sh lock [--upgrade]   for maintainers: writes the requirements*.lock files anew
@@ -142,6 +143,10 @@ case $1 in
         if [ $# = 1 ]; then check; fi
         if [ "$*" = test ]; then run_tests; fi
         if [ $# -gt 1 ]; then exec "$venv/bin/python" -m pytest "${@:2}"; fi ;;
+    bench)
+        set_up requirements.lock requirements-test.lock
+        cd "$here"
+        exec "$venv/bin/python" -m benchmarks "${@:2}" ;;
     experiment)
         script=$here/experiments/${2:-}.py
         [ -f "$script" ] || give_up "experiments/ holds no '${2:-}.py'."

@@ -1,6 +1,8 @@
 """What Sphinx reads; ``python -m sphinx -W -q docs OUT`` builds the site, without a network."""
 
+import runpy
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -40,6 +42,14 @@ def _block(translator: Any, node: nodes.math_block) -> None:  # noqa: ANN401
     raise nodes.SkipNode
 
 
+def _with_figures(_: "Sphinx", name: str, source: list[str]) -> None:
+    """Put tables and charts made from the benchmark's result into the page on speed."""
+    if name == "explanation/speed":
+        filled = runpy.run_path(str(Path(__file__).with_name("speed_figures.py")))["filled"]
+        source[0] = filled(source[0])
+
+
 def setup(app: "Sphinx") -> None:
-    """Register the formula writer."""
+    """Register the formula writer and the figures."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("source-read", _with_figures)

@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "cobasis"
 FILES = sorted(
-    path for part in ("src", "tests", "experiments") for path in (ROOT / part).rglob("*.py")
+    path
+    for part in ("src", "tests", "experiments", "benchmarks")
+    for path in (ROOT / part).rglob("*.py")
 )
 MAX_FILE, MAX_FUNCTION = 300, 45
 

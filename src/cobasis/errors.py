@@ -18,7 +18,13 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- AgreementError         CB303  an agreement that forbids this, or is itself impossible
     |   |-- UnknownPartyError      CB304  a party that the agreement or the round does not know
     |   |-- StepError              CB305  a step of the round taken before its turn
-    |   `-- RowCarryingError       CB401  a model that carries training rows
+    |   |-- RowCarryingError       CB401  a model that carries training rows
+    |   |-- DiskError              CB601  a disk that is full, or cannot be read or written
+    |   |-- FileChangedError       CB603  a file that changed while it was in use
+    |   |-- AnotherRunError        CB604  a folder that holds another run's results
+    |   |-- TableError             CB611  a table that cannot be read to its end
+    |   |-- PartitionError         CB621  aligned rows on disk that are not what was written
+    |   `-- MissingExtraError      CB622  an optional package that is not installed
     `-- RemoteError                exit 3: what another side sent is to be changed there
         |-- AnchorImageError       CB203  an anchor image that is zero or rank-deficient
         |-- ConditionError         CB204  an anchor image too ill-conditioned to invert
@@ -28,7 +34,8 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
         |-- DuplicatePartyError    CB307  two messages under one party's name
         |-- AnchorTagError         CB308  parties that used different anchors
         |-- ScaleError             CB309  rows on another scale than everybody else's
-        `-- FlaggedPartyError      CB310  a party whose basis does not align
+        |-- FlaggedPartyError      CB310  a party whose basis does not align
+        `-- FileFormatError        CB602  a file that is truncated or no such file at all
 
     PrivacyWarning                 CB501  this choice shows more than the default does
 
@@ -150,6 +157,42 @@ class RowCarryingError(LocalError):
     code = "CB401"
 
 
+class DiskError(LocalError):
+    """A disk that is full, or a file that cannot be read or written."""
+
+    code = "CB601"
+
+
+class FileChangedError(LocalError):
+    """A file that changed while it was in use."""
+
+    code = "CB603"
+
+
+class AnotherRunError(LocalError):
+    """A folder that holds the results of another run."""
+
+    code = "CB604"
+
+
+class TableError(LocalError):
+    """A party's table that is truncated, ragged or changing."""
+
+    code = "CB611"
+
+
+class PartitionError(LocalError):
+    """Aligned rows on disk that are unfinished, changed, or another run's."""
+
+    code = "CB621"
+
+
+class MissingExtraError(LocalError):
+    """An optional package that is not installed."""
+
+    code = "CB622"
+
+
 class AnchorImageError(RemoteError):
     """An anchor image that is zero or rank-deficient."""
 
@@ -202,6 +245,12 @@ class FlaggedPartyError(RemoteError):
     """A party whose basis does not align with the others'."""
 
     code = "CB310"
+
+
+class FileFormatError(RemoteError):
+    """A file that is truncated, damaged or no such file at all."""
+
+    code = "CB602"
 
 
 class PrivacyWarning(UserWarning):

@@ -16,9 +16,11 @@ from aligners import (
     make_toy,
     on_every_aligner,
 )
+from cobasis.algorithms import peers
 from cobasis.algorithms.base import align
 from cobasis.algorithms.concordance import Certificate, Thresholds, certify
 from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.peers import SMALL_PANEL, draw_panel
 from cobasis.algorithms.unrelated import pair_residual, unrelated_residual
 from cobasis.linalg.rng import KeyStream
 
@@ -86,7 +88,10 @@ def test_unrelated_is_what_unrelated_bases_give(anchor, n_rows):
         pair_residual(images[one], images[two]) for one in images for two in images if one < two
     ]
     rngs = [np.random.default_rng(seed) for seed in range(20)]
-    found = [unrelated_residual(images, anchor=anchor, n_features=12, rng=rng) for rng in rngs]
+    found = [
+        unrelated_residual(images, n_components=4, anchor=anchor, n_features=12, rng=rng)
+        for rng in rngs
+    ]
     assert np.mean(found) == pytest.approx(np.mean(pairs), abs=0.03)
 
 
@@ -95,7 +100,7 @@ def test_unrelated_public_rows_are_the_rounds_own_images_shuffled():
     rng = np.random.default_rng(1)
     for count in (1, 2, 3):
         some = dict(list(images.items())[:count])
-        found = unrelated_residual(some, anchor="public", n_features=12, rng=rng)
+        found = unrelated_residual(some, n_components=4, anchor="public", n_features=12, rng=rng)
         assert 0.5 < found < 1
 
 
@@ -151,13 +156,13 @@ def test_a_residual_is_the_median_over_peers():
     toy = close_spans(5)
     found = judge(toy.images).parties
     for party, image in toy.images.items():
-        peers = [pair_residual(image, other) for p, other in toy.images.items() if p != party]
-        assert found[party].residual == pytest.approx(np.median(peers), abs=100 * EPS)
+        pairs = [pair_residual(image, other) for p, other in toy.images.items() if p != party]
+        assert found[party].residual == pytest.approx(np.median(pairs), abs=100 * EPS)
 
 
 def test_above_fifty_parties_peers_are_sampled():
-    """Up to 51 every peer counts, whatever the generator; above it decides."""
-    for count, sampled in ((51, False), (60, True)):
+    """Up to 50 every peer counts, whatever the generator; above it decides."""
+    for count, sampled in ((50, False), (60, True)):
         images = close_spans(count).images
         one, two = (
             {p: figures.residual for p, figures in judge(images, rng=seed).parties.items()}
@@ -165,6 +170,41 @@ def test_above_fifty_parties_peers_are_sampled():
         )
         assert (one != two) == sampled
         assert one == pytest.approx(two, abs=0.02)
+
+
+class Counted(dict):
+    """Images that count how often they are read."""
+
+    reads = 0
+
+    def __getitem__(self, party):
+        self.reads += 1
+        return super().__getitem__(party)
+
+
+def test_of_many_parties_each_is_read_once_beside_a_small_panel():
+    images = Counted(close_spans(520).images)
+    alignment = align(ODC(), images)
+    images.reads = 0
+    found = certify(
+        images,
+        alignment,
+        row_sizes=dict.fromkeys(images, 1.0),
+        anchor="isometric",
+        n_features=12,
+        rng=np.random.default_rng(1),
+    )
+    assert images.reads == len(images) + SMALL_PANEL + 1
+    assert found.verdict == "aligned"
+
+
+def test_large_images_make_the_panel_smaller_and_never_tiny(monkeypatch):
+    images = close_spans(40).images
+    one = next(iter(images.values())).nbytes
+    rng = np.random.default_rng(0)
+    for fitting, expected in ((100, 40), (20, 20), (3, SMALL_PANEL)):
+        monkeypatch.setattr(peers, "PANEL_BYTES", fitting * one)
+        assert len(draw_panel(images, centred=False, rng=rng).images) == expected
 
 
 @pytest.mark.parametrize("factor", [1000.0, 1e-3])

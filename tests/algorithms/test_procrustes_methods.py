@@ -19,8 +19,8 @@ from aligners import (
     on_every_rotation,
     spread,
 )
-from cobasis.algorithms.base import Alignment, align
-from cobasis.algorithms.fits import procrustes_fit
+from cobasis.algorithms.base import Alignment, Target, align
+from cobasis.algorithms.fits import procrustes_fits
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.odc import ODC
 from cobasis.errors import OptionError, OrthonormalityError, ShapeError, UnknownPartyError
@@ -131,7 +131,7 @@ def test_a_least_squares_fit_leaves_a_normal_residual(row: Row, condition):
 def test_no_rotation_nearby_fits_better(number, size):
     stream = KeyStream(key_of(number), "tests/procrustes")
     image, target = stream.normal((12, size)), stream.normal((12, size))
-    best = procrustes_fit(image, target, party="p0").change_of_basis
+    best = procrustes_fits({"p0": image}, Target(rows=target, shaped_by=()))["p0"].change_of_basis
     least = np.linalg.norm(image @ best - target)
     for step in (1e-3, 0.1, 3.0):
         skew = np.tril(stream.normal((size, size)), -1) * step

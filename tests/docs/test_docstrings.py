@@ -19,7 +19,7 @@ HEADINGS = ("**Who sees what.**", "**Cost.**")
 
 SENTENCES = {
     "target": "the Aligner protocol says what goes in and out",
-    "fit": "same",
+    "fits": "same",
     "commitment": "used by Party; the class says who may hold what comes out",
     "anchor_tag": "same",
     "anchor": "same",

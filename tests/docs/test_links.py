@@ -14,7 +14,7 @@ PAGES = sorted(
     ]
 )
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-PATH = re.compile(r"`((?:src|tests|experiments|docs|changes)/[\w/.-]+)`")
+PATH = re.compile(r"`((?:src|tests|experiments|benchmarks|docs|changes)/[\w/.-]+)`")
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
 
 

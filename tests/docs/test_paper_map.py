@@ -32,7 +32,7 @@ IMPLEMENTED = {  # the docstring of the file says which algorithm it is
     "src/cobasis/algorithms/odc.py": "Algorithm 4",
     "src/cobasis/algorithms/gopp.py": "Appendix B",
 }
-PATHS = sorted(set(re.findall(r"`((?:src|tests|experiments|docs)/[\w/.-]+)`", PAGE)))
+PATHS = sorted(set(re.findall(r"`((?:src|tests|experiments|benchmarks|docs)/[\w/.-]+)`", PAGE)))
 
 
 @pytest.mark.parametrize("path", PATHS)

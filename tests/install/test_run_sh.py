@@ -99,7 +99,10 @@ def test_demo_too_is_a_word_of_cobasis(checkout):
 def test_without_a_word_the_words_are_listed_and_nothing_is_set_up(checkout):
     done = checkout.run(status=2)
     listed = {line.split()[1] for line in done.stderr.splitlines()}
-    assert listed == {"demo", "test", "check", "experiment", "wheelhouse", "lock", "ANYTHING"}
+    assert listed == {
+        *("demo", "test", "check", "bench", "experiment"),
+        *("wheelhouse", "lock", "ANYTHING"),
+    }
     assert checkout.asked() == []
 
 
@@ -176,6 +179,13 @@ def test_test_with_arguments_is_pytest_alone(checkout):
     assert sum("requirements-test.lock" in line for line in asked) == 1
     checkout.run("demo")
     assert checkout.asked() == []
+
+
+def test_bench_measures_with_what_the_tests_need(checkout):
+    checkout.run("bench", "--quick")
+    asked = checkout.asked()
+    assert asked[-1] == "-m benchmarks --quick"
+    assert sum("requirements-test.lock" in line for line in asked) == 1
 
 
 def test_an_experiment_that_does_not_exist_is_named_before_anything_is_set_up(checkout):

@@ -164,12 +164,12 @@ def test_an_aligner_object_stands_in_for_the_agreements():
         def __init__(self, inner):
             self.inner = inner
 
-        def target(self, images):
+        def target(self, images, *, workers=None):
             seen.append(tuple(images))
-            return self.inner.target(images)
+            return self.inner.target(images, workers=workers)
 
-        def fit(self, image, target, *, party):
-            return self.inner.fit(image, target, party=party)
+        def fits(self, images, target):
+            return self.inner.fits(images, target)
 
     made = consortium()
     made.analyst = Analyst(made.agreement, aligner=Watched(made.agreement.make_aligner()))

@@ -2,22 +2,23 @@
 
 A new method is one small file with a frozen dataclass that has these two methods, and one
 row in the tests' table of aligners. From the shape follow a late party (needs the target
-and its own anchor image only) and a party that leaves (changes nobody else's fit).
+and its own anchor image only), a party that leaves (changes nobody else's fit), and that
+images are read batch by batch and fits handed on as they are made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Literal, Protocol
+from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 
-from cobasis.algorithms.images import Images, check_image, check_images
-from cobasis.errors import DuplicatePartyError, OptionError, UnknownPartyError
+from cobasis.algorithms.images import Images, Steady, batches, require_some
+from cobasis.algorithms.overlay import Overlay
+from cobasis.errors import DuplicatePartyError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.pool import in_order
 from cobasis.linalg.threads import one_blas_thread
-
-Scale = Literal["measured", "paper"] | float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,11 @@ class Target:
     iterations: int = 0
     converged: bool = True
 
+    @cached_property
+    def column_energy(self) -> float:
+        """The mean squared length of a column of Z."""
+        return float(np.mean(np.sum(self.rows**2, axis=0)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
@@ -62,13 +68,32 @@ class Fit:
 class Aligner(Protocol):
     """A target and a fit; see the five files beside this one."""
 
-    def target(self, images: Images) -> Target:
-        """Make Z from all anchor images."""
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
+        """Make Z from all anchor images, in as many passes over them as the method takes."""
         ...
 
-    def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:
-        """Fit one anchor image to a target that may be older than the image."""
+    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
+        """Fit a batch of images of one shape to a target that may be older than they are."""
         ...
+
+
+class ChangesOfBasis(Mapping[str, Matrix]):
+    """The G_i of some fits, read when they are asked for."""
+
+    def __init__(self, fits: Mapping[str, Fit]) -> None:
+        self._fits = fits
+
+    def __getitem__(self, party: str) -> Matrix:
+        """Read one."""
+        return self._fits[party].change_of_basis
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over party names."""
+        return iter(self._fits)
+
+    def __len__(self) -> int:
+        """Count parties."""
+        return len(self._fits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,24 +107,24 @@ class Alignment:
     target : Target
         Frozen: adding and removing parties does not change it.
     fits : mapping of str to Fit
-        By party name.
+        By party name; read back from the sink that they were put into.
 
     Notes
     -----
     **Who sees what.** Made of anchor images only: no rows, no anchor, no secret basis. Each
     change of basis is meant for its own party alone.
 
-    **Cost.** Holds Z and one small matrix per party.
+    **Cost.** Holds Z, and what the sink holds: by default one small matrix per party.
     """
 
     aligner: Aligner
     target: Target
-    fits: Mapping[str, Fit]
+    fits: Overlay[Fit]
 
     @property
     def changes_of_basis(self) -> Mapping[str, Matrix]:
         """G_i by party name."""
-        return {party: fit.change_of_basis for party, fit in self.fits.items()}
+        return ChangesOfBasis(self.fits)
 
     @property
     def departed(self) -> tuple[str, ...]:
@@ -141,9 +166,9 @@ class Alignment:
             )
             raise DuplicatePartyError(msg)
         with one_blas_thread():
-            checked = check_image(party, image, n_rows=self.target.rows.shape[0])
-            fit = self.aligner.fit(checked, self.target, party=party)
-        return replace(self, fits=MappingProxyType({**self.fits, party: fit}))
+            batch = next(batches({party: image}, n_rows=self.target.rows.shape[0]))
+            fit = self.aligner.fits(batch, self.target)[party]
+        return replace(self, fits=self.fits.changed(party, fit))
 
     def remove(self, party: str) -> "Alignment":
         """Drop a party; nothing is computed again, and Z keeps its trace (`departed`).
@@ -171,14 +196,22 @@ class Alignment:
         **Cost.** None.
         """
         if party not in self.fits:
-            known = ", ".join(sorted(self.fits))
-            msg = f"party '{party}' is not in this alignment ({known}). Name one that is."
+            known = ", ".join(sorted(self.fits)[:10])
+            msg = (
+                f"party '{party}' is not in this alignment of {len(self.fits)} ({known}). Name one."
+            )
             raise UnknownPartyError(msg)
-        kept = {name: fit for name, fit in self.fits.items() if name != party}
-        return replace(self, fits=MappingProxyType(kept))
+        return replace(self, fits=self.fits.changed(party, None))
 
 
-def align(aligner: Aligner, images: Images) -> Alignment:
+def align(
+    aligner: Aligner,
+    images: Images,
+    *,
+    target: Target | None = None,
+    sink: MutableMapping[str, Fit] | None = None,
+    workers: int | None = None,
+) -> Alignment:
     """Make the target from all anchor images and fit each of them to it.
 
     Parameters
@@ -186,7 +219,15 @@ def align(aligner: Aligner, images: Images) -> Alignment:
     aligner : Aligner
         ``ODC()``, ``Whitened()``, ``GOPP()``, ``Imakura()`` or ``Kawakami()``.
     images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name, of one anchor. The number of columns may differ.
+        The A_i by party name, of one anchor. The number of columns may differ. May be lazy,
+        reading a file when it is asked: then one batch is in memory at a time.
+    target : Target, optional
+        Made earlier, to go on from; by default it is made.
+    sink : mutable mapping of str to Fit, optional
+        Where fits go as they are made, and are read back from; parties that it has already
+        are not fitted again. By default a dictionary.
+    workers : int, optional
+        Threads; by default as many as BLAS would have used. BLAS itself uses one in each.
 
     Returns
     -------
@@ -199,6 +240,8 @@ def align(aligner: Aligner, images: Images) -> Alignment:
         An image is no finite table, or its rows are not as many as the others'.
     AnchorImageError, ConditionError, UndeterminedFitError
         The image determines no change of basis.
+    FileChangedError
+        A lazy image was another when it was read a second time.
 
     Notes
     -----
@@ -221,34 +264,13 @@ def align(aligner: Aligner, images: Images) -> Alignment:
     >>> bool(np.allclose(found.changes_of_basis["south"], twist.T))
     True
     """
+    require_some(images)
+    source = images if isinstance(images, dict) else Steady(images)
+    kept = {} if sink is None else sink
     with one_blas_thread():
-        checked = check_images(images)
-        target = aligner.target(checked)
-        fits = {name: aligner.fit(image, target, party=name) for name, image in checked.items()}
-    return Alignment(aligner=aligner, target=target, fits=MappingProxyType(fits))
-
-
-def with_scale(rows: Matrix, images: Images, *, scale: Scale) -> Matrix:
-    """Give a target its one global scalar, so that methods differ in shape and not in size.
-
-    ``||Z||_F`` becomes ``gain sqrt(l)``, where the gain is what the anchor makes of a unit
-    vector: a number given, or the root mean square over the images. ``"paper"`` changes
-    nothing. Under an isometric anchor and orthonormal bases the gain is exactly one.
-    """
-    if scale == "paper":
-        return rows
-    if scale == "measured":
-        gain = float(np.sqrt(np.mean([np.mean(np.sum(i**2, axis=0)) for i in images.values()])))
-    elif isinstance(scale, (int, float)) and 0 < scale < np.inf:
-        gain = float(scale)
-    else:
-        msg = f"scale={scale!r} is no scale. Give 'measured', 'paper' or a positive number."
-        raise OptionError(msg)
-    return rows * float(gain * np.sqrt(rows.shape[1]) / np.linalg.norm(rows))
-
-
-def require_word(word: object, known: tuple[str, ...], *, option: str) -> None:
-    """Refuse a word that an aligner's option does not take."""
-    if word not in known:
-        msg = f"{option}={word!r} is not known. Choose one of {', '.join(known)}."
-        raise OptionError(msg)
+        made = target or aligner.target(source, workers=workers)
+        waiting = (party for party in source if party not in kept)
+        parts = batches(source, waiting, n_rows=made.rows.shape[0])
+        for fits in in_order(partial(aligner.fits, target=made), parts, workers=workers):
+            kept.update(fits)
+    return Alignment(aligner=aligner, target=made, fits=Overlay(kept))

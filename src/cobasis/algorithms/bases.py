@@ -3,17 +3,16 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.linalg.spans import (
     ORTHONORMAL,
     complete_orthonormal,
     orthonormality_defect,
-    right_singular,
 )
 
 BasisName = Literal["svd", "pca", "haar", "public", "consensus"]
@@ -109,12 +108,14 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
         raise AgreementError(msg)
 
 
-def own_directions(rows: Matrix, *, n_components: int, party: str, centred: bool) -> Matrix:
+def own_directions(
+    rows: Matrix | Blocks, *, n_components: int, party: str, centred: bool
+) -> Matrix:
     """Return the top right singular vectors of a party's rows: V_i of eq. (5).
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_features)
+    rows : ndarray or Blocks of shape (n_rows, n_features)
         The party's rows, scaled and centred by the agreement's constants.
     n_components : int
         l.
@@ -138,24 +139,22 @@ def own_directions(rows: Matrix, *, n_components: int, party: str, centred: bool
     -----
     **Who sees what.** The party alone.
 
-    **Cost.** A thin SVD of the rows.
+    **Cost.** That of `cobasis.linalg.leading.leading_directions`: for tall tables one pass of
+    ``n_i m^2`` operations.
 
     References
     ----------
     ODC paper, eq. (5).
     """
-    n_features = rows.shape[1]
+    blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
+    n_features = blocks.shape[1]
     if n_components > n_features:
         msg = (
             f"n_components={n_components} is above the {n_features} features of party '{party}', "
             f"so no basis has that many columns. Use n_components={n_features} or less."
         )
         raise DimensionError(msg)
-    table = rows - rows.mean(axis=0) if centred else rows
-    if not table.any():
-        return np.empty((n_features, 0))
-    found = right_singular(table)
-    return found.directions[:, : min(n_components, found.rank)]
+    return leading_directions(blocks, n_wanted=n_components, centred=centred)
 
 
 def require_components(directions: Matrix, *, n_components: int, n_rows: int, party: str) -> None:

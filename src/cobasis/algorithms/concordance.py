@@ -8,22 +8,25 @@ when its residual is nearer to that than to the other parties'.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.base import Alignment
-from cobasis.algorithms.images import Images
-from cobasis.algorithms.unrelated import pair_residual, unrelated_residual
+from cobasis.algorithms.images import Images, batches
+from cobasis.algorithms.peers import Panel, draw_panel, medians_without
+from cobasis.algorithms.unrelated import centred_if, unrelated_residual
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
+from cobasis.linalg.pool import in_order
 from cobasis.linalg.spans import EPS, orthonormality_defect, principal_cosines
+from cobasis.linalg.threads import one_blas_thread
 
 Verdict = Literal["aligned", "flagged", "not separable", "cannot tell"]
 
 MIN_PARTIES = 4
-MAX_PEERS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +55,7 @@ class PartyFigures:
     Attributes
     ----------
     residual : float
-        Median over peers of ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``.
+        Median over a panel of peers of ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``.
     others : float
         The median of the other parties' residuals.
     conditioning : float
@@ -122,13 +125,14 @@ def certify(
     n_features: int,
     rng: np.random.Generator,
     thresholds: Thresholds | None = None,
+    workers: int | None = None,
 ) -> Certificate:
     """Judge an alignment by the round's own figures.
 
     Parameters
     ----------
     images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name.
+        The A_i by party name; may be lazy.
     alignment : Alignment
         Of the same parties.
     row_sizes : mapping of str to float
@@ -141,6 +145,8 @@ def certify(
         For the unrelated bases and the sample of peers; nothing secret depends on it.
     thresholds : Thresholds, optional
         The agreement's.
+    workers : int, optional
+        Threads; by default as many as BLAS would have used.
 
     Returns
     -------
@@ -151,33 +157,34 @@ def certify(
     -----
     **Who sees what.** The analyst, from uploads alone.
 
-    **Cost.** ``min(c, 50)`` small products and SVDs a party.
+    **Cost.** One reading of the images, and up to 50 small products and SVDs a party (15 where
+    parties are more than 500); a panel of that many images in memory.
     """
     limits = thresholds or Thresholds()
-    compared = {
-        name: image - image.mean(axis=0) if anchor in {"uniform", "public"} else image
-        for name, image in images.items()
-    }
-    residuals = _residuals(compared, rng)
-    unrelated = unrelated_residual(compared, anchor=anchor, n_features=n_features, rng=rng)
-    others = {name: _median_without(residuals, name) for name in residuals}
-    scales = _relative_scales(compared, row_sizes)
-    tellable = len(images) >= MIN_PARTIES and unrelated > 0
+    centred = anchor in {"uniform", "public"}
+    with one_blas_thread():
+        panel = draw_panel(images, centred=centred, rng=rng)
+        look = partial(_look, panel=panel, alignment=alignment, centred=centred)
+        seen: dict[str, _Seen] = {}
+        for part in in_order(look, batches(images), workers=workers):
+            seen.update(part)
+        unrelated = unrelated_residual(
+            panel.images,
+            n_components=int(np.median([len(each.cosines) for each in seen.values()])),
+            anchor=anchor,
+            n_features=n_features,
+            rng=rng,
+        )
+    others = medians_without({name: each.residual for name, each in seen.items()})
+    scales = _relative_scales(seen, row_sizes)
+    tellable = len(seen) >= MIN_PARTIES and unrelated > 0
     typical = float(np.median(list(others.values())))
     separable = typical <= limits.separable_fraction * unrelated
     parties: dict[str, PartyFigures] = {}
-    for name, image in images.items():
+    for name, each in seen.items():
         limit = others[name] + limits.flag_fraction * (unrelated - others[name])
-        parties[name] = PartyFigures(
-            residual=residuals[name],
-            others=others[name],
-            conditioning=_conditioning(image, alignment.target.rows),
-            target_residual=_target_residual(image, alignment, name),
-            cosines=principal_cosines(image, alignment.target.rows),
-            orthonormality=_defect(compared[name]),
-            scale=scales[name],
-            flagged=tellable and separable and residuals[name] > limit,
-        )
+        flagged = tellable and separable and each.residual > limit
+        parties[name] = _figures(each, others=others[name], scale=scales[name], flagged=flagged)
     flagged = any(figures.flagged for figures in parties.values())
     verdict = _verdict(tellable=tellable, separable=separable, flagged=flagged)
     return Certificate(verdict=verdict, unrelated=unrelated, parties=parties)
@@ -192,55 +199,55 @@ def _verdict(*, tellable: bool, separable: bool, flagged: bool) -> Verdict:
     return "flagged" if flagged else "aligned"
 
 
-def _residuals(images: Images, rng: np.random.Generator) -> dict[str, float]:
-    """Return each party's median residual over its peers, 0 for a party that is alone."""
-    names = list(images)
-    known: dict[frozenset[str], float] = {}
-    medians: dict[str, float] = {}
-    for name in names:
-        peers = [peer for peer in names if peer != name]
-        if len(peers) > MAX_PEERS:
-            chosen = rng.choice(len(peers), size=MAX_PEERS, replace=False)
-            peers = [peers[index] for index in chosen]
-        for peer in peers:
-            pair = frozenset((name, peer))
-            if pair not in known:
-                known[pair] = pair_residual(images[name], images[peer])
-        values = [known[frozenset((name, peer))] for peer in peers]
-        medians[name] = float(np.median(values)) if values else 0.0
-    return medians
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """What one look at an image shows of it."""
+
+    residual: float
+    conditioning: float
+    target_residual: float
+    cosines: Matrix
+    orthonormality: float
+    size: float
 
 
-def _median_without(residuals: Mapping[str, float], name: str) -> float:
-    """Return the median residual of the other parties."""
-    rest = [value for party, value in residuals.items() if party != name]
-    return float(np.median(rest)) if rest else 0.0
+def _figures(seen: _Seen, *, others: float, scale: float, flagged: bool) -> PartyFigures:
+    """Put what was seen of a party beside what it is compared with."""
+    return PartyFigures(
+        residual=seen.residual,
+        others=others,
+        conditioning=seen.conditioning,
+        target_residual=seen.target_residual,
+        cosines=seen.cosines,
+        orthonormality=seen.orthonormality,
+        scale=scale,
+        flagged=flagged,
+    )
 
 
-def _relative_scales(images: Images, row_sizes: Mapping[str, float]) -> dict[str, float]:
+def _relative_scales(seen: Mapping[str, _Seen], row_sizes: Mapping[str, float]) -> dict[str, float]:
     """Return size of rows over size of image, relative to the median party."""
-    sizes = {
-        name: row_sizes[name] / float(np.sqrt(np.mean(image**2))) for name, image in images.items()
-    }
+    sizes = {name: row_sizes[name] / each.size for name, each in seen.items()}
     middle = float(np.median(list(sizes.values()))) or 1.0
     return {name: size / middle for name, size in sizes.items()}
 
 
-def _conditioning(image: Matrix, target: Matrix) -> float:
-    """Return smallest over largest singular value of ``A_i' Z``, 0 where it is rounding."""
-    values = polar(image.T @ target).singular_values
-    rounding = EPS * len(image) * float(np.linalg.norm(image) * np.linalg.norm(target))
-    return float(values[-1] / values[0]) if values[-1] > rounding else 0.0
-
-
-def _target_residual(image: Matrix, alignment: Alignment, name: str) -> float:
-    """Return ``||A_i G_i - Z||_F / ||Z||_F``."""
-    rows = alignment.target.rows
-    missed = image @ alignment.fits[name].change_of_basis - rows
-    return float(np.linalg.norm(missed) / np.linalg.norm(rows))
-
-
-def _defect(image: Matrix) -> float:
-    """Return how far the image's columns are from orthogonal and of one length."""
-    size = float(np.sqrt(np.mean(np.sum(image**2, axis=0))))
-    return orthonormality_defect(image / size)
+def _look(batch: Images, *, panel: Panel, alignment: Alignment, centred: bool) -> dict[str, _Seen]:
+    """Look at a batch of images once."""
+    target = alignment.target.rows
+    found: dict[str, _Seen] = {}
+    for name, image in batch.items():
+        compared = centred_if(centred, image)
+        length = float(np.sqrt(np.mean(np.sum(compared**2, axis=0))))
+        values = polar(image.T @ target).singular_values
+        rounding = EPS * len(image) * float(np.linalg.norm(image) * np.linalg.norm(target))
+        missed = image @ alignment.fits[name].change_of_basis - target
+        found[name] = _Seen(
+            residual=panel.residual(name, compared),
+            conditioning=float(values[-1] / values[0]) if values[-1] > rounding else 0.0,
+            target_residual=float(np.linalg.norm(missed) / np.linalg.norm(target)),
+            cosines=principal_cosines(image, target),
+            orthonormality=orthonormality_defect(compared / length),
+            size=length / float(np.sqrt(len(image))),
+        )
+    return found

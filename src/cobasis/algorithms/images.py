@@ -1,18 +1,132 @@
-"""Anchor images as they come in: checked before anything is fitted to them."""
+"""Anchor images as they come in: read party by party, and checked before they are used."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
-from cobasis.errors import AnchorImageError, ConditionError, ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.errors import AnchorImageError, ConditionError, FileChangedError, ShapeError
+from cobasis.linalg.arrays import Matrix, as_matrix, as_table
 from cobasis.linalg.spans import numerical_rank
 
 Images = Mapping[str, Matrix]
+"""The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
 
 MAX_CONDITION = 1e10
 """Above this an inverse keeps fewer than six digits."""
+
+_SURE = 1e-10
+"""Of squared singular values: what their Gram matrix shows beyond doubt (condition 1e5)."""
+
+BATCH_BYTES = 4 * 2**20
+"""What is read before it is worked on: several small images, or one large one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factored:
+    """A checked image as ``Q R``.
+
+    Attributes
+    ----------
+    orthonormal : ndarray of shape (n_anchor_rows, n_components)
+        Q.
+    triangle : ndarray of shape (n_components, n_components)
+        R.
+    determination : float
+        Smallest over largest singular value.
+    """
+
+    orthonormal: Matrix
+    triangle: Matrix
+    determination: float
+
+
+class Steady(Mapping[str, Matrix]):
+    """Images that may not change between two readings.
+
+    Parameters
+    ----------
+    images : mapping of str to ndarray
+        Lazy; arrays that a dictionary holds need no such watch.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images only.
+
+    **Cost.** One number a party, and hashing each image when it is read.
+    """
+
+    def __init__(self, images: Images) -> None:
+        self._images = images
+        self._seen: dict[str, int] = {}
+
+    def __getitem__(self, party: str) -> Matrix:
+        """Read one image; FileChangedError if it is not what it was."""
+        image = np.asarray(self._images[party])
+        mark = hash((image.shape, image.dtype.str, image.tobytes()))
+        if self._seen.setdefault(party, mark) != mark:
+            msg = (
+                f"the anchor image of party '{party}' is not the same as when it was first read "
+                "in this run, so target and fits would belong to different images. Let nothing "
+                "write to the uploads while they are aligned, and run again."
+            )
+            raise FileChangedError(msg)
+        return image
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over party names."""
+        return iter(self._images)
+
+    def __len__(self) -> int:
+        """Count parties."""
+        return len(self._images)
+
+
+def batches(
+    images: Images, parties: Iterable[str] | None = None, *, n_rows: int | None = None
+) -> Iterator[dict[str, Matrix]]:
+    """Read images party by party and hand them on a few megabytes at a time.
+
+    Parameters
+    ----------
+    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
+        The A_i by party name; read in the caller's thread.
+    parties : iterable of str, optional
+        Which, in which order; by default all.
+    n_rows : int, optional
+        How many rows each has; by default as many as the first.
+
+    Yields
+    ------
+    dict of str to ndarray
+        float64, and all of one shape. Not yet known to be finite or of full rank.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        An image is no table of real numbers, or of another number of rows.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images only.
+
+    **Cost.** One reading; 4 MiB, or one image where that is more.
+    """
+    batch: dict[str, Matrix] = {}
+    size = 0
+    for party in images if parties is None else parties:
+        table = _as_image(party, images[party], n_rows=n_rows)
+        n_rows = table.shape[0]
+        first = next(iter(batch.values()), table)
+        if size + table.nbytes > BATCH_BYTES or first.shape != table.shape:
+            if batch:
+                yield batch
+            batch, size = {}, 0
+        batch[party] = table
+        size += table.nbytes
+    if batch:
+        yield batch
 
 
 def check_images(images: Images) -> Images:
@@ -39,17 +153,22 @@ def check_images(images: Images) -> Images:
     -----
     **Who sees what.** Anchor images only.
 
-    **Cost.** One QR factorisation of each image.
+    **Cost.** See :func:`check_image`.
     """
-    if not images:
-        msg = "there is no anchor image, so there is nothing to align. Collect uploads first."
-        raise ShapeError(msg)
+    require_some(images)
     checked: dict[str, Matrix] = {}
     n_rows: int | None = None
     for name, image in images.items():
         checked[name] = check_image(name, image, n_rows=n_rows)
         n_rows = checked[name].shape[0]
     return MappingProxyType(checked)
+
+
+def require_some(images: Images) -> None:
+    """Raise ShapeError where there is nothing to align."""
+    if not images:
+        msg = "there is no anchor image, so there is nothing to align. Collect uploads first."
+        raise ShapeError(msg)
 
 
 def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
@@ -82,24 +201,43 @@ def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     -----
     **Who sees what.** Anchor images only.
 
-    **Cost.** One QR factorisation.
+    **Cost.** ``a l^2`` operations for a Gram matrix; a QR factorisation where that is in doubt.
     """
-    table = as_matrix(image, name=f"the anchor image of party '{party}'")
-    rows, columns = table.shape
-    expected = rows if n_rows is None else n_rows
-    if rows != expected or rows < columns:
-        msg = (
-            f"the anchor image of party '{party}' has shape {table.shape}; the round's anchor has "
-            f"{expected} rows, and an image needs at least as many rows as columns. "
-            "Send A F_i itself: anchor rows down, components across."
-        )
-        raise ShapeError(msg)
-    _refuse_deficient(party, table)
+    table = _as_image(party, image, n_rows=n_rows)
+    gram = table.T @ table
+    squares = np.linalg.eigvalsh(gram) if np.isfinite(gram).all() else np.zeros(1)
+    if not squares[0] > _SURE * squares[-1]:
+        factored(party, table)
     return table
 
 
-def _refuse_deficient(party: str, table: Matrix) -> None:
-    """Raise unless the image has full column rank and a usable condition number."""
+def factored(party: str, image: Matrix) -> Factored:
+    """Return the thin QR factorisation of an image, or say why it is of no use.
+
+    Parameters
+    ----------
+    party : str
+        For the message.
+    image : ndarray of shape (n_anchor_rows, n_components)
+        A_i, float64.
+
+    Returns
+    -------
+    Factored
+        Q, R and how well they determine what is divided by R.
+
+    Raises
+    ------
+    NotFiniteError, AnchorImageError, ConditionError
+        See :func:`check_image`.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images only.
+
+    **Cost.** ``4 a l^2`` operations.
+    """
+    table = as_matrix(image, name=_named(party))
     columns = table.shape[1]
     if not table.any():
         msg = (
@@ -107,7 +245,8 @@ def _refuse_deficient(party: str, table: Matrix) -> None:
             "Ask the party to prepare its upload again."
         )
         raise AnchorImageError(msg)
-    values = np.linalg.svd(np.linalg.qr(table, mode="r"), compute_uv=False)
+    orthonormal, triangle = np.linalg.qr(table)
+    values = np.linalg.svd(triangle, compute_uv=False)
     rank = numerical_rank(values, table.shape)
     if rank < columns:
         msg = (
@@ -124,3 +263,24 @@ def _refuse_deficient(party: str, table: Matrix) -> None:
             "orthonormal basis."
         )
         raise ConditionError(msg)
+    return Factored(orthonormal=orthonormal, triangle=triangle, determination=1 / condition)
+
+
+def _named(party: str) -> str:
+    """Say which image an error is about."""
+    return f"the anchor image of party '{party}'"
+
+
+def _as_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
+    """Check type and shape of one image, and nothing that takes a pass over it."""
+    table = as_table(image, name=_named(party))
+    rows, columns = table.shape
+    expected = rows if n_rows is None else n_rows
+    if rows != expected or rows < columns:
+        msg = (
+            f"the anchor image of party '{party}' has shape {table.shape}; the round's anchor has "
+            f"{expected} rows, and an image needs at least as many rows as columns. "
+            "Send A F_i itself: anchor rows down, components across."
+        )
+        raise ShapeError(msg)
+    return table

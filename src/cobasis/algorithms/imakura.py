@@ -1,13 +1,15 @@
 """Imakura-DC: least squares onto the leading directions of all images (ODC paper, Algorithm 2)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Scale, Target, require_word, with_scale
-from cobasis.algorithms.fits import least_squares_fit
+from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.fits import least_squares_fits
 from cobasis.algorithms.images import Images
+from cobasis.algorithms.options import Scale, require_word, with_scale
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix
@@ -30,7 +32,8 @@ class Imakura:
     -----
     **Who sees what.** Z carries a trace of every party.
 
-    **Cost.** A thin SVD of an ``a x cl`` matrix and one QR factorisation a party.
+    **Cost.** ``a^2 c l`` operations for a Gram matrix, one eigendecomposition of size
+    ``min(a, c l)``, and a QR factorisation a party; two readings of the images.
 
     References
     ----------
@@ -46,10 +49,12 @@ class Imakura:
     n_components: int | None = None
     scale: Scale = "measured"
 
-    def target(self, images: Images) -> Target:
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Take the leading left singular vectors, times R."""
-        left, values = leading_directions(images.values(), self.n_components)
-        rows = with_scale(left @ self._right_factor(values), images, scale=self.scale)
+        size = min if self.n_components is None else self.n_components
+        found = leading_directions(images, size=size, workers=workers)
+        rows = found.directions @ self._right_factor(found.singular_values)
+        rows = with_scale(rows, gain=found.gain, scale=self.scale)
         return Target(rows=rows, shaped_by=tuple(images))
 
     def _right_factor(self, values: Matrix) -> Matrix:
@@ -68,6 +73,6 @@ class Imakura:
             raise OptionError(msg)
         return given
 
-    def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:  # noqa: ARG002
-        """Fit one image to the target by least squares."""
-        return least_squares_fit(image, target.rows)
+    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
+        """Fit images to the target by least squares."""
+        return least_squares_fits(images, target.rows)

@@ -1,14 +1,17 @@
 """The aligners by name, as agreements and command lines call them."""
 
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from cobasis.algorithms.base import Aligner, Scale
+from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami
 from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import OptionError
+
+if TYPE_CHECKING:
+    from cobasis.algorithms.options import Scale
 
 AlignerName = Literal["odc", "gopp", "whitened", "imakura", "kawakami"]
 

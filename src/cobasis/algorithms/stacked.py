@@ -1,28 +1,208 @@
-"""The leading directions of all anchor images together."""
+"""The leading directions of all anchor images together, in one pass where that is exact.
 
-from collections.abc import Iterable
+Columns are gathered until they are as many as rows, and from then on summed into one Gram
+matrix of the rows; what is smaller is decomposed. A Gram matrix squares the singular values,
+so where the wanted ones are too far apart for that, a second pass goes without squaring.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 
+from cobasis.algorithms.images import Images, batches, factored
+from cobasis.algorithms.sketch import sketched
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.pool import in_order
 from cobasis.linalg.spans import numerical_rank
 
+GRAM_ROWS = 6000
+"""Up to this many anchor rows their Gram matrix (288 MB) is made, whatever c is."""
 
-def leading_directions(tables: Iterable[Matrix], n_components: int | None) -> tuple[Matrix, Matrix]:
-    """Return the top left singular vectors and values of the tables side by side.
+HELD_BYTES = 2**29
+"""Above that many rows, images are held side by side up to this, and sketched beyond."""
 
-    Without `n_components` there are as many as the narrowest table has columns.
+_EXACT = 1e-3
+"""Smallest ratio of the wanted singular values that survives being squared: error 2e-9."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leading:
+    """The leading directions, and what else one pass over the images shows.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_anchor_rows, n_components)
+        Top left singular vectors of all images side by side.
+    singular_values : ndarray of shape (n_components,)
+        In decreasing order.
+    gain : float
+        Root mean square over parties of what the anchor makes of a unit vector.
     """
-    listed = list(tables)
-    stacked = np.hstack(listed)
-    left, values, _ = np.linalg.svd(stacked, full_matrices=False)
-    size = min(table.shape[1] for table in listed) if n_components is None else n_components
-    rank = numerical_rank(values, stacked.shape)
-    if not 1 <= size <= rank:
+
+    directions: Matrix
+    singular_values: Matrix
+    gain: float
+
+
+@dataclass(kw_only=True)
+class _Pass:
+    """One pass over the images: their columns in wide blocks, and what was seen on the way."""
+
+    images: Images
+    orthonormalised: bool
+    workers: int | None
+    widths: list[int]
+    gains: list[float]
+
+    def tables(self) -> Iterator[Matrix]:
+        """Read the images batch by batch; each batch becomes one table."""
+        yield from in_order(self._side_by_side, batches(self.images), workers=self.workers)
+
+    def _side_by_side(self, batch: dict[str, Matrix]) -> Matrix:
+        """Put a batch side by side, orthonormalised if asked."""
+        for party, table in batch.items():
+            energy = float(np.vdot(table, table))
+            if self.orthonormalised or not np.isfinite(energy):
+                batch[party] = factored(party, table).orthonormal
+            self.widths.append(table.shape[1])
+            self.gains.append(energy / table.shape[1])
+        return np.hstack(list(batch.values()))
+
+
+def leading_directions(
+    images: Images,
+    *,
+    size: int | Callable[[list[int]], int],
+    orthonormalised: bool = False,
+    workers: int | None = None,
+) -> Leading:
+    """Return the top left singular vectors and values of the images side by side.
+
+    Parameters
+    ----------
+    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
+        The A_i by party name; may be lazy.
+    size : int or callable
+        How many directions; a callable is given the images' widths.
+    orthonormalised : bool
+        Take the Q of each image's thin QR factorisation in its place.
+    workers : int, optional
+        Threads.
+
+    Returns
+    -------
+    Leading
+        Directions, values and gain.
+
+    Raises
+    ------
+    DimensionError
+        There are not that many directions.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images only.
+
+    **Cost.** One pass, ``a^2 c l`` operations and one eigendecomposition of size
+    ``min(a, c l)``; memory ``O(a^2)``. Where values spread over more than 1e3, a second pass
+    of four times that. With more than 6,000 anchor rows and too many columns to hold, a
+    sketch.
+    """
+    run = partial(
+        _Pass, images=images, orthonormalised=orthonormalised, workers=workers, widths=[], gains=[]
+    )
+    first = run()
+    held: list[Matrix] = []
+    gram: Matrix | None = None
+    for table in first.tables():
+        held.append(table)
+        if _enough(held):
+            if table.shape[0] > GRAM_ROWS:
+                return _by_sketch(run(), size)
+            gram, held = _added(gram, np.hstack(held)), []
+    wanted = size if isinstance(size, int) else size(first.widths)
+    if gram is None:
+        together = np.hstack(held)
+        held.clear()
+        found = _of_table(together, wanted) or _precisely(iter([together]), wanted)
+    else:
+        whole = _added(gram, np.hstack(held)) if held else gram
+        found = _of_gram(whole, wanted) or _precisely(run().tables(), wanted)
+    return Leading(directions=found[0], singular_values=found[1], gain=_mean_gain(first))
+
+
+def _mean_gain(done: _Pass) -> float:
+    """Return the root mean square over parties."""
+    return float(np.sqrt(np.mean(done.gains)))
+
+
+def _enough(held: list[Matrix]) -> bool:
+    """Whether what is held is to be folded into a Gram matrix, or is too much to hold."""
+    n_rows, n_columns = held[0].shape[0], sum(table.shape[1] for table in held)
+    if n_rows > GRAM_ROWS:
+        return bool(n_rows * n_columns * held[0].itemsize > HELD_BYTES)
+    return bool(n_columns > n_rows)
+
+
+def _added(gram: Matrix | None, table: Matrix) -> Matrix:
+    """Add ``W W'`` to the lower triangle of a Gram matrix, in place."""
+    if gram is None:
+        gram = np.zeros((table.shape[0],) * 2, order="F")
+    added: Matrix = dsyrk(1.0, table.T, beta=1.0, c=gram, trans=1, lower=1, overwrite_c=1)
+    return added
+
+
+def _of_gram(gram: Matrix, wanted: int) -> tuple[Matrix, Matrix] | None:
+    """Return the leading eigenvectors and the roots of their values, if those are exact."""
+    size = len(gram)
+    if not 1 <= wanted <= size:
+        return None
+    squares, vectors = eigh(
+        gram, subset_by_index=(size - wanted, size - 1), lower=True, check_finite=False
+    )
+    if not squares[0] > (_EXACT**2) * squares[-1]:
+        return None
+    return np.ascontiguousarray(vectors[:, ::-1]), np.sqrt(squares[::-1])
+
+
+def _of_table(table: Matrix, wanted: int) -> tuple[Matrix, Matrix] | None:
+    """Return what `_of_gram` does, through the Gram matrix of the columns."""
+    found = _of_gram(dsyrk(1.0, table.T, lower=1), wanted)
+    if found is None:
+        return None
+    vectors, values = found
+    directions, triangle = np.linalg.qr(table @ (vectors / values))
+    return directions * np.sign(np.diag(triangle)), values
+
+
+def _precisely(tables: Iterator[Matrix], wanted: int) -> tuple[Matrix, Matrix]:
+    """Return the leading left singular vectors and values without squaring anything."""
+    triangle: list[Matrix] = []
+    n_columns = 0
+    for table in tables:
+        n_columns += table.shape[1]
+        rows = np.vstack([*triangle, table.T])
+        triangle = [np.asarray(np.linalg.qr(rows, mode="r"))]
+    _, values, right = np.linalg.svd(triangle[0], full_matrices=False)
+    rank = numerical_rank(values, (right.shape[1], n_columns))
+    if not 1 <= wanted <= rank:
         msg = (
-            f"n_components={size} is not between 1 and the rank {rank} of all anchor images "
+            f"n_components={wanted} is not between 1 and the rank {rank} of all anchor images "
             "together, so the target has no such directions. Use a number between the two."
         )
         raise DimensionError(msg)
-    return left[:, :size], values[:size]
+    return right[:wanted].T, values[:wanted]
+
+
+def _by_sketch(run: _Pass, size: int | Callable[[list[int]], int]) -> Leading:
+    """Return the leading directions of what is too large in both directions."""
+    if not isinstance(size, int):
+        widths = [image.shape[1] for batch in batches(run.images) for image in batch.values()]
+        size = size(widths)
+    directions, values = sketched(run.tables, size=size)
+    return Leading(directions=directions, singular_values=values, gain=_mean_gain(run))

@@ -14,6 +14,11 @@ _ROUNDING = 1e-12
 """Below this a residual is rounding: the images match."""
 
 
+def centred_if(centred: bool, image: Matrix) -> Matrix:  # noqa: FBT001
+    """Return the image, without its column means where that is asked."""
+    return image - image.mean(axis=0) if centred else image
+
+
 def pair_residual(first: Matrix, second: Matrix) -> float:
     """Return ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``: 0 where a rotation matches them.
 
@@ -39,14 +44,21 @@ def pair_residual(first: Matrix, second: Matrix) -> float:
 
 
 def unrelated_residual(
-    images: Images, *, anchor: AnchorKind, n_features: int, rng: np.random.Generator
+    images: Images,
+    *,
+    n_components: int,
+    anchor: AnchorKind,
+    n_features: int,
+    rng: np.random.Generator,
 ) -> float:
     """Return the mean residual of bases that have nothing to do with each other.
 
     Parameters
     ----------
     images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The round's images, for their sizes; of public rows also for their values.
+        Some of the round's, for their rows; of public rows also for their values.
+    n_components : int
+        The round's typical l.
     anchor : {"isometric", "gaussian", "uniform", "public"}
         The anchor's kind.
     n_features : int
@@ -68,12 +80,11 @@ def unrelated_residual(
     **Cost.** A QR factorisation of an ``m x 5l`` matrix and ten small SVDs.
     """
     n_rows = next(iter(images.values())).shape[0]
-    size = int(np.median([image.shape[1] for image in images.values()]))
     if anchor == "public":
         drawn = [image[rng.permutation(n_rows)] for image in list(images.values())[:_DRAWS]]
         drawn = drawn if len(drawn) > 1 else [*drawn, *(d[rng.permutation(n_rows)] for d in drawn)]
     else:
-        drawn = _unrelated_images(anchor, n_rows, n_features, size, rng)
+        drawn = _unrelated_images(anchor, n_rows, n_features, n_components, rng)
     return float(np.mean([pair_residual(one, two) for one, two in combinations(drawn, 2)]))
 
 

@@ -1,15 +1,16 @@
 """Whitened ODC: Procrustes between orthonormalised images (ours)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from cobasis.algorithms.base import Fit, Scale, Target, with_scale
-from cobasis.algorithms.fits import procrustes_fit
-from cobasis.algorithms.images import Images
+from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.fits import procrustes_fits
+from cobasis.algorithms.images import Images, batches, factored
+from cobasis.algorithms.options import Scale, with_scale
 from cobasis.algorithms.reference import reference_of
-from cobasis.linalg.arrays import Matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +50,30 @@ class Whitened:
     reference: str | None = None
     scale: Scale = 1.0
 
-    def target(self, images: Images) -> Target:
+    def target(self, images: Images, *, workers: int | None = None) -> Target:  # noqa: ARG002
         """Orthonormalise the reference's image."""
         name, image = reference_of(images, self.reference)
-        return Target(
-            rows=with_scale(np.linalg.qr(image)[0], images, scale=self.scale), shaped_by=(name,)
-        )
+        gain = _gain(images) if self.scale == "measured" else 1.0
+        rows = with_scale(np.linalg.qr(image)[0], gain=gain, scale=self.scale)
+        return Target(rows=rows, shaped_by=(name,))
 
-    def fit(self, image: Matrix, target: Target, *, party: str) -> Fit:
-        """Rotate the orthonormalised image, and undo the orthonormalisation."""
-        factor, triangle = np.linalg.qr(image)
-        turn = procrustes_fit(factor, target.rows, party=party)
+    def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
+        """Rotate the orthonormalised images, and undo the orthonormalisation."""
+        found = {party: factored(party, image) for party, image in images.items()}
+        turns = procrustes_fits({p: each.orthonormal for p, each in found.items()}, target)
         size = np.linalg.norm(target.rows) / np.sqrt(target.rows.shape[1])
-        change = solve_triangular(triangle, turn.change_of_basis * size)
-        return Fit(change_of_basis=change, determination=turn.determination)
+        return {
+            party: Fit(
+                change_of_basis=solve_triangular(
+                    found[party].triangle, turn.change_of_basis * size
+                ),
+                determination=turn.determination,
+            )
+            for party, turn in turns.items()
+        }
+
+
+def _gain(images: Images) -> float:
+    """Return the root mean square over parties of what the anchor makes of a unit vector."""
+    tables = (table for batch in batches(images) for table in batch.values())
+    return float(np.sqrt(np.mean([np.vdot(table, table) / table.shape[1] for table in tables])))

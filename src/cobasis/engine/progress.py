@@ -21,8 +21,12 @@ Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is to do."""
 
 
-def silent(step: str, done: int, total: int) -> None:
+def _say_nothing(step: str, done: int, total: int) -> None:
     """Say nothing."""
+
+
+silent: Report = _say_nothing
+"""For those who do not want to know; the default everywhere."""
 
 
 @contextmanager
@@ -61,9 +65,9 @@ def shown(console: Console | None = None) -> Iterator[Report]:
     tasks: dict[str, TaskID] = {}
     with Progress(*columns, console=console or Console(stderr=True)) as bar:
 
-        def report(step: str, done: int, total: int) -> None:
+        def _report(step: str, done: int, total: int) -> None:
             if step not in tasks:
                 tasks[step] = bar.add_task(step, total=total)
             bar.update(tasks[step], completed=done, total=total)
 
-        yield report
+        yield _report

@@ -5,7 +5,8 @@ add an offset that no change of basis can undo.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -127,12 +128,69 @@ def encode(rows: npt.ArrayLike, features: Sequence[NumericFeature], *, party: st
     if names is not None:
         refuse_names([str(name) for name in names], expected, party=party)
     table = as_matrix(rows, name=f"the rows of party '{party}'", columns=len(features))
-    centre = np.array([feature.centre for feature in features])
-    scale = np.array([feature.scale for feature in features])
+    scaling = Scaling.of(features)
     with np.errstate(over="ignore"):
-        encoded: Matrix = (table - centre) / scale
+        encoded: Matrix = table - scaling.centre
+        encoded /= scaling.scale
     refuse_huge(encoded, name=f"the rows of party '{party}'")
     return encoded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """Centre and scale of all features, to be applied block by block.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (n_features,)
+        The agreement's constants.
+    """
+
+    centre: Matrix
+    scale: Matrix
+
+    @classmethod
+    def of(cls, features: Sequence[NumericFeature]) -> Self:
+        """Return the constants of an agreement's features."""
+        return cls(
+            centre=np.array([feature.centre for feature in features]),
+            scale=np.array([feature.scale for feature in features]),
+        )
+
+    def put(self, columns: Iterable[npt.NDArray[Any]], out: Matrix) -> bool:
+        """Write columns on the agreed scale into the rows of `out`, as `encode` does.
+
+        Parameters
+        ----------
+        columns : iterable of ndarray of shape (n_rows,)
+            One per feature, in the agreed order, of any real type.
+        out : ndarray of shape (n_features, n_rows)
+            Where to. Its transpose is what `encode` returns, to the last bit.
+
+        Returns
+        -------
+        bool
+            Whether all of it is finite and small enough for sums of squares. One sum of
+            squares tells; only where it is too large for comfort is every entry looked at.
+
+        Notes
+        -----
+        **Who sees what.** The party alone.
+
+        **Cost.** One pass; constants of 0 and 1 cost nothing.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            for column, centre, scale, row in zip(
+                columns, self.centre, self.scale, out, strict=True
+            ):
+                np.copyto(row, column)
+                if centre:
+                    np.subtract(row, centre, out=row)
+                if scale != 1:
+                    np.divide(row, scale, out=row)
+            flat = out.reshape(-1)
+            squares = float(flat @ flat)
+            return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
 
 def refuse_huge(table: Matrix, *, name: str) -> None:
@@ -156,7 +214,7 @@ def refuse_huge(table: Matrix, *, name: str) -> None:
 
     **Cost.** One pass.
     """
-    if not np.abs(table).max() <= LARGEST:
+    if not max(table.max(), -table.min()) <= LARGEST:
         msg = (
             f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
             "squares leave float64's range. Agree on scales that suit the units."

@@ -45,10 +45,7 @@ def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -
 
     **Cost.** One pass over the table.
     """
-    array = _as_array(values, name)
-    _refuse_dtype(array, name)
-    _refuse_shape(array, name, columns)
-    converted = np.asarray(array, dtype=np.float64)
+    converted = as_table(values, name=name, columns=columns)
     bad = int(converted.size - np.count_nonzero(np.isfinite(converted)))
     if bad:
         msg = (
@@ -57,6 +54,20 @@ def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -
         )
         raise NotFiniteError(msg)
     return converted
+
+
+def as_table(values: npt.ArrayLike, *, name: str, columns: int | None = None) -> Matrix:
+    """Do what `as_matrix` does, but for the pass that looks for NaN and infinity.
+
+    For callers whose first product or sum over the table shows them anyway.
+    """
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim == 2:  # noqa: PLR2004
+        _refuse_shape(values, name, columns)
+        return values
+    array = _as_array(values, name)
+    _refuse_dtype(array, name)
+    _refuse_shape(array, name, columns)
+    return np.asarray(array, dtype=np.float64)
 
 
 def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:

@@ -1,48 +1,77 @@
-"""The orthogonal polar factor, which is all that a Procrustes fit is."""
+"""The orthogonal polar factor, which is all that a Procrustes fit is, of a stack at once.
+
+The one file of array-API code: NumPy arrays and PyTorch tensors stay what and where they are.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+from array_api_compat import array_namespace
 
-from cobasis.linalg.arrays import Matrix
+from cobasis.errors import NotFiniteError
+
+Array = Any
+"""An array of any library that follows the array API standard, float64."""
+
+_NEGLIGIBLE = 3e-7
+"""Of a defect ``||X'X - I||_F`` one correction leaves the square: here, 1e-13."""
+
+_LARGEST = 1e150
+"""What can be squared and summed."""
+
+_PEAKED = 0.03
+"""With all other singular values together below this share of the first, five power
+iterations find it to rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolarFactor:
-    """The factor nearest to a matrix, and how well the matrix determines it.
+    """The factors nearest to a stack of matrices, and how well the matrices determine them.
 
     Attributes
     ----------
-    rotation : ndarray of shape (k, l)
-        ``U V'`` of the thin singular value decomposition: orthonormal rows or columns,
+    rotation : array of shape (..., k, l)
+        ``U V'`` of each thin singular value decomposition: orthonormal rows or columns,
         whichever are fewer. Reflections are kept: never corrected to determinant one.
-    singular_values : ndarray of shape (min(k, l),)
+    singular_values : array of shape (..., min(k, l))
         In decreasing order. Where the last is zero the factor is arbitrary.
     """
 
-    rotation: Matrix
-    singular_values: Matrix
+    rotation: Array
+    singular_values: Array
 
 
-def polar(matrix: Matrix) -> PolarFactor:
-    """Return the orthogonal polar factor of `matrix`, by singular value decomposition.
+def polar(matrices: Array) -> PolarFactor:
+    """Return the orthogonal polar factor of each matrix of a stack.
 
     Parameters
     ----------
-    matrix : ndarray of shape (k, l)
-        Finite numbers.
+    matrices : array of shape (..., k, l)
+        Finite float64 numbers, of any library that follows the array API standard.
 
     Returns
     -------
     PolarFactor
-        The rotation and the singular values that say how far it is determined.
+        The rotations and the singular values that say how far they are determined.
+
+    Raises
+    ------
+    NotFiniteError
+        An entry is NaN, infinite or above 1e150.
 
     Notes
     -----
+    With ``M'M = V L V'`` the columns of ``M V`` are orthogonal up to rounding, however badly M
+    is conditioned once each is divided by its length. What is left of that rounding is
+    measured, and taken out by one Newton step whose weights know the singular values. Where
+    more is left than that, the matrix goes through a singular value decomposition. A
+    singular value that towers over all others, as a uniform anchor's mean makes it, is
+    lowered first, which changes no polar factor.
+
     **Who sees what.** Arrays in, arrays out.
 
-    **Cost.** ``22 l^3`` operations. Not by ``(M'M)^(-1/2)``, which squares the condition
-    number.
+    **Cost.** ``18 l^3`` operations, most of them the eigendecomposition's; ``5 l^3`` where a
+    stack is orthogonal already; ``24 l^3`` more by singular value decomposition.
 
     Examples
     --------
@@ -51,5 +80,99 @@ def polar(matrix: Matrix) -> PolarFactor:
     array([[ 1.,  0.],
            [ 0., -1.]])
     """
-    left, values, right = np.linalg.svd(matrix, full_matrices=False)
-    return PolarFactor(rotation=left @ right, singular_values=values)
+    xp = array_namespace(matrices)
+    if matrices.shape[-2] < matrices.shape[-1]:
+        tall = polar(xp.matrix_transpose(matrices))
+        return PolarFactor(
+            rotation=xp.matrix_transpose(tall.rotation), singular_values=tall.singular_values
+        )
+    stack = xp.reshape(matrices, (-1, *matrices.shape[-2:]))
+    if not xp.max(xp.abs(stack)) <= _LARGEST:  # nor is NaN
+        msg = (
+            "a matrix contains NaN, infinity or numbers too large to square, so it has no polar "
+            "factor. Look for what was divided by zero, or is not a number in the data."
+        )
+        raise NotFiniteError(msg)
+    rotation, values = _factors(xp, stack, xp.sum(stack * stack, axis=-2))
+    return PolarFactor(
+        rotation=xp.reshape(rotation, matrices.shape),
+        singular_values=xp.reshape(values, (*matrices.shape[:-2], matrices.shape[-1])),
+    )
+
+
+def _factors(xp: Any, stack: Array, squares: Array) -> tuple[Array, Array]:  # noqa: ANN401
+    """Choose the cheapest way that the stack allows."""
+    level = xp.min(squares, axis=-1)
+    if xp.all(xp.max(squares, axis=-1) <= (1 + _NEGLIGIBLE) * level) and _is_diagonal(
+        xp, xp.matrix_transpose(stack) @ stack, level
+    ):
+        return _corrected(xp, stack)[:2]
+    lowered, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
+    axes = xp.linalg.eigh(xp.matrix_transpose(lowered) @ lowered)[1]
+    rotation, values, defects = _corrected(xp, lowered @ axes)
+    rotation = rotation @ xp.matrix_transpose(axes)
+    first = xp.maximum(values[:, :1], peaks[:, :, 0])
+    values = xp.concat([first, values[:, 1:]], axis=-1)
+    for index in map(int, xp.nonzero(~(defects <= _NEGLIGIBLE))[0]):
+        left, values[index, ...], right = xp.linalg.svd(stack[index, ...], full_matrices=False)
+        rotation[index, ...] = left @ right
+    return rotation, values
+
+
+def _lowered(xp: Any, stack: Array, energy: Array) -> tuple[Array, Array]:  # noqa: ANN401
+    """Lower a singular value that towers over the others to what they are together.
+
+    Returns the matrices, and the values that were lowered (0 where none was).
+    """
+    left = stack @ xp.matrix_transpose(xp.sum(stack, axis=-2, keepdims=True))
+    for step in range(5):
+        left = left / _length(xp, left)
+        right = xp.matrix_transpose(stack) @ left
+        peak = _length(xp, right)
+        rest = energy - peak**2
+        peaked = (rest > 0) & (rest <= (_PEAKED * peak) ** 2)
+        if step == 0 and not xp.any(rest <= (2 * _PEAKED * peak) ** 2):
+            return stack, xp.zeros_like(peak)
+        left = stack @ (right / peak)
+    height = xp.where(peaked, peak, xp.zeros_like(peak))
+    lower = xp.where(peaked, peak - xp.sqrt(xp.abs(rest)), height)
+    return stack - (lower / peak**2 * left) @ xp.matrix_transpose(right), height
+
+
+def _length(xp: Any, columns: Array) -> Array:  # noqa: ANN401
+    """Return the lengths of single columns, 1 for a zero one."""
+    length = xp.sqrt(xp.sum(columns * columns, axis=-2, keepdims=True))
+    return xp.where(length > 0, length, xp.ones_like(length))
+
+
+def _is_diagonal(xp: Any, gram: Array, level: Array) -> bool:  # noqa: ANN401
+    """Whether what is off the diagonals is so little that one correction takes it out."""
+    identity = xp.eye(gram.shape[-1], dtype=gram.dtype, device=gram.device)
+    off = gram - xp.linalg.diagonal(gram)[:, None, :] * identity
+    size = xp.sqrt(xp.sum(off * off, axis=(-2, -1)))
+    return bool(xp.all(size <= _NEGLIGIBLE * level) and xp.all(level > 0))
+
+
+def _corrected(xp: Any, columns: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401
+    """Return the polar factor of nearly orthogonal columns, their lengths, and how nearly.
+
+    For columns ``X D`` of lengths d_i with ``X'X = I + E`` the factor is
+    ``X (I - E o d_i / (d_i + d_j))`` up to ``||E||^2``, and E is rounding.
+    """
+    lengths = xp.sqrt(xp.sum(columns * columns, axis=-2))
+    values = xp.sort(lengths, axis=-1, descending=True)
+    lengths = xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    unit = columns / lengths[:, None, :]
+    excess = _excess(xp, unit)
+    defects = xp.sqrt(xp.sum(excess * excess, axis=(-2, -1)))
+    excess *= lengths[:, :, None]
+    excess /= lengths[:, :, None] + lengths[:, None, :]
+    unit -= unit @ excess
+    return unit, values, defects
+
+
+def _excess(xp: Any, columns: Array) -> Array:  # noqa: ANN401
+    """Return ``X'X - I``."""
+    gram = xp.matrix_transpose(columns) @ columns
+    gram -= xp.eye(columns.shape[-1], dtype=columns.dtype, device=columns.device)
+    return gram

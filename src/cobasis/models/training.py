@@ -71,9 +71,13 @@ def principal_axes(rows: Matrix) -> Matrix:
     """
     _, vectors = np.linalg.eigh(rows.T @ rows)
     axes = vectors[:, ::-1]
-    signs = np.where(np.sum((rows @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
-    turned: Matrix = axes * signs
-    return turned
+    return with_signs(axes, np.sum((rows @ axes) ** 3, axis=0))
+
+
+def with_signs(axes: Matrix, third_moments: Matrix) -> Matrix:
+    """Return axes with signs such that the third moments of the rows along them are positive."""
+    signed: Matrix = axes * np.where(third_moments < 0, -1.0, 1.0)
+    return signed
 
 
 def train(
@@ -129,7 +133,7 @@ def train(
         chosen = family(cast("ModelName", model), task)
         if chosen.carries_rows and not allow_row_carrying:
             refuse_row_carrying(chosen.build(task, len(rows), seed))
-        fitted = _tuned(chosen, turned, labels, task, seed)
+        fitted = tuned(chosen, turned, labels=labels, task=task, seed=seed)
     else:
         fitted = _fitted(model, turned, labels, allow_row_carrying=allow_row_carrying)
     if not allow_row_carrying:
@@ -152,8 +156,33 @@ def _fitted(
     return clone(estimator).fit(rows, labels)
 
 
-def _tuned(chosen: Family, rows: Matrix, labels: Labels, task: Task, seed: int) -> Estimator:
-    """Fit the family with the value of its grid that cross-validates best."""
+def tuned(chosen: Family, rows: Matrix, *, labels: Labels, task: Task, seed: int) -> Estimator:
+    """Fit the family with the value of its grid that cross-validates best.
+
+    Parameters
+    ----------
+    chosen : Family
+        With its grid.
+    rows : ndarray of shape (n_rows, n_components)
+        Turned to principal axes, unless they are raw features.
+    labels : ndarray of shape (n_rows,)
+        Theirs.
+    task : {"classification", "regression"}
+        What the family is for.
+    seed : int
+        For folds and initial weights.
+
+    Returns
+    -------
+    estimator
+        Fitted on all rows.
+
+    Notes
+    -----
+    **Who sees what.** The analyst.
+
+    **Cost.** Five folds for each value of the grid, then one fit.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import GridSearchCV
 
@@ -170,7 +199,7 @@ def _tuned(chosen: Family, rows: Matrix, labels: Labels, task: Task, seed: int) 
             estimator,
             dict(chosen.grid),
             cv=_folds(labels, task, seed),
-            scoring=_log_likelihood if likely else None,
+            scoring=_scored if likely else None,
         )
         return search.fit(rows, labels).best_estimator_
 
@@ -182,7 +211,7 @@ def _can_hold_back(labels: Labels) -> bool:
     return enough and 10 * _FOLDS * len(counts) < (_FOLDS - 1) * len(labels)
 
 
-def _log_likelihood(estimator: Estimator, rows: Matrix, labels: Labels) -> float:
+def log_likelihood(estimator: Estimator, rows: Matrix, *, labels: Labels) -> float:
     """Return the mean log-likelihood of labels, leaving out classes that were not fitted.
 
     On a few dozen rows it chooses better than accuracy does, which comes in steps.
@@ -193,6 +222,11 @@ def _log_likelihood(estimator: Estimator, rows: Matrix, labels: Labels) -> float
         return 0.0
     likelihoods = estimator.predict_proba(rows[known])[np.arange(known.sum()), columns[known]]
     return float(np.mean(np.log(np.maximum(likelihoods, np.finfo(float).tiny))))
+
+
+def _scored(estimator: Estimator, rows: Matrix, labels: Labels) -> float:
+    """Score as scikit-learn's search asks for it."""
+    return log_likelihood(estimator, rows, labels=labels)
 
 
 def _folds(labels: Labels, task: Task, seed: int) -> list[tuple[Any, Any]]:

@@ -10,7 +10,6 @@ import numpy as np
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.concordance import Certificate, certify
 from cobasis.errors import StepError
-from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
@@ -193,16 +192,15 @@ class Analyst:
         **Who sees what.** Uploads only. **Cost.** ``min(c, 50)`` small SVDs a party.
         """
         sizes = {name: float(np.sqrt(np.mean(x.rows**2))) for name, x in self._uploads.items()}
-        with one_blas_thread():
-            self._certificate = certify(
-                {name: each.anchor_image for name, each in self._uploads.items()},
-                self.alignment,
-                row_sizes=sizes,
-                anchor=self.agreement.anchor,
-                n_features=len(self.agreement.features),
-                rng=np.random.default_rng(list(self.agreement.digest())),
-                thresholds=self.agreement.thresholds,
-            )
+        self._certificate = certify(
+            {name: each.anchor_image for name, each in self._uploads.items()},
+            self.alignment,
+            row_sizes=sizes,
+            anchor=self.agreement.anchor,
+            n_features=len(self.agreement.features),
+            rng=np.random.default_rng(list(self.agreement.digest())),
+            thresholds=self.agreement.thresholds,
+        )
         return self._certificate
 
     def train(

@@ -1,6 +1,10 @@
 """How a party chooses its secret basis, as the agreement says. Party side only."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import filled, own_directions, require_components
@@ -13,11 +17,15 @@ from cobasis.errors import (
     StepError,
 )
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.rng import haar_columns
 from cobasis.linalg.spans import ORTHONORMAL, orthonormality_defect
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+
+Memory = MutableMapping[str, Matrix]
+"""Where a party keeps what a pass over its rows gave, until its upload is whole. Private."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,29 +64,42 @@ class Chooser:
             )
             raise OptionError(msg)
 
-    def directions(self, rows: Matrix) -> Matrix:
+    def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components of them."""
-        return own_directions(
+        if memory is not None and "directions" in memory:
+            return memory["directions"]
+        found = own_directions(
             rows,
             n_components=self.agreement.n_components,
             party=self.party,
             centred=self.agreement.basis == "pca",
         )
+        if memory is not None:
+            memory["directions"] = found
+        return found
+
+    def order(self, n_rows: int) -> npt.NDArray[np.intp]:
+        """Return the order in which rows are uploaded; only the key's owner can draw it."""
+        return self.key.stream(f"order/{self.agreement.round_id}").permutation(n_rows)
 
     def basis(
         self,
-        rows: Matrix,
+        rows: Blocks,
         *,
         anchor: Anchor,
         consensus: ConsensusSpan | None,
         kept: SecretBasis | None = None,
+        memory: Memory | None = None,
     ) -> SecretBasis:
         """Return the basis that was kept, or the one that the agreement names, turned."""
         size = self.agreement.n_components
         if kept is not None:
             self._refuse_unfit(kept, (rows.shape[1], size))
             return kept
-        return SecretBasis(self.turned(self._span(rows, anchor, consensus)), party=self.party)
+        span = self._shared_span(anchor, consensus)
+        if span is None:
+            span = self._own_span(rows, memory)
+        return SecretBasis(self.turned(span), party=self.party)
 
     def turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
         """Return the span's basis turned by a rotation of the party's own, E_i."""
@@ -100,8 +121,8 @@ class Chooser:
             )
             raise ShapeError(msg)
 
-    def _span(self, rows: Matrix, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix:
-        """Return an orthonormal basis of the span, before the rotation."""
+    def _shared_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix | None:
+        """Return a basis of the span that all parties have, if the agreement names one."""
         name, size = self.agreement.basis, self.agreement.n_components
         if name == "consensus":
             if consensus is None:
@@ -124,10 +145,15 @@ class Chooser:
             return haar_columns(stream, n_rows=len(self.agreement.features), n_columns=size)
         if name == "public" and self.public_rows is not None:
             return self._public_span(self.public_rows)
-        found = self.directions(rows)
+        return None
+
+    def _own_span(self, rows: Blocks, memory: Memory | None) -> Matrix:
+        """Return the party's own directions, as many as there are components."""
+        size = self.agreement.n_components
+        found = self.directions(rows, memory=memory)
         if self.complete:
             return filled(found, self.key.stream("filling"), n_components=size)
-        require_components(found, n_components=size, n_rows=len(rows), party=self.party)
+        require_components(found, n_components=size, n_rows=rows.shape[0], party=self.party)
         return found
 
     def _public_span(self, public_rows: Matrix) -> Matrix:

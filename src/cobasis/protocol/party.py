@@ -1,22 +1,24 @@
 """A party: prepares one upload, accepts one return, predicts with its own basis."""
 
-import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import require_components
 from cobasis.errors import StepError, UnknownPartyError
 from cobasis.features.numeric import encode
 from cobasis.linalg.arrays import Matrix
-from cobasis.protocol.acceptance import check_consensus, check_return
+from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.protocol.acceptance import check_consensus
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import Chooser
-from cobasis.protocol.labels import decode_labels, encode_labels
-from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
+from cobasis.protocol.choice import Chooser, Memory
+from cobasis.protocol.labels import encode_labels
+from cobasis.protocol.messages import ConsensusSpan, SpanProposal, Upload
+from cobasis.protocol.prediction import Predictor
 from cobasis.protocol.public_rows import check_public_rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+from cobasis.protocol.streamed import Plan
 
 
-class Party:
+class Party(Predictor):
     """One organisation's side of the round.
 
     Parameters
@@ -88,10 +90,10 @@ class Party:
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
         public = check_public_rows(public_rows, agreement, party=name)
-        self.name, self._agreement = name, agreement
+        self.name, self.agreement = name, agreement
         self._tag = secret.anchor_tag(agreement)
         self._anchor = secret.anchor(agreement, public_rows=public)
-        self._key, self._simulated = own_key, secret.simulated or own_key.simulated
+        self._simulated = secret.simulated or own_key.simulated
         self._chooser = Chooser(
             party=name,
             agreement=agreement,
@@ -100,20 +102,23 @@ class Party:
             public_rows=public,
             complete=complete_basis,
         )
-        self._basis: SecretBasis | None = None
-        self._return: Return | None = None
+        self._basis, self._return = None, None
 
     def __repr__(self) -> str:
         """Show the name only."""
         return f"<Party '{self.name}'>"
 
-    def propose(self, rows: npt.ArrayLike) -> SpanProposal:
+    def propose(
+        self, rows: npt.ArrayLike | Blocks, *, memory: Memory | None = None
+    ) -> SpanProposal:
         """Show the analyst the party's directions, as the anchor sees them.
 
         Parameters
         ----------
-        rows : array-like of shape (n_rows, n_features)
-            The party's rows.
+        rows : array-like, data frame or Blocks of shape (n_rows, n_features)
+            The party's rows; ``cobasis.tables.open_table`` makes blocks of a file.
+        memory : mutable mapping of str to ndarray, optional
+            Where the party keeps the directions, for `plan`. Private.
 
         Returns
         -------
@@ -128,20 +133,20 @@ class Party:
         Notes
         -----
         **Who sees what.** The analyst learns angles between spans, no rows.
-        **Cost.** A thin SVD of the rows.
+        **Cost.** One or two passes over the rows.
         """
-        if self._agreement.basis != "consensus":
+        if self.agreement.basis != "consensus":
             msg = (
-                f"basis='{self._agreement.basis}' takes one exchange, so there is nothing for "
+                f"basis='{self.agreement.basis}' takes one exchange, so there is nothing for "
                 f"party '{self.name}' to propose. Call prepare(rows, labels)."
             )
             raise StepError(msg)
-        table = encode(rows, self._agreement.features, party=self.name)
-        directions = self._chooser.directions(table)
-        require_components(directions, n_components=1, n_rows=len(table), party=self.name)
+        table = rows if isinstance(rows, Blocks) else WholeTable(self._encoded(rows))
+        directions = self._chooser.directions(table, memory=memory)
+        require_components(directions, n_components=1, n_rows=table.shape[0], party=self.name)
         return SpanProposal(
             party=self.name,
-            agreement_digest=self._agreement.digest(),
+            agreement_digest=self.agreement.digest(),
             anchor_tag=self._tag,
             image=self._anchor.apply(self._chooser.turned(directions, use="proposal")),
             simulated=self._simulated,
@@ -185,116 +190,80 @@ class Party:
         -----
         **Who sees what.** The analyst sees principal components of the rows up to sign,
         distances, and labels: pseudonymised personal data, not anonymous data.
-        **Cost.** A thin SVD of the rows, two products. ODC paper, Algorithm 1, eqs. (5), (6).
+        **Cost.** One or two passes over the rows, two products. ODC paper, eqs. (5), (6).
         """
-        table = encode(rows, self._agreement.features, party=self.name)
-        targets = encode_labels(labels, self._agreement, n_rows=len(table), party=self.name)
+        table = self._encoded(rows)
+        targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
+        plan = self.plan(WholeTable(table), consensus=consensus, basis=basis)
+        self.keep(plan)
+        return plan.upload(table, labels=targets)
+
+    def plan(
+        self,
+        rows: Blocks,
+        *,
+        consensus: ConsensusSpan | None = None,
+        basis: SecretBasis | None = None,
+        memory: Memory | None = None,
+    ) -> Plan:
+        """Choose the secret basis and the order of rows that are visited block by block.
+
+        Parameters
+        ----------
+        rows : Blocks of shape (n_rows, n_features)
+            On the agreed scale.
+        consensus : ConsensusSpan, optional
+            As in `prepare`.
+        basis : SecretBasis, optional
+            As in `prepare`.
+        memory : mutable mapping of str to ndarray, optional
+            Where the directions are looked up, and kept when they had to be found. Private.
+
+        Returns
+        -------
+        Plan
+            Turns rows into the upload's, part by part. The upload is the party's once it is
+            whole and `keep` was called.
+
+        Raises
+        ------
+        LocalError, MessageError
+            As `prepare`.
+
+        Notes
+        -----
+        **Who sees what.** The party alone: the plan holds its basis.
+        **Cost.** One or two passes over the rows, none for a basis that is not their own.
+        """
         if consensus is not None:
-            check_consensus(consensus, self._agreement, anchor_tag=self._tag, party=self.name)
-        chosen = self._chooser.basis(table, anchor=self._anchor, consensus=consensus, kept=basis)
-        order = self._key.stream(f"order/{self._agreement.round_id}").permutation(len(table))
-        self._basis, self._return = chosen, None
-        return Upload(
+            check_consensus(consensus, self.agreement, anchor_tag=self._tag, party=self.name)
+        chosen = self._chooser.basis(
+            rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
+        )
+        return Plan(
             party=self.name,
-            agreement_digest=self._agreement.digest(),
+            agreement_digest=self.agreement.digest(),
             anchor_tag=self._tag,
-            rows=chosen.project(table[order]),
-            labels=None if targets is None else targets[order],
+            basis=chosen,
             anchor_image=chosen.image(self._anchor),
+            order=self._chooser.order(rows.shape[0]),
             simulated=self._simulated or (consensus is not None and consensus.simulated),
         )
 
-    def accept(self, returned: Return) -> None:
-        """Keep what came back, after checking that it is this party's and this round's.
+    def keep(self, plan: Plan) -> None:
+        """Take a plan's basis for the party's own, now that its upload is whole.
 
         Parameters
         ----------
-        returned : Return
-            From the analyst.
-
-        Raises
-        ------
-        StepError, MessageError
-            Nothing has been uploaded yet; it is another party's, round's or shape.
+        plan : Plan
+            This party's.
 
         Notes
         -----
-        **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on: it
-        projects every party's rows back. **Cost.** None.
+        **Who sees what.** The party alone. **Cost.** None.
         """
-        n_components = self.basis.shape[1]
-        check_return(returned, self._agreement, n_components=n_components, party=self.name)
-        self._return = returned
+        self._basis, self._return = plan.basis, None
 
-    def transform(self, rows: npt.ArrayLike) -> Matrix:
-        """Bring rows into the aligned representation, ``Y_i F_i G_i``.
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            Columns as agreed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-            Aligned rows.
-
-        Raises
-        ------
-        LocalError
-            Nothing has been accepted yet, or the rows are not what the agreement says.
-
-        Notes
-        -----
-        **Who sees what.** Stays at the party. **Cost.** Two products.
-        """
-        table = encode(rows, self._agreement.features, party=self.name)
-        change = self.returned.change_of_basis
-        return self.basis.project(table) @ change
-
-    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
-        """Predict labels with the common model and the party's own basis, eq. (9).
-
-        Parameters
-        ----------
-        rows : array-like or data frame of shape (n_rows, n_features)
-            Columns as agreed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Classes of the agreement, or numbers.
-
-        Raises
-        ------
-        LocalError
-            As `transform`, or the round trained no model.
-
-        Notes
-        -----
-        **Who sees what.** Stays at the party. **Cost.** Two products and the model.
-        """
-        model = self.returned.model
-        if model is None:
-            msg = (
-                "this round was for a representation and trained no model. Call transform(rows), "
-                "or agree on a task."
-            )
-            raise StepError(msg)
-        return decode_labels(model.predict(self.transform(rows)), self._agreement)
-
-    @property
-    def basis(self) -> SecretBasis:
-        """Of the last upload, to keep for a later round on the same rows; StepError before."""
-        if self._basis is None:
-            msg = f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
-            raise StepError(msg)
-        return self._basis
-
-    @property
-    def returned(self) -> Return:
-        """What was accepted; StepError before."""
-        if self._return is None:
-            msg = f"party '{self.name}' has no return yet. Call accept() with the analyst's."
-            raise StepError(msg)
-        return self._return
+    def _encoded(self, rows: npt.ArrayLike) -> Matrix:
+        """Return rows on the agreed scale."""
+        return encode(rows, self.agreement.features, party=self.name)

@@ -153,7 +153,7 @@ def _refuse_options(rows: object, rng: object, aligner: object, model: object) -
         wrong.append("rows is no mapping of party names to (X, y)")
     if not isinstance(rng, np.random.Generator):
         wrong.append("rng is no numpy.random.Generator; take np.random.default_rng(seed)")
-    if not isinstance(aligner, str) and (isinstance(aligner, type) or not hasattr(aligner, "fit")):
+    if not isinstance(aligner, str) and (isinstance(aligner, type) or not hasattr(aligner, "fits")):
         wrong.append("aligner is neither a name nor an aligner such as ODC()")
     if not isinstance(model, str | None) and not hasattr(model, "fit"):
         wrong.append("model is neither a family's name nor an estimator with fit")

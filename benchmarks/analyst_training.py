@@ -1,0 +1,146 @@
+"""The analyst's training on more rows than fit: 10 million aligned rows of 50 components.
+
+Uploads are drawn and written, aligned into partitions, and each model is trained in a process
+of its own, which reports its peak memory. Everything lies in a temporary folder meanwhile.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.children import peak_bytes
+from cobasis.algorithms.base import Alignment, Fit, Target
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.overlay import Overlay
+from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
+from cobasis.engine.partitioning import write_aligned
+from cobasis.engine.partitions import open_aligned
+from cobasis.engine.training import train_partitions
+from cobasis.linalg.arrays import Matrix
+
+COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
+GOAL_BYTES = 3 * 2**30
+MODELS = {"ridge": 1, "logistic": 1, "mlp": 1, "boosted_trees": 20}
+"""What is trained, and for how many passes or rounds where that has to be limited."""
+
+STEPS = ("partitions", *MODELS)
+
+
+def measure(*, quick: bool = False, folder: Path | None = None) -> dict[str, Any]:
+    """Measure every step in a process of its own.
+
+    Parameters
+    ----------
+    quick : bool
+        200,000 rows in place of 10 million.
+    folder : Path, optional
+        Where to put the temporary folder; about 4.5 GB are needed there.
+
+    Returns
+    -------
+    dict
+        Sizes, and for each step seconds, peak memory in bytes and accuracy on fresh rows.
+    """
+    n_rows = 200_000 if quick else 10_000_000
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        began = time.perf_counter()
+        draw_uploads(Path(place) / "uploads", n_rows // PARTIES)
+        drawn = time.perf_counter() - began
+        steps = {}
+        for step in STEPS:
+            command = [sys.executable, __file__, step, place]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+            steps[step] = json.loads(done.stdout)
+    return {
+        "n_rows": n_rows,
+        "n_components": COMPONENTS,
+        "goal_bytes": GOAL_BYTES,
+        "met": all(each["peak_bytes"] < GOAL_BYTES for each in steps.values()),
+        "drawing_seconds": drawn,
+        "steps": steps,
+    }
+
+
+def rotation(place: int) -> Matrix:
+    """Return a party's secret rotation, which its change of basis undoes."""
+    drawn = np.random.default_rng(place).normal(size=(COMPONENTS, COMPONENTS))
+    turn: Matrix = np.linalg.qr(drawn)[0]
+    return turn
+
+
+def rows_and_labels(rng: np.random.Generator, n_rows: int) -> tuple[Any, Any]:
+    """Draw rows whose first components are stronger, and two classes that no plane tells."""
+    rows = rng.standard_normal((n_rows, COMPONENTS), dtype=np.float32)
+    rows *= np.linspace(2.0, 0.5, COMPONENTS, dtype=np.float32)
+    signal = rows[:, :10].sum(axis=1) / 3 + rows[:, 0] * rows[:, 1] / 2
+    labels = signal + rng.standard_normal(n_rows, dtype=np.float32) > 0
+    return rows, labels.astype(np.int64)
+
+
+def draw_uploads(folder: Path, n_rows: int) -> None:
+    """Write one upload for each party, block by block."""
+    folder.mkdir()
+    for place in range(PARTIES):
+        rng = np.random.default_rng([place, n_rows])
+        header = PayloadHeader(
+            party=f"p{place:02d}",
+            agreement_digest=bytes(32),
+            anchor_tag=bytes(32),
+            simulated=True,
+            n_rows=n_rows,
+            n_components=COMPONENTS,
+            n_anchor_rows=COMPONENTS,
+            dtype="float32",
+            labels="int64",
+        )
+        turn, labels = rotation(place).astype(np.float32), []
+        with PayloadWriter(folder / f"p{place:02d}.safetensors", header=header) as writer:
+            writer.write_anchor_image(turn)
+            for start in range(0, n_rows, BLOCK):
+                rows, told = rows_and_labels(rng, min(BLOCK, n_rows - start))
+                writer.write_rows(start, rows @ turn)
+                labels.append(told)
+            writer.write_labels(np.concatenate(labels))
+
+
+def child(step: str, place: Path) -> dict[str, Any]:
+    """Do one step and say what it took."""
+    began = time.perf_counter()
+    accuracy = None
+    if step == "partitions":
+        uploads = {each.stem: open_payload(each) for each in (place / "uploads").iterdir()}
+        fits = {
+            name: Fit(change_of_basis=rotation(int(name[1:])).T, determination=1.0)
+            for name in uploads
+        }
+        target = Target(rows=np.eye(COMPONENTS), shaped_by=("p00",))
+        alignment = Alignment(aligner=ODC(), target=target, fits=Overlay(fits))
+        write_aligned(uploads, alignment, to=place / "aligned")
+    else:
+        model = train_partitions(
+            open_aligned(place / "aligned"),
+            model=step,
+            task="classification",
+            seed=0,
+            max_passes=MODELS[step],
+            work=place / "work",
+        )
+    seconds = time.perf_counter() - began
+    peak = peak_bytes()
+    if step != "partitions":
+        rows, labels = rows_and_labels(np.random.default_rng(1), 100_000)
+        accuracy = float(np.mean(model.predict(rows.astype(np.float64)) == labels))
+    return {"seconds": seconds, "peak_bytes": peak, "accuracy": accuracy}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1 + len(("step", "place")):
+        sys.stdout.write(json.dumps(child(sys.argv[1], Path(sys.argv[2]))))
+    else:
+        sys.stdout.write(json.dumps(measure(quick="--quick" in sys.argv), indent=1) + "\n")

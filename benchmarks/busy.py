@@ -1,0 +1,96 @@
+"""What happens to the time when a second process keeps every core busy."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks import contenders, goals
+from benchmarks.inputs import different
+from benchmarks.timing import Call, seconds, summary
+from cobasis import ODC, align
+
+SHAPE = {"a": 1000, "l": 50, "c": 400}
+SHAPE_QUICK = {"a": 1000, "l": 50, "c": 200}
+ROUNDS, NAIVE_ROUNDS = 7, 3
+NAIVE_PARTIES = 20
+"""The loop without a cap is timed on these: on a busy machine a party can take a second."""
+LOAD = """
+import hashlib, sys, threading
+block = bytes(2**20)
+def spin():
+    while True:
+        hashlib.sha256(block)
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=spin, daemon=True).start()
+print("busy", flush=True)
+sys.stdin.read()
+"""
+"""Hashes in as many threads as there are cores, until its standard input is closed."""
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    """Time ours and the scipy loop, both with their defaults, quiet and then busy.
+
+    Parameters
+    ----------
+    quick : bool
+        Fewer parties.
+
+    Returns
+    -------
+    dict
+        ``seconds``, ``slow-down`` and ``goals``.
+    """
+    images = different("isometric")(**(SHAPE_QUICK if quick else SHAPE))
+    few = dict(list(images.items())[:NAIVE_PARTIES])
+    calls: dict[str, Call] = {
+        "ours": lambda: align(ODC(), images),
+        "scipy loop": lambda: contenders.scipy_loop(few),
+    }
+    for call in calls.values():
+        call()
+    quiet = {name: summary([seconds(call) for _ in range(ROUNDS)]) for name, call in calls.items()}
+    with load():
+        rounds = {"ours": ROUNDS, "scipy loop": 1 if quick else NAIVE_ROUNDS}
+        busy = {
+            name: summary([seconds(call) for _ in range(rounds[name])])
+            for name, call in calls.items()
+        }
+    slower = {name: busy[name]["median"] / quiet[name]["median"] for name in calls}
+    return {
+        "cores": os.cpu_count(),
+        "parties": {"ours": len(images), "scipy loop": len(few)},
+        "seconds": {"quiet": quiet, "busy": busy},
+        "slow-down": slower,
+        "goals": [
+            goals.goal(
+                "busy machine: ours against its quiet time", slower["ours"], most=3, unit="x"
+            ),
+            goals.goal(
+                "busy machine: scipy loop, default BLAS threads, against its quiet time",
+                slower["scipy loop"],
+                unit="x",
+            ),
+        ],
+    }
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Keep all cores busy from another process."""
+    with subprocess.Popen(  # noqa: S603 -- our own words
+        [sys.executable, "-c", LOAD, str(os.cpu_count() or 1)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        try:
+            if other.stdout is not None:
+                other.stdout.readline()
+            time.sleep(0.2)
+            yield
+        finally:
+            other.kill()

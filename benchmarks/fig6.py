@@ -1,0 +1,125 @@
+"""Figure 6 of the ODC paper again: exponents and slopes, beside the paper's own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+PAPER_EXPONENTS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "l": {"Imakura": (1.26, 0.97), "Kawakami": (1.75, 0.99), "ODC": (2.05, 0.99)},
+    "a": {"Imakura": (0.79, 0.99), "Kawakami": (0.92, 0.998), "ODC": (0.56, 0.87)},
+    "c": {"Imakura": (0.95, 0.99), "Kawakami": (0.92, 0.98), "ODC": (0.84, 0.94)},
+}
+"""Exponent and R2 from equations 87, 88 and 89 and the text beside them."""
+
+PAPER_SLOPES: Mapping[str, tuple[float, float, float, float]] = {
+    "Imakura": (8.99e-2, 0.084, 0.096, 0.98),
+    "Kawakami": (4.76e-2, 0.041, 0.054, 0.94),
+    "ODC": (8.67e-4, 0.00066, 0.00107, 0.83),
+}
+"""Seconds a party, its 95 % interval and R2, from equation 91; another machine than ours."""
+
+BASE = {"a": 1000, "l": 50, "c": 50}
+FEWEST = 3
+
+
+def again(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Fit the power laws and the straight line to what was measured on the papers' input.
+
+    Parameters
+    ----------
+    sections : mapping of str to dict
+        Results; ``papers`` and ``published`` are looked at.
+
+    Returns
+    -------
+    dict
+        ``exponents`` by sweep and contender, ``slopes`` by contender, ``speed-ups`` at the points
+        where published forms were run.
+    """
+    points = [
+        each
+        for name in ("papers", "published")
+        for each in sections.get(name, {}).get("points", [])
+    ]
+    series = {free: by_contender(points, free) for free in ("l", "a", "c")}
+    return {
+        "exponents": {
+            free: {name: power_law(*each) for name, each in found.items() if long_enough(each)}
+            for free, found in series.items()
+        },
+        "slopes": {
+            name: straight_line(*each) for name, each in series["c"].items() if long_enough(each)
+        },
+        "speed-ups": speed_ups(sections),
+        "paper": {"exponents": PAPER_EXPONENTS, "slopes": PAPER_SLOPES},
+    }
+
+
+Series = tuple[list[float], list[float]]
+
+
+def by_contender(points: list[dict[str, Any]], free: str) -> dict[str, Series]:
+    """Return sizes and seconds of one sweep by contender; each size once."""
+    fixed = {name: value for name, value in BASE.items() if name != free}
+    found: dict[str, dict[float, float]] = {}
+    for point in points:
+        if all(point[name] == value for name, value in fixed.items()):
+            for name, seconds in point["seconds"].items():
+                found.setdefault(name, {})[point[free]] = seconds
+    return {
+        name: (sorted(each), [each[size] for size in sorted(each)]) for name, each in found.items()
+    }
+
+
+def long_enough(series: Series) -> bool:
+    """Whether a line through the points says anything."""
+    return len(series[0]) >= FEWEST
+
+
+def power_law(sizes: list[float], seconds: list[float]) -> dict[str, float]:
+    """Fit ``log10(time) = kappa + alpha log10(size)`` (eq. 86)."""
+    fitted = stats.linregress(np.log10(sizes), np.log10(seconds))
+    return {
+        "exponent": float(fitted.slope),
+        "r2": float(fitted.rvalue**2),
+        "n_points": len(sizes),
+    }
+
+
+def straight_line(sizes: list[float], seconds: list[float]) -> dict[str, float]:
+    """Fit ``T(c) = b0 + b1 c`` with a 95 % interval of b1 (eqs. 90 and 91)."""
+    fitted = stats.linregress(sizes, seconds)
+    half = float(stats.t.ppf(0.975, len(sizes) - 2) * fitted.stderr)
+    return {
+        "start": float(fitted.intercept),
+        "slope": float(fitted.slope),
+        "low": float(fitted.slope) - half,
+        "high": float(fitted.slope) + half,
+        "r2": float(fitted.rvalue**2),
+        "n_points": len(sizes),
+    }
+
+
+def speed_ups(sections: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Compare ODC with the baselines as the paper does, and with both written well."""
+    loops = {
+        (each["a"], each["l"], each["c"]): each["seconds"]
+        for each in sections.get("papers", {}).get("points", [])
+    }
+    found = []
+    for each in sections.get("published", {}).get("points", []):
+        odc = loops.get((each["a"], each["l"], each["c"]), {})
+        for method, published in (
+            ("Imakura", "Imakura, randomised SVD + pinv"),
+            ("Kawakami", "Kawakami, randomised SVD"),
+        ):
+            seconds = each["seconds"]
+            row: dict[str, Any] = {"method": method, "a": each["a"], "l": each["l"], "c": each["c"]}
+            if published in seconds and "svd loop" in odc:
+                row["as the paper compares"] = seconds[published] / odc["svd loop"]
+            if f"{method}, ours" in seconds and "ours" in odc:
+                row["both written well"] = seconds[f"{method}, ours"] / odc["ours"]
+            found.append(row)
+    return found

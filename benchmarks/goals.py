@@ -1,0 +1,108 @@
+"""A goal, the figure that was measured, and whether it was met."""
+
+from typing import Any
+
+
+def goal(
+    what: str,
+    figure: float,
+    *,
+    most: float | None = None,
+    least: float | None = None,
+    unit: str = "",
+    where: str = "",
+) -> dict[str, Any]:
+    """Compare one figure with what was asked for.
+
+    Parameters
+    ----------
+    what : str
+        The goal in words.
+    figure : float
+        What was measured.
+    most, least : float, optional
+        The bound; without either the figure is printed and nothing is asked of it.
+    unit : str
+        Behind the figure; ``"x"`` for a ratio.
+    where : str
+        At which size or in which of several measurements the figure was found.
+
+    Returns
+    -------
+    dict
+        With ``verdict`` "met", "missed" or "no goal".
+    """
+    if most is None and least is None:
+        verdict = "no goal"
+    else:
+        met = (most is None or figure <= most) and (least is None or figure >= least)
+        verdict = "met" if met else "missed"
+    asked = " and ".join(
+        f"{word} {bound:g}{unit}"
+        for word, bound in (("<=", most), (">=", least))
+        if bound is not None
+    )
+    return {
+        "goal": what,
+        "asked": asked,
+        "figure": f"{figure:.3g}{unit}",
+        "value": figure,
+        "where": where,
+        "verdict": verdict,
+    }
+
+
+def not_measured(what: str, *, why: str) -> dict[str, Any]:
+    """Record a goal that this run says nothing about."""
+    return {
+        "goal": what,
+        "asked": "",
+        "figure": "",
+        "value": None,
+        "where": why,
+        "verdict": "not measured",
+    }
+
+
+def worst(
+    found: list[tuple[str, float]],
+    what: str,
+    *,
+    most: float | None = None,
+    least: float | None = None,
+    unit: str = "x",
+) -> dict[str, Any]:
+    """Judge the worst of several figures, and say where it was found.
+
+    Parameters
+    ----------
+    found : list of (str, float)
+        Where, and what was measured there.
+    what : str
+        The goal in words.
+    most, least : float, optional
+        The bound; the worst is the largest figure where `most` is given.
+    unit : str
+        Behind the figure.
+
+    Returns
+    -------
+    dict
+        See :func:`goal`.
+    """
+    if not found:
+        return not_measured(what, why="no point of this run")
+    low, high = min(found, key=_figure), max(found, key=_figure)
+    if most is None and least is None:
+        told = goal(what, high[1], where=f"{len(found)} points; largest: {high[0]}")
+        return told | {"figure": f"{low[1]:.3g}{unit} to {high[1]:.3g}{unit}"}
+    where, figure = high if most is not None else low
+    met = sum(
+        (most is None or each <= most) and (least is None or each >= least) for _, each in found
+    )
+    place = f"{met} of {len(found)} points meet it; worst: {where}"
+    return goal(what, figure, most=most, least=least, unit=unit, where=place)
+
+
+def _figure(each: tuple[str, float]) -> float:
+    return each[1]

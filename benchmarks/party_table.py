@@ -1,0 +1,178 @@
+"""A party's table on disk: 5 million rows of 200 features become an upload.
+
+The upload is timed against one streamed read of the same file by polars, in turns, in one
+process, which also reports its peak memory. The table lies in a temporary folder meanwhile.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+from benchmarks import goals
+from benchmarks.children import in_a_child, peak_bytes
+from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis.bundle.payload import open_payload
+from cobasis.tables import prepare_upload
+
+FEATURES, COMPONENTS, ROW_GROUP = 200, 50, 2**18
+NAMES = [f"x{column}" for column in range(FEATURES)]
+MOST_TIMES, MOST_BYTES, MOST_OFF = 4.0, 1.5e9, 1e-10
+
+
+def measure(
+    *, quick: bool = False, folder: str | None = None, rounds: int | None = None
+) -> dict[str, Any]:
+    """Time read and upload in turns, and compare the numbers with the in-memory path.
+
+    Parameters
+    ----------
+    quick : bool
+        300,000 rows in place of 5 million; then the ratio includes the start of every pass.
+    folder : str, optional
+        Where to put the temporary folder; about 6 GB are needed there.
+    rounds : int, optional
+        How many turns; 3 by default.
+
+    Returns
+    -------
+    dict
+        Sizes, ``rounds`` with seconds and processor seconds, ratios, peak memory and ``goals``.
+    """
+    n_rows = 300_000 if quick else 5_000_000
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        path = f"{place}/table.parquet"
+        in_a_child("party_table:make", path=path, n_rows=n_rows)
+        off = in_a_child("party_table:off", folder=place)["result"]
+        before = peak_bytes()
+        turns = [a_turn(path) for _ in range(rounds or 3)]
+        size = Path(path).stat().st_size
+    ratios = [each["upload"] / each["read"] for each in turns]
+    found = {
+        "n_rows": n_rows,
+        "n_features": FEATURES,
+        "n_components": COMPONENTS,
+        "file_bytes": size,
+        "rounds": turns,
+        "upload / read": {
+            "median": statistics.median(ratios),
+            "least": min(ratios),
+            "most": max(ratios),
+        },
+        "processor, upload / read": statistics.median(
+            each["upload_cpu"] / each["read_cpu"] for each in turns
+        ),
+        "peak_bytes": peak_bytes(),
+        "peak_bytes_before": before,
+        "off": off,
+    }
+    return {**found, "goals": judged(found)}
+
+
+def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Judge what was measured."""
+    what = f"a table of {found['n_rows']:,} rows x {FEATURES} becomes an upload"
+    ratio = found["upload / read"]
+    where = (
+        f"{ratio['least']:.2f} to {ratio['most']:.2f} in {len(found['rounds'])} rounds; "
+        f"processor time {found['processor, upload / read']:.2f}x"
+    )
+    megabytes, most = found["peak_bytes"] / 1e6, MOST_BYTES / 1e6
+    return [
+        goals.goal(
+            f"{what}, against one streamed read",
+            ratio["median"],
+            most=MOST_TIMES,
+            unit="x",
+            where=where,
+        ),
+        goals.goal(f"{what}: peak memory", megabytes, most=most, unit=" MB"),
+        goals.goal("an upload from disk against one from memory", found["off"], most=MOST_OFF),
+    ]
+
+
+def a_turn(path: str) -> dict[str, float]:
+    """Read the file once, then make an upload of it; seconds, and seconds of all processors."""
+    read, read_cpu = timed(lambda: read_once(path))
+    upload, upload_cpu = timed(lambda: upload_once(path))
+    return {"read": read, "read_cpu": read_cpu, "upload": upload, "upload_cpu": upload_cpu}
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Return how long work takes, on the clock and on the processors."""
+    began, began_cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - began, time.process_time() - began_cpu
+
+
+def read_once(path: str) -> int:
+    """Read all columns, batch by batch, and drop them."""
+    batches = pl.scan_parquet(path).collect_batches(chunk_size=10_000, lazy=True)
+    return sum(each.height for each in batches)
+
+
+def upload_once(path: str) -> Path:
+    """Make an upload beside the table, with the same secrets every time."""
+    return prepare_upload(party(), path, labels="died", to=f"{path}.safetensors")
+
+
+def party() -> Party:
+    """Return a party with the same secrets every time."""
+    secret = ConsortiumSecret(bytes(32), simulated=True)
+    agreement = Agreement(
+        round_id="bench",
+        parties=("north", "south"),
+        task="classification",
+        classes=(0, 1),
+        features=numeric_features(NAMES),
+        n_components=COMPONENTS,
+        n_anchor_rows=FEATURES,
+        model="ridge",
+        commitment=secret.commitment("bench"),
+    )
+    return Party(
+        "north", agreement=agreement, secret=secret, key=PartyKey(bytes(32), simulated=True)
+    )
+
+
+def off(folder: str) -> float:
+    """Return how far streamed rows are from the in-memory path's, on 100,000 rows."""
+    table = batch(np.random.default_rng(1), 100_000)
+    path = f"{folder}/small.parquet"
+    table.write_parquet(path)
+    streamed = open_payload(upload_once(path))
+    whole = party().prepare(table.select(NAMES).to_numpy(), table["died"].to_numpy())
+    return float(np.abs(streamed.row_block(0, streamed.n_rows) - whole.rows).max())
+
+
+def make(path: str, n_rows: int) -> None:
+    """Write a table of float32 numbers, row group by row group, as polars does by default."""
+
+    def batches(columns: list[str] | None, *_: object) -> Iterator[pl.DataFrame]:
+        rng = np.random.default_rng(0)
+        for start in range(0, n_rows, ROW_GROUP):
+            made = batch(rng, min(ROW_GROUP, n_rows - start))
+            yield made if columns is None else made.select(columns)
+
+    schema = batch(np.random.default_rng(0), 1).schema
+    register_io_source(batches, schema=schema).sink_parquet(path, row_group_size=ROW_GROUP)
+
+
+def batch(rng: np.random.Generator, n_rows: int) -> pl.DataFrame:
+    """Return rows whose directions fall off slowly, with a label."""
+    mixing = np.random.default_rng(0).standard_normal((FEATURES, FEATURES))
+    mixing *= np.exp(-np.arange(FEATURES) / 40)[:, np.newaxis]
+    rows = rng.standard_normal((n_rows, FEATURES), dtype=np.float32) @ mixing.astype(np.float32)
+    columns = {name: rows[:, column].copy() for column, name in enumerate(NAMES)}
+    return pl.DataFrame({**columns, "died": (rows[:, 0] > 0).astype(np.int64)})
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{measure(quick='--quick' in sys.argv)}\n")

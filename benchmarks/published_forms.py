@@ -1,0 +1,108 @@
+"""Imakura-DC and Kawakami-DC: the published forms against ours, at five points a sweep."""
+
+import gc
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from benchmarks import goals
+from benchmarks.inputs import Images, unrelated
+from benchmarks.points import label, published_sizes, shape
+from benchmarks.published import FORMS, Form
+from benchmarks.timing import Call, interleaved, ratio
+from cobasis import Imakura, Kawakami, align
+from cobasis.planning.size import Size
+
+ROUNDS, ROUNDS_QUICK = 3, 1
+MOST_BYTES = 12e9
+MOST_SECONDS = 20.0
+ASSUMED_RATE = 2e10
+"""Operations a second, to estimate what is not run; one thread, rounded down."""
+
+OURS: Mapping[str, Callable[[Images], object]] = {
+    "Imakura, ours": lambda images: dict(align(Imakura(), images, workers=1).changes_of_basis),
+    "Kawakami, ours": lambda images: dict(align(Kawakami(), images, workers=1).changes_of_basis),
+}
+SLOW = ("Imakura, full SVD + pinv", "Kawakami, dense eigenproblem")
+SKETCHED = ("Imakura, randomised SVD + pinv", "Kawakami, randomised SVD")
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    """Time what fits, and estimate the rest.
+
+    Parameters
+    ----------
+    quick : bool
+        One point, one round.
+
+    Returns
+    -------
+    dict
+        ``points`` and ``goals``.
+    """
+    points, seen = [], set()
+    for free in ("l", "a", "c"):
+        for size in published_sizes(free, quick=quick):
+            if size not in seen:
+                seen.add(size)
+                points.append(a_point(size, free, rounds=ROUNDS_QUICK if quick else ROUNDS))
+    return {
+        "points": points,
+        "limits": {"bytes": MOST_BYTES, "seconds": MOST_SECONDS, "assumed rate": ASSUMED_RATE},
+        "goals": judged(points),
+    }
+
+
+def a_point(size: Size, free: str, *, rounds: int) -> dict[str, Any]:
+    """Time every form that fits at one size; say of the others what they would take."""
+    images = unrelated(**shape(size))
+    estimates = {name: estimate(form, size) for name, form in FORMS.items()}
+    left_out = {name: each for name, each in estimates.items() if not fits(each)}
+    calls: dict[str, Call] = {name: partial(run, images) for name, run in OURS.items()}
+    calls |= {
+        name: partial(form.run, images) for name, form in FORMS.items() if name not in left_out
+    }
+    times = interleaved(calls, rounds=rounds, warm=False)
+    ratios = {
+        f"{name} / ours": ratio(times, name, f"{name.split(',')[0]}, ours")
+        for name in FORMS
+        if name in times
+    }
+    del images, calls
+    gc.collect()
+    return {
+        "sweep": free,
+        **shape(size),
+        "seconds": {name: times[name]["median"] for name in times},
+        "runs": {name: times[name]["runs"] for name in times},
+        "ratios": ratios,
+        "does not fit": left_out,
+    }
+
+
+def estimate(form: Form, size: Size) -> dict[str, float]:
+    """Return the bytes and seconds that a form would take."""
+    return {
+        "bytes": 8 * form.numbers(size),
+        "seconds": form.operations(size) / ASSUMED_RATE,
+    }
+
+
+def fits(found: Mapping[str, float]) -> bool:
+    """Whether a form is run at all."""
+    return found["bytes"] <= MOST_BYTES and found["seconds"] <= MOST_SECONDS
+
+
+def judged(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the goals that these points answer; randomised forms have none."""
+
+    def ratios(name: str) -> list[tuple[str, float]]:
+        found = []
+        for each in points:
+            if f"{name} / ours" in each["ratios"]:
+                sizes = Size(n_anchor_rows=each["a"], n_components=each["l"], n_parties=each["c"])
+                found.append((label(sizes), each["ratios"][f"{name} / ours"]["median"]))
+        return found
+
+    asked = [goals.worst(ratios(name), f"faster than {name}", least=5.0) for name in SLOW]
+    return asked + [goals.worst(ratios(name), f"faster than {name}") for name in SKETCHED]

@@ -1,0 +1,72 @@
+"""What there is to measure: each section is a module with a function `measure`."""
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks import judging
+from benchmarks.inputs import INPUTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One part of the benchmark, run in a process of its own.
+
+    Attributes
+    ----------
+    title : str
+        What it measures.
+    module : str
+        Under ``benchmarks``.
+    options : mapping of str to object
+        For its ``measure``, beside ``quick``.
+    threads : bool
+        Whether BLAS may use as many threads as it likes.
+    judge : callable, optional
+        From its result to goals, where `measure` does not judge itself.
+    """
+
+    title: str
+    module: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    threads: bool = False
+    judge: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether its module is there."""
+        return importlib.util.find_spec(f"benchmarks.{self.module}") is not None
+
+
+SWEEPS = {
+    "papers": "unrelated",
+    "uniform": "different, uniform anchor",
+    "isometric": "different, isometric anchor",
+    "shared": "shared, isometric anchor",
+}
+SECTIONS: Mapping[str, Section] = {
+    "exactness": Section(title="the same numbers as plain decompositions", module="exactness"),
+    **{
+        name: Section(title=f"Table 5's sweeps: {each}", module="sweeps", options={"name": each})
+        for name, each in SWEEPS.items()
+    },
+    "published": Section(title="Imakura and Kawakami as published", module="published_forms"),
+    "threads": Section(title="two threads against one", module="threads", threads=True),
+    "busy": Section(title="a busy machine", module="busy", threads=True),
+    "streaming": Section(title="20,000 and 100,000 parties", module="streaming", threads=True),
+    "formulas": Section(title="formulas against measurements", module="formulas"),
+    "party": Section(title="a party's table on disk", module="party_table", threads=True),
+    "training": Section(
+        title="the analyst's training",
+        module="analyst_training",
+        threads=True,
+        judge=judging.training,
+    ),
+    "gpu": Section(title="polar on a graphics card", module="gpu", threads=True),
+}
+"""In the order in which they are run; ``--only`` takes these names."""
+
+if set(SWEEPS.values()) != set(INPUTS):  # an input that nobody times would go unnoticed
+    msg = f"sections time {sorted(SWEEPS.values())}, inputs are {sorted(INPUTS)}"
+    raise ValueError(msg)

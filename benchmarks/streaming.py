@@ -1,0 +1,104 @@
+"""20,000 parties from files and 100,000 without: time and peak memory of processes of their own."""
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks import goals
+from benchmarks.children import in_a_child
+from benchmarks.many import A, Dropped, L, SimulatedImages, write_uploads
+from cobasis import ODC, align
+from cobasis.engine.alignments import align_folder
+from cobasis.store.folder import UploadFolder
+
+PARTIES, PARTIES_QUICK = 20_000, 1000
+SIMULATED, SIMULATED_QUICK = 100_000, 2000
+ROUNDS = 3
+MOST_MEGABYTES = 600
+FILES = "{:,} parties from float32 files: peak memory"
+MADE = "{:,} simulated parties without files: peak memory"
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    """Align more than memory holds.
+
+    Parameters
+    ----------
+    quick : bool
+        Fewer parties, one round.
+
+    Returns
+    -------
+    dict
+        ``files``, ``simulated`` and ``goals``.
+    """
+    n_files, n_made = (PARTIES_QUICK, SIMULATED_QUICK) if quick else (PARTIES, SIMULATED)
+    made = in_a_child("streaming:align_simulated", threads=True, n_parties=n_made)
+    megabytes = made["peak_bytes"] / 1e6
+    judged = [goals.goal(MADE.format(n_made), megabytes, most=MOST_MEGABYTES, unit=" MB")]
+    needed = n_files * (A + L + 1) * L * 8  # float32 files and float64 G_i, rounded up
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    if free < 1.2 * needed:
+        why = (
+            f"needs {needed / 1e9:.1f} GB of disk, {free / 1e9:.1f} GB are free (TMPDIR says where)"
+        )
+        return {
+            "simulated": made,
+            "goals": [goals.not_measured(FILES.format(n_files), why=why), *judged],
+        }
+    found = from_files(n_files, rounds=1 if quick else ROUNDS)
+    figure = goals.goal(
+        FILES.format(n_files), found["peak_bytes"] / 1e6, most=MOST_MEGABYTES, unit=" MB"
+    )
+    floor = goals.goal("aligning from files against reading them", found["align / read"], unit="x")
+    return {"simulated": made, "files": found, "goals": [figure, *judged, floor]}
+
+
+def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
+    """Write uploads, then read them alone and align them, in turn."""
+    with tempfile.TemporaryDirectory(prefix="cobasis-bench-") as name:
+        folder = Path(name, "uploads")
+        folder.mkdir()
+        started = time.perf_counter()
+        n_bytes = write_uploads(folder, n_parties)
+        wrote = time.perf_counter() - started
+        reads, aligned = [], []
+        for turn in range(rounds):
+            reads.append(in_a_child("streaming:read_folder", threads=True, folder=str(folder)))
+            kept = Path(name, f"alignment-{turn}")
+            options = {"folder": str(folder), "kept": str(kept)}
+            aligned.append(in_a_child("streaming:align_files", threads=True, **options))
+            shutil.rmtree(kept)
+    ratios = [one["seconds"] / other["seconds"] for one, other in zip(aligned, reads, strict=True)]
+    return {
+        "n_parties": n_parties,
+        "bytes": n_bytes,
+        "seconds_write": wrote,
+        "read": reads,
+        "align": aligned,
+        "align / read": median(ratios),
+        "peak_bytes": max(each["peak_bytes"] for each in aligned),
+    }
+
+
+def read_folder(folder: str) -> dict[str, Any]:
+    """Read every anchor image and do nothing with it: the read floor."""
+    images = UploadFolder(Path(folder)).anchor_images()
+    total = sum(images[name].shape[0] for name in images)
+    return {"rows": total}
+
+
+def align_files(folder: str, kept: str) -> dict[str, Any]:
+    """Align a folder of uploads as a user does, into a folder of changes of basis."""
+    found = align_folder(UploadFolder(Path(folder)), aligner=ODC(), to=Path(kept))
+    return {"parties": len(found.fits)}
+
+
+def align_simulated(n_parties: int) -> dict[str, Any]:
+    """Align images that are made when they are asked for, and drop each G_i."""
+    kept = Dropped()
+    align(ODC(), SimulatedImages(n_parties), sink=kept)
+    return {"parties": len(kept), "worst_defect": kept.worst_defect}

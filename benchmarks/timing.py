@@ -1,0 +1,74 @@
+"""Contenders timed in turn, so that a disturbance hits all of them; ratios with their spread."""
+
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+Call = Callable[[], object]
+
+
+def interleaved(calls: Mapping[str, Call], *, rounds: int, warm: bool = True) -> dict[str, Any]:
+    """Time every call once per round.
+
+    Parameters
+    ----------
+    calls : mapping of str to callable
+        By contender. What a call returns is dropped.
+    rounds : int
+        How often each is timed.
+    warm : bool
+        Whether each is called once before the first round.
+
+    Returns
+    -------
+    dict
+        Seconds by contender: ``median``, ``low``, ``high`` and all ``runs``.
+    """
+    if warm:
+        for call in calls.values():
+            call()
+    runs: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(rounds):
+        order = list(calls)[:: 1 if turn % 2 == 0 else -1]
+        for name in order:
+            runs[name].append(seconds(calls[name]))
+    return {name: summary(each) for name, each in runs.items()}
+
+
+def seconds(call: Call) -> float:
+    """Return the wall time of one call."""
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def summary(runs: list[float]) -> dict[str, Any]:
+    """Return median, extremes and the runs themselves."""
+    return {
+        "median": median(runs),
+        "low": min(runs),
+        "high": max(runs),
+        "runs": [float(f"{each:.6g}") for each in runs],
+    }
+
+
+def ratio(times: Mapping[str, Any], slow: str, fast: str) -> dict[str, float]:
+    """Return how many times longer `slow` took than `fast`, round by round.
+
+    Returns
+    -------
+    dict
+        ``median`` of the rounds' ratios, and their quartiles ``low`` and ``high``.
+    """
+    return spread(
+        [one / other for one, other in zip(times[slow]["runs"], times[fast]["runs"], strict=True)]
+    )
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Return the median and the quartiles."""
+    low, middle, high = np.percentile(values, [25, 50, 75])
+    return {"median": float(middle), "low": float(low), "high": float(high)}

@@ -1,0 +1,62 @@
+"""Fits read back lazily from where they were put, with later changes on top."""
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class Overlay(Mapping[str, Value], Generic[Value]):
+    """A read-only view of a mapping, with some entries added, and some taken away.
+
+    Parameters
+    ----------
+    below : mapping
+        Read when asked, never copied: it may lie on a disk.
+    changes : mapping, optional
+        By name: what is added, or None for what is taken away.
+
+    Notes
+    -----
+    **Who sees what.** What it is a view of.
+
+    **Cost.** The changes only.
+    """
+
+    def __init__(
+        self, below: Mapping[str, Value], changes: Mapping[str, Value | None] | None = None
+    ) -> None:
+        self._below = below
+        self._changes = dict(changes or {})
+
+    def changed(self, name: str, value: Value | None) -> "Overlay[Value]":
+        """Return a view with one entry added, or taken away where `value` is None."""
+        return Overlay(self._below, {**self._changes, name: value})
+
+    def __getitem__(self, name: str) -> Value:
+        """Read one entry."""
+        if name not in self._changes:
+            return self._below[name]
+        value = self._changes[name]
+        if value is None:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an entry, without reading it."""
+        if name in self._changes:
+            return self._changes[str(name)] is not None
+        return name in self._below
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over names: those below in their order, then those added."""
+        for name in self._below:
+            if self._changes.get(name, self) is not None:
+                yield name
+        for name, value in self._changes.items():
+            if value is not None and name not in self._below:
+                yield name
+
+    def __len__(self) -> int:
+        """Count entries."""
+        return sum(1 for _ in self)

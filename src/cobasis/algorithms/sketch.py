@@ -1,0 +1,70 @@
+"""The leading directions of a matrix that is too large in both directions, by block iteration."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from cobasis.errors import DimensionError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.spans import numerical_rank
+
+MAX_PASSES = 12
+OVERSAMPLED = 20
+STILL = 1e-10
+"""Iteration ends when no wanted singular value moves by more than this share of it."""
+
+
+def sketched(tables: Callable[[], Iterator[Matrix]], *, size: int) -> tuple[Matrix, Matrix]:
+    """Return the leading left singular vectors and values of all tables side by side.
+
+    Parameters
+    ----------
+    tables : callable
+        Starts a pass: an iterator over tables of shape (n_rows, any).
+    size : int
+        How many.
+
+    Returns
+    -------
+    directions : ndarray of shape (n_rows, size)
+        Orthonormal.
+    singular_values : ndarray of shape (size,)
+        In decreasing order.
+
+    Raises
+    ------
+    DimensionError
+        There are not that many directions.
+
+    Notes
+    -----
+    Block power iteration with 20 more columns than wanted; a pass shrinks the error of
+    direction k by the squared ratio of singular value ``size + 21`` to value k, so that
+    directions without a gap behind them are the less exact ones.
+
+    **Who sees what.** Arrays in, arrays out; the start is drawn from a fixed seed.
+
+    **Cost.** At most 12 passes of ``4 a c l (size + 20)`` operations; memory ``3 a (size + 20)``.
+    """
+    rng = np.random.default_rng(0)
+    n_rows = next(tables()).shape[0]
+    basis = np.linalg.qr(rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows))))[0]
+    directions, values, before = basis, np.zeros(size), np.zeros(size)
+    for _ in range(MAX_PASSES):
+        image = np.zeros_like(basis)
+        for table in tables():
+            image += table @ (table.T @ basis)
+        squares, turn = np.linalg.eigh(basis.T @ image)
+        values = np.sqrt(np.maximum(squares[::-1], 0.0))
+        directions = basis @ turn[:, ::-1]
+        if np.allclose(values[:size], before, rtol=STILL, atol=0.0):
+            break
+        before, basis = values[:size], np.linalg.qr(image)[0]
+    rank = numerical_rank(values, (len(directions), len(directions)))
+    if not 1 <= size <= rank:
+        msg = (
+            f"n_components={size} is not between 1 and the rank {rank} that a sketch of all anchor "
+            "images together shows. Use a number between the two."
+        )
+        raise DimensionError(msg)
+    return directions[:, :size], values[:size]

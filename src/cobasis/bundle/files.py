@@ -1,0 +1,228 @@
+"""Files on disk: written whole or not at all, read exactly or not at all.
+
+Nothing is memory-mapped: a mapped page counts as this process's memory, and a file that
+shrinks under a mapping kills the process instead of raising an error.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import DiskError, FileChangedError
+
+PART = ".part"
+"""Ends the name of a file that is still being written."""
+
+
+class Stamp(NamedTuple):
+    """What tells whether a file is still the one that was opened."""
+
+    size: int
+    modified_ns: int
+    inode: int
+
+
+@contextmanager
+def opened(path: Path | str) -> Iterator[tuple[FileIO, Stamp]]:
+    """Open a regular file for reading; a missing, forbidden or other one is a DiskError."""
+    try:
+        # a pipe that somebody put there is opened without waiting for its other end, then refused
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        msg = f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."
+        raise DiskError(msg) from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            msg = f"'{path}' cannot be read: it is no file. Give the path of a file."
+            raise DiskError(msg)
+        yield FileIO(descriptor, "r", closefd=False), _stamp(found)
+    finally:
+        os.close(descriptor)
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return the stamp of a file without opening it."""
+    try:
+        return _stamp(path.stat())
+    except OSError as error:
+        msg = f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."
+        raise DiskError(msg) from error
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def read_array(
+    path: Path | str, array: npt.NDArray[Any], *, offset: int, stamp: Stamp, what: str
+) -> None:
+    """Fill a contiguous array from a file that has to be the one that was opened before.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    array : ndarray
+        Where to read to.
+    offset : int
+        Where in the file its bytes begin.
+    stamp : Stamp
+        The file's, from when its header was read.
+    what : str
+        What to call the file in an error, with the party's name where there is one.
+
+    Raises
+    ------
+    FileChangedError
+        The file is another one now, or changes during the read.
+    DiskError
+        It cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** The message holds sizes, never a number from the file.
+
+    **Cost.** One read of the array's bytes.
+    """
+    with opened(path) as (file, before):
+        refuse_changed(before, stamp, what=what)
+        rest = _bytes_of(array)
+        try:
+            file.seek(offset)
+            while rest and (read := file.readinto(rest)):
+                rest = rest[read:]
+            after = _stamp(os.fstat(file.fileno()))
+        except OSError as error:
+            msg = f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
+            raise DiskError(msg) from error
+        refuse_changed(after, stamp, what=what)
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+    """Return a contiguous array's own bytes."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
+    """Raise FileChangedError unless both stamps are of one state of one file."""
+    if found == expected:
+        return
+    sizes = (
+        f"it had {expected.size:,} bytes and has {found.size:,} now"
+        if found.size != expected.size
+        else "its size is the same, but it was written anew"
+    )
+    msg = (
+        f"{what} changed while it was in use: {sizes}. What was read of it would be of two "
+        "versions. Wait until nobody writes to it, then start again."
+    )
+    raise FileChangedError(msg)
+
+
+class WholeFile:
+    """A file that stands under its name when all of it is written, and not before.
+
+    Parameters
+    ----------
+    path : Path
+        The name. Until `finish` the bytes stand beside it, in a file that ends in ``.part``;
+        a ``.part`` that a killed process left is written over.
+    n_bytes : int
+        How many there will be; a disk that has not as many is found out at once.
+
+    Raises
+    ------
+    DiskError
+        The disk is full, or may not be written to. What stood under the name still does.
+
+    Notes
+    -----
+    **Who sees what.** Whoever may read the folder. It is made with the rights that the
+    process gives its files.
+
+    **Cost.** The bytes are written once; `finish` waits until they are on the disk.
+    """
+
+    def __init__(self, path: Path, *, n_bytes: int) -> None:
+        self.path = path
+        self.n_bytes = n_bytes
+        self._part = path.with_name(path.name + PART)
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+        with self._refusals():
+            self._descriptor = os.open(self._part, flags, 0o666)
+        self._open = True
+        try:
+            with self._refusals():
+                if hasattr(os, "posix_fallocate") and n_bytes:
+                    os.posix_fallocate(self._descriptor, 0, n_bytes)
+                else:
+                    os.ftruncate(self._descriptor, n_bytes)
+        except BaseException:
+            self.discard()
+            raise
+
+    def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:
+        """Write bytes, or a contiguous array's, at a place of the file."""
+        rest = memoryview(data) if isinstance(data, bytes) else _bytes_of(data)
+        with self._refusals():
+            while rest:
+                written = os.pwrite(self._descriptor, rest, offset)
+                rest, offset = rest[written:], offset + written
+
+    def read(self, array: npt.NDArray[Any], *, offset: int) -> None:
+        """Fill a contiguous array from a place of the file that was written before."""
+        rest = _bytes_of(array)
+        with self._refusals():
+            while rest and (read := os.preadv(self._descriptor, [rest], offset)):
+                rest, offset = rest[read:], offset + read
+
+    def finish(self) -> None:
+        """Give the file its name, once its bytes are on the disk."""
+        with self._refusals():
+            os.fsync(self._descriptor)
+            self._part.replace(self.path)
+            self._open = False
+            os.close(self._descriptor)
+
+    def discard(self) -> None:
+        """Leave nothing behind but what stood under the name before; nothing when finished."""
+        if not self._open:
+            return
+        self._open = False
+        with suppress(OSError):
+            self._part.unlink()
+        with suppress(OSError):
+            os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        """Write inside a with block: it finishes, or discards when something is raised."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Finish, or discard."""
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.discard()
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Say what the system's error means here."""
+        try:
+            yield
+        except OSError as error:
+            msg = (
+                f"'{self.path}' cannot be written: {error.strerror} ({self.n_bytes:,} bytes are "
+                "needed). Nothing half-written is left under that name. Free some space, or "
+                "choose a folder that you may write to, then start again."
+            )
+            raise DiskError(msg) from error

@@ -1,0 +1,193 @@
+"""What an upload is on disk: one safetensors file per party, read and written in parts.
+
+Any safetensors library reads it. The tables are `anchor_image`, `labels` (not for
+representation) and, last, `rows`; the metadata name the party, the agreement and the anchor.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.bundle.files import Stamp, read_array
+from cobasis.bundle.tensors import Header, Place, is_name, part_of, read_header, refuse
+from cobasis.bundle.writing import FORMAT, PayloadHeader, PayloadWriter
+from cobasis.linalg.arrays import Matrix
+from cobasis.protocol.messages import Labels
+
+__all__ = ["Payload", "PayloadHeader", "PayloadWriter", "open_payload"]
+
+MAX_IMAGE_BYTES = 2**30
+MAX_COMPONENTS = 2**14
+"""What a file may ask of the memory of whoever reads one anchor image, or one row."""
+
+_FLOATS = (np.dtype("<f8"), np.dtype("<f4"))
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Payload:
+    """An upload on disk: its header was checked, its numbers are read when they are asked for.
+
+    Attributes
+    ----------
+    path : Path
+        The file. Every read refuses it when it is no longer the one that was opened.
+    party : str
+        Who says it is theirs.
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it says it belongs to.
+    simulated : bool
+        Drawn from a seed.
+    stamp : Stamp
+        What the file was when it was opened.
+    image_place, labels_place, rows_place : Place
+        Where its tables stand.
+
+    Notes
+    -----
+    **Who sees what.** What the party sent, and nothing else. Whether numbers are finite is
+    checked by whoever uses them.
+
+    **Cost.** A kilobyte, whatever the file holds.
+    """
+
+    path: Path
+    party: str
+    agreement_digest: bytes = field(repr=False)
+    anchor_tag: bytes = field(repr=False)
+    simulated: bool
+    stamp: Stamp = field(repr=False)
+    image_place: Place = field(repr=False)
+    labels_place: Place | None = field(repr=False)
+    rows_place: Place = field(repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the party sent."""
+        return self.rows_place.shape[0]
+
+    @property
+    def n_components(self) -> int:
+        """How many columns they have."""
+        return self.rows_place.shape[1]
+
+    @property
+    def n_anchor_rows(self) -> int:
+        """How many rows the anchor has."""
+        return self.image_place.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the rows, as they stand in the file: float64 or float32."""
+        return self.rows_place.dtype
+
+    def anchor_image(self) -> Matrix:
+        """Read ``A F_i``, in the file's own dtype."""
+        return self._read(self.image_place)
+
+    def labels(self) -> Labels | None:
+        """Read all labels; None where the file has none."""
+        return None if self.labels_place is None else self._read(self.labels_place)
+
+    def label_block(self, start: int, stop: int) -> Labels | None:
+        """Read the labels of rows `start` to `stop`."""
+        if self.labels_place is None:
+            return None
+        return self._read(part_of(self.labels_place, slice(start, stop), what=self._what))
+
+    def row_block(self, start: int, stop: int) -> Matrix:
+        """Read rows `start` to `stop`, in the file's own dtype."""
+        return self._read(part_of(self.rows_place, slice(start, stop), what=self._what))
+
+    def row_blocks(self, n_rows_per_block: int) -> Iterator[Matrix]:
+        """Read all rows, some at a time."""
+        for start in range(0, self.n_rows, n_rows_per_block):
+            yield self.row_block(start, min(start + n_rows_per_block, self.n_rows))
+
+    @property
+    def _what(self) -> str:
+        return f"the file '{self.path.name}' of party '{self.party}'"
+
+    def _read(self, place: Place) -> npt.NDArray[Any]:
+        array = np.empty(place.shape, place.dtype)
+        read_array(self.path, array, offset=place.offset, stamp=self.stamp, what=self._what)
+        return array
+
+
+def open_payload(path: Path) -> Payload:
+    """Open an upload file; its header is read and checked, its numbers stay on disk.
+
+    Parameters
+    ----------
+    path : Path
+        One party's file.
+
+    Returns
+    -------
+    Payload
+        To read from.
+
+    Raises
+    ------
+    FileFormatError
+        The file is truncated, longer than its header says, or no upload.
+    DiskError
+        It cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** What the party sent. The file is read as if an enemy had written it.
+
+    **Cost.** One open and one read of a kilobyte.
+    """
+    header = read_header(path)
+    what, told = header.what, header.metadata
+    if told.get("format") != FORMAT:
+        refuse(what, f"its format is {told.get('format', 'not given')[:50]!r}, not {FORMAT!r}")
+    party, simulated = told.get("party", ""), told.get("simulated", "")
+    agreement, tag = told.get("agreement_digest", ""), told.get("anchor_tag", "")
+    named = is_name(party) and simulated in {"true", "false"}
+    if not (named and _DIGEST.fullmatch(agreement) and _DIGEST.fullmatch(tag)):
+        refuse(what, "it does not say, or wrongly, of which party, agreement and anchor it is")
+    _refuse_tables(header)
+    return Payload(
+        path=path,
+        party=party,
+        agreement_digest=bytes.fromhex(agreement),
+        anchor_tag=bytes.fromhex(tag),
+        simulated=simulated == "true",
+        stamp=header.stamp,
+        image_place=header.places["anchor_image"],
+        labels_place=header.places.get("labels"),
+        rows_place=header.places["rows"],
+    )
+
+
+def _refuse_tables(header: Header) -> None:
+    """Raise FileFormatError unless the tables are an upload's, and of a readable size."""
+    what, places = header.what, header.places
+    if set(places) - {"labels"} != {"anchor_image", "rows"}:
+        refuse(what, "it has other tables than anchor_image, rows and labels")
+    image, rows, labels = places["anchor_image"], places["rows"], places.get("labels")
+    tables = len(image.shape) == len(rows.shape) == 2  # noqa: PLR2004 -- a table has two dimensions
+    if not tables or {image.dtype, rows.dtype} - {*_FLOATS} or image.shape[1] != rows.shape[1]:
+        refuse(
+            what,
+            f"its anchor image is {image.dtype} {image.shape} and its rows are {rows.dtype} "
+            f"{rows.shape}; both are tables of float64 or float32, equally wide",
+        )
+    if labels and labels.shape != rows.shape[:1]:
+        refuse(what, f"it has {rows.shape[0]:,} rows and labels of shape {labels.shape}")
+    if labels and labels.dtype == np.float32:
+        refuse(what, "its labels are float32, not int64 or float64")
+    if image.n_bytes > MAX_IMAGE_BYTES or rows.shape[1] > MAX_COMPONENTS:
+        refuse(
+            what,
+            f"an anchor image of {image.n_bytes:,} bytes and {rows.shape[1]:,} components are "
+            f"more than the {MAX_IMAGE_BYTES:,} and {MAX_COMPONENTS:,} that are read",
+        )

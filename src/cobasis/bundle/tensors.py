@@ -1,0 +1,231 @@
+"""The header of a safetensors file, written and read as if an enemy had sent it.
+
+The format: eight bytes with the header's length, a JSON object that says of every tensor its
+type, shape and place, then the numbers, row by row and without holes.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cobasis.bundle.files import Stamp, opened
+from cobasis.errors import FileFormatError, ShapeError
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+}
+"""The only types that cobasis puts into a file, or reads from one."""
+
+MAX_HEADER = 64 * 1024
+"""Bytes; an upload's header has less than a thousand."""
+
+MAX_NAME = 100
+_PREFIX, _ALIGNMENT, _METADATA = 8, 8, "__metadata__"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where a tensor stands in its file.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Little-endian float64, float32 or int64.
+    shape : tuple of int
+        None of them 0.
+    offset : int
+        Of its first byte, from the file's beginning.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes it takes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Header:
+    """What a file says of itself, checked.
+
+    Attributes
+    ----------
+    places : mapping of str to Place
+        By tensor name.
+    metadata : mapping of str to str
+        As it stands in the file: anybody may have written anything.
+    stamp : Stamp
+        Of the file that said so.
+    what : str
+        What to call the file in an error, with the party's name where it gives one.
+    """
+
+    places: Mapping[str, Place]
+    metadata: Mapping[str, str]
+    stamp: Stamp
+    what: str
+
+
+def make_header(
+    tensors: Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]], *, metadata: Mapping[str, str]
+) -> tuple[bytes, dict[str, Place]]:
+    """Return a header's bytes, and where each tensor goes.
+
+    Parameters
+    ----------
+    tensors : sequence of (name, dtype, shape)
+        In the order in which they stand in the file.
+    metadata : mapping of str to str
+        What else the file says.
+
+    Returns
+    -------
+    bytes, mapping of str to Place
+        The places count the header's bytes.
+
+    Notes
+    -----
+    **Who sees what.** Everybody who gets the file.
+
+    **Cost.** None.
+    """
+    words = {dtype: word for word, dtype in DTYPES.items()}
+    described: dict[str, Any] = {_METADATA: dict(metadata)}
+    end = 0
+    for name, dtype, shape in tensors:
+        start, end = end, end + math.prod(shape) * dtype.itemsize
+        described[name] = {
+            "dtype": words[dtype],
+            "shape": list(shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(described, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    begin = _PREFIX + len(text)
+    places = {
+        name: Place(dtype=dtype, shape=shape, offset=begin + described[name]["data_offsets"][0])
+        for name, dtype, shape in tensors
+    }
+    return len(text).to_bytes(_PREFIX, "little") + text, places
+
+
+def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
+    """Read a file's header and check it against the file's size.
+
+    Parameters
+    ----------
+    path : Path
+        A safetensors file.
+    max_bytes : int
+        The longest header to read.
+
+    Returns
+    -------
+    Header
+        Every place in it lies inside the file; together they cover it without overlap.
+
+    Raises
+    ------
+    FileFormatError
+        The file is truncated, longer than it says, or no such file at all.
+    DiskError
+        It cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** The message holds names and sizes.
+
+    **Cost.** Memory for the header's `max_bytes` at most, whatever the file claims.
+    """
+    with opened(path) as (file, stamp):
+        length = int.from_bytes(file.read(_PREFIX), "little")
+        what = f"the file '{path.name}'"
+        if not 1 < length <= min(max_bytes, stamp.size - _PREFIX):
+            refuse(what, f"its {stamp.size:,} bytes hold no header of {length:,} bytes")
+        text = file.read(length)
+    described = _parse(text, what)
+    metadata = described.pop(_METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        refuse(what, "its metadata are not words by name")
+    if is_name(metadata.get("party", "")):
+        what = f"the file '{path.name}' of party '{metadata['party']}'"
+    begin = _PREFIX + length
+    places = {name: _place(name, entry, begin, what) for name, entry in described.items()}
+    end = begin
+    for place in sorted(places.values(), key=lambda each: each.offset):
+        if place.offset != end:
+            refuse(what, "its tables overlap or leave holes")
+        end += place.n_bytes
+    if end != stamp.size:
+        cut = "truncated" if end > stamp.size else "longer than it says"
+        refuse(what, f"it is {cut}: {stamp.size:,} bytes where its header asks for {end:,}")
+    return Header(places=places, metadata=metadata, stamp=stamp, what=what)
+
+
+def part_of(place: Place, rows: slice, *, what: str) -> Place:
+    """Return where rows `start` to `stop` of a tensor stand."""
+    start, stop = rows.start, rows.stop
+    if not 0 <= start < stop <= place.shape[0]:
+        msg = (
+            f"{what} has rows 0 to {place.shape[0]}, not {start} to {stop}. Ask for some of those."
+        )
+        raise ShapeError(msg)
+    row = place.n_bytes // place.shape[0]
+    shape = (stop - start, *place.shape[1:])
+    return Place(dtype=place.dtype, shape=shape, offset=place.offset + start * row)
+
+
+def is_name(name: str) -> bool:
+    """Whether text can be a party's name, and be shown on a terminal."""
+    return 0 < len(name) <= MAX_NAME and name.isprintable()
+
+
+def refuse(what: str, reason: str) -> None:
+    """Raise FileFormatError."""
+    msg = f"{what} cannot be used: {reason}. Have it written, or sent, once more."
+    raise FileFormatError(msg)
+
+
+def _parse(text: bytes, what: str) -> dict[str, Any]:
+    """Return the header's object; no name may stand in it twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            msg = "a name twice"
+            raise ValueError(msg)
+        return dict(pairs)
+
+    found: object = None
+    try:
+        found = json.loads(text.decode(), object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        refuse(what, "its header is no JSON object with every name once")
+    if not isinstance(found, dict):
+        refuse(what, "its header is no JSON object")
+    return dict(found)  # type: ignore[call-overload, no-any-return]  # refused above
+
+
+def _place(name: str, entry: object, begin: int, what: str) -> Place:
+    """Check one tensor's entry."""
+    match entry:
+        case {"dtype": str(word), "shape": list(shape), "data_offsets": [start, stop]}:
+            whole = all(type(number) is int and number >= 0 for number in [*shape, start, stop])
+            if word in DTYPES and whole and shape and 0 not in shape:
+                place = Place(dtype=DTYPES[word], shape=tuple(shape), offset=begin + start)
+                if place.n_bytes == stop - start:
+                    return place
+    msg = (
+        f"{what} cannot be used: its table {name[:MAX_NAME]!r} is described wrongly or is not of "
+        "float64, float32 or int64 numbers. Have it written, or sent, once more."
+    )
+    raise FileFormatError(msg)

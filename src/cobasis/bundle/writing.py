@@ -1,0 +1,253 @@
+"""An upload written to disk in parts, in whatever order its rows come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.bundle.files import WholeFile
+from cobasis.bundle.tensors import Place, is_name, make_header, part_of
+from cobasis.errors import DtypeError, OptionError, ShapeError, StepError
+from cobasis.linalg.arrays import Matrix
+
+FORMAT = "cobasis/upload/1"
+
+_STORED = {each.name: each for each in map(np.dtype, ("<f8", "<f4", "<i8"))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadHeader:
+    """What is known of an upload before its first row is there.
+
+    Attributes
+    ----------
+    party : str
+        Who sends it.
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it belongs to; 32 bytes each.
+    simulated : bool
+        Drawn from a seed.
+    n_rows, n_components, n_anchor_rows : int
+        The shapes: rows are (n_rows, n_components), the anchor image (n_anchor_rows,
+        n_components).
+    dtype : {'float64', 'float32'}
+        Of rows and anchor image in the file.
+    labels : {'int64', 'float64'} or None
+        Positions in the agreement's classes, or numbers; None for representation.
+    """
+
+    party: str
+    agreement_digest: bytes
+    anchor_tag: bytes
+    simulated: bool
+    n_rows: int
+    n_components: int
+    n_anchor_rows: int
+    dtype: str = "float64"
+    labels: str | None = None
+
+
+class PayloadWriter:
+    """An upload written to disk in parts, in any order; whole at the end, or not there.
+
+    Parameters
+    ----------
+    path : Path
+        Where it will stand.
+    header : PayloadHeader
+        Its shapes, and whose it is.
+
+    Raises
+    ------
+    DiskError
+        The disk has no room for it, or may not be written to.
+    DtypeError, ShapeError
+        The header asks for a file that no reader would take.
+
+    Notes
+    -----
+    Use it in a ``with`` block. When that ends every row must have been written; when
+    something is raised inside, Ctrl-C included, nothing is left.
+
+    **Who sees what.** The file is what the analyst gets: pseudonymised personal data.
+
+    **Cost.** One byte of memory per row, to know which are written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cobasis.bundle.payload import open_payload
+    >>> header = PayloadHeader(
+    ...     party="north", agreement_digest=bytes(32), anchor_tag=bytes(32), simulated=True,
+    ...     n_rows=4, n_components=2, n_anchor_rows=3,
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with PayloadWriter(Path(folder, "north.safetensors"), header=header) as writer:
+    ...         writer.write_anchor_image(np.eye(3, 2))
+    ...         writer.write_rows(2, np.ones((2, 2)))
+    ...         writer.write_rows(0, np.zeros((2, 2)))
+    ...     open_payload(writer.path).row_block(1, 3)
+    array([[0., 0.],
+           [1., 1.]])
+    """
+
+    def __init__(self, path: Path, *, header: PayloadHeader) -> None:
+        self.path = path
+        self._name = f"the upload of party '{header.party}'"
+        start, self._places = _layout(header)
+        self._missing = {name for name in self._places if name != "rows"}
+        self._written = np.zeros(header.n_rows, dtype=np.bool_)
+        last = self._places["rows"]
+        self._file = WholeFile(path, n_bytes=last.offset + last.n_bytes)
+        try:
+            self._file.write(start, offset=0)
+        except BaseException:
+            self._file.discard()
+            raise
+
+    def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
+        """Write ``A F_i``, of shape (n_anchor_rows, n_components)."""
+        self._write("anchor_image", image)
+
+    def write_labels(self, labels: npt.NDArray[Any]) -> None:
+        """Write all labels, of shape (n_rows,), in the order of the rows."""
+        self._write("labels", labels)
+
+    def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
+        """Write rows `start` to ``start + len(block)``; again, if need be."""
+        stop = start + len(block)
+        place = part_of(self._places["rows"], slice(start, stop), what=self._name)
+        self._file.write(
+            _as_stored(block, place, name=f"rows of {self._name}"), offset=place.offset
+        )
+        self._written[start:stop] = True
+
+    def read_rows(self, start: int, stop: int) -> Matrix:
+        """Read back rows that were written, to put them into another order."""
+        place = part_of(self._places["rows"], slice(start, stop), what=self._name)
+        block: Matrix = np.empty(place.shape, place.dtype)
+        self._file.read(block, offset=place.offset)
+        return block
+
+    def __enter__(self) -> Self:
+        """Write inside a with block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Give the file its name when all of it is written; leave nothing otherwise."""
+        try:
+            if kind is None:
+                self._refuse_incomplete()
+                self._file.finish()
+        finally:
+            self._file.discard()  # nothing to discard when it is finished
+
+    def _write(self, name: str, table: npt.NDArray[Any]) -> None:
+        """Write one whole table."""
+        if name not in self._places:
+            msg = f"{self._name} was announced without {name}. Give its header labels=."
+            raise StepError(msg)
+        place = self._places[name]
+        self._file.write(
+            _as_stored(table, place, name=f"{name} of {self._name}"), offset=place.offset
+        )
+        self._missing.discard(name)
+
+    def _refuse_incomplete(self) -> None:
+        """Raise StepError unless all was written."""
+        rows = int(self._written.size - np.count_nonzero(self._written))
+        if rows or self._missing:
+            lacking = [*sorted(self._missing), *([f"{rows:,} of its rows"] if rows else [])]
+            msg = (
+                f"{self._name} is not complete: {' and '.join(lacking)} were never written, so no "
+                "file was made. Write all of it before the block ends."
+            )
+            raise StepError(msg)
+
+
+def _layout(header: PayloadHeader) -> tuple[bytes, dict[str, Place]]:
+    """Return the file's first bytes and where its tables go; refuse what no reader takes."""
+    shapes = (header.n_rows, header.n_components, header.n_anchor_rows)
+    if min(shapes) < 1 or not is_name(header.party):
+        msg = (
+            f"an upload of party {header.party!r} with {shapes[0]} rows, {shapes[1]} components "
+            f"and {shapes[2]} anchor rows cannot be written. Each number has to be 1 or more, and "
+            "the name 1 to 100 printable characters."
+        )
+        raise ShapeError(msg)
+    if header.dtype not in {"float64", "float32"} or header.labels not in {
+        None,
+        "int64",
+        "float64",
+    }:
+        msg = (
+            f"dtype={header.dtype!r} with labels={header.labels!r} is not known. Choose float64 or "
+            "float32, and int64, float64 or None for labels."
+        )
+        raise OptionError(msg)
+    stored = _STORED[header.dtype]
+    tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]]
+    tables = [("anchor_image", stored, (header.n_anchor_rows, header.n_components))]
+    tables += [("labels", _STORED[header.labels], (header.n_rows,))] if header.labels else []
+    tables += [("rows", stored, (header.n_rows, header.n_components))]
+    metadata = {
+        "format": FORMAT,
+        "party": header.party,
+        "agreement_digest": header.agreement_digest.hex(),
+        "anchor_tag": header.anchor_tag.hex(),
+        "simulated": "true" if header.simulated else "false",
+    }
+    return make_header(tables, metadata=metadata)
+
+
+def _as_stored(table: npt.NDArray[Any], place: Place, *, name: str) -> npt.NDArray[Any]:
+    """Return a table in the file's dtype and order; nothing but float64 to float32 is rounded."""
+    if table.shape != place.shape:
+        msg = f"{name} have shape {table.shape}, announced was {place.shape}. Give all of it."
+        raise ShapeError(msg)
+    if not np.can_cast(table.dtype, place.dtype, casting="same_kind"):
+        msg = f"{name} are {table.dtype}, announced was {place.dtype}. Convert them yourself."
+        raise DtypeError(msg)
+    try:
+        with np.errstate(over="raise"):
+            return np.ascontiguousarray(table, dtype=place.dtype)
+    except FloatingPointError:
+        msg = f"{name} hold numbers above float32's range. Write the upload with dtype='float64'."
+        raise DtypeError(msg) from None
+
+
+def write_tables(
+    path: Path, tables: Mapping[str, npt.NDArray[Any]], *, metadata: Mapping[str, str]
+) -> None:
+    """Write whole tables as float64 into one safetensors file, or nothing.
+
+    Parameters
+    ----------
+    path : Path
+        Where it will stand.
+    tables : mapping of str to ndarray
+        By name, none empty.
+    metadata : mapping of str to str
+        What else the file says.
+
+    Raises
+    ------
+    DiskError
+        The disk is full, or may not be written to.
+
+    Notes
+    -----
+    **Who sees what.** Whoever may read the folder.
+
+    **Cost.** The file is as large as the tables; it waits until they are on the disk.
+    """
+    shapes = [(name, _STORED["float64"], table.shape) for name, table in tables.items()]
+    start, places = make_header(shapes, metadata=metadata)
+    n_bytes = len(start) + sum(place.n_bytes for place in places.values())
+    with WholeFile(path, n_bytes=n_bytes) as file:
+        file.write(start, offset=0)
+        for name, place in places.items():
+            file.write(_as_stored(tables[name], place, name=name), offset=place.offset)

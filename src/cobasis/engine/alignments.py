@@ -1,0 +1,135 @@
+"""An alignment of more than fits in memory: read from files, written to files, resumed."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cobasis.algorithms.base import Aligner, Alignment, align
+from cobasis.algorithms.images import Images, require_some
+from cobasis.engine.fit_folder import FitFolder
+from cobasis.engine.progress import Report, silent
+from cobasis.engine.run_mark import claim
+from cobasis.errors import AnotherRunError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.store.anchor_images import AnchorImageFiles
+from cobasis.store.folder import UploadFolder
+
+
+def align_folder(
+    uploads: UploadFolder | AnchorImageFiles,
+    *,
+    aligner: Aligner,
+    to: Path,
+    report: Report = silent,
+    workers: int | None = None,
+) -> Alignment:
+    """Align uploads that stay on disk, and leave the changes of basis on disk.
+
+    Run it again after Ctrl-C, a kill or a full disk: the target is not made again, and parties
+    that have their fit are not read again.
+
+    Parameters
+    ----------
+    uploads : UploadFolder or AnchorImageFiles
+        Where the anchor images are.
+    aligner : Aligner
+        ``ODC()``, ``Whitened()``, ``GOPP()``, ``Imakura()`` or ``Kawakami()``.
+    to : Path
+        A folder for this run's results and no other's; made when it is not there.
+    report : callable
+        Told how far it is; see ``cobasis.engine.progress.shown``.
+    workers : int, optional
+        Threads; by default as many as BLAS would have used.
+
+    Returns
+    -------
+    Alignment
+        Its fits are read from `to` one at a time.
+
+    Raises
+    ------
+    AnotherRunError
+        `to` holds a run of another method, of other parties, or of images that changed since.
+    MessageError, AnchorTagError
+        The uploads are not of one agreement and one anchor.
+    FileChangedError
+        An image changes while the run goes on.
+    ShapeError
+        There is no upload.
+    DiskError
+        A file cannot be read, or the disk is full. What is in `to` already stays.
+    AnchorImageError, ConditionError, UndeterminedFitError
+        An image determines no change of basis.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images are read, rows and labels are not. `to` holds every party's
+    change of basis and Z: it is for the analyst alone.
+
+    **Cost.** The aligner's; memory for Z, one batch of images, 8 MB of fits and about a
+    kilobyte per party.
+    """
+    images = uploads.anchor_images() if isinstance(uploads, UploadFolder) else uploads
+    require_some(images)
+    with FitFolder(to) as fits:
+        if len(fits) and fits.target is None:
+            msg = (
+                f"'{to}' holds fits, but not the target that they were made to. Choose another "
+                "folder, or delete this one to start anew."
+            )
+            raise AnotherRunError(msg)
+        claim(to, method=aligner, states=images.states())
+        if fits.target is None:
+            read = Watched(images, step="making the target", report=report)
+            with one_blas_thread():
+                fits.keep_target(aligner.target(read, workers=workers))
+        read = Watched(images, step="fitting", report=report, done=len(fits))
+        return align(aligner, read, target=fits.target, sink=fits, workers=workers)
+
+
+class Watched(Mapping[str, Matrix]):
+    """Images that report every reading of one of them.
+
+    Parameters
+    ----------
+    images : mapping of str to ndarray
+        By party name; read as they are.
+    step : str
+        What to call the work.
+    report : callable
+        Told after each image; a method that passes over all of them again begins anew.
+    done : int
+        How many were done before.
+
+    Notes
+    -----
+    **Who sees what.** The report gets counts.
+
+    **Cost.** One call per image.
+    """
+
+    def __init__(self, images: Images, *, step: str, report: Report, done: int = 0) -> None:
+        self._images = images
+        self._step = step
+        self._report = report
+        self._done = done
+        report(step, done, len(images))
+
+    def __getitem__(self, party: str) -> Matrix:
+        """Read one image, and say so."""
+        image = self._images[party]
+        self._done = self._done % len(self) + 1
+        self._report(self._step, self._done, len(self))
+        return image
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over party names; nothing is read."""
+        return iter(self._images)
+
+    def __len__(self) -> int:
+        """Return how many images there are."""
+        return len(self._images)
+
+    def __contains__(self, party: object) -> bool:
+        """Whether there is an image of that name; nothing is read."""
+        return party in self._images

@@ -1,0 +1,95 @@
+"""The certificate of an alignment whose uploads stay on disk."""
+
+import numpy as np
+
+from cobasis.algorithms.base import Alignment
+from cobasis.algorithms.concordance import Certificate, certify
+from cobasis.bundle.payload import Payload
+from cobasis.engine.alignments import Watched
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import NotFiniteError
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.refusals import refuse_certificate
+from cobasis.store.folder import UploadFolder
+
+BLOCK_ROWS = 65_536
+
+
+def certify_folder(
+    uploads: UploadFolder,
+    alignment: Alignment,
+    *,
+    agreement: Agreement,
+    report: Report = silent,
+    workers: int | None = None,
+) -> Certificate:
+    """Judge an alignment of a folder of uploads by the round's own figures.
+
+    Parameters
+    ----------
+    uploads : UploadFolder
+        Where anchor images and rows are.
+    alignment : Alignment
+        Of those of its parties that are to be judged.
+    agreement : Agreement
+        Says the anchor's kind, the features and the thresholds.
+    report : callable
+        Told how far it is; see ``cobasis.engine.progress.shown``.
+    workers : int, optional
+        Threads; by default as many as BLAS would have used.
+
+    Returns
+    -------
+    Certificate
+        Verdict and figures, as ``Analyst.certify`` makes them.
+
+    Raises
+    ------
+    UndeterminedFitError, ScaleError, FlaggedPartyError
+        A model may not be trained on these parties together.
+    NotFiniteError
+        A party's rows hold NaN or infinity.
+    FileChangedError, DiskError
+        A file changes meanwhile, or cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** Uploads only, as the analyst has them.
+
+    **Cost.** One reading of all rows, and of all images beside a panel of at most 50; see
+    ``cobasis.algorithms.concordance.certify``.
+    """
+    parties = list(alignment.fits)
+    sizes: dict[str, float] = {}
+    for done, party in enumerate(parties):
+        report("measuring rows", done, len(parties))
+        sizes[party] = _root_mean_square(uploads[party])
+    report("measuring rows", len(parties), len(parties))
+    images = uploads.anchor_images(excluded=[name for name in uploads if name not in sizes])
+    certificate = certify(
+        Watched(images, step="certifying", report=report),
+        alignment,
+        row_sizes=sizes,
+        anchor=agreement.anchor,
+        n_features=len(agreement.features),
+        rng=np.random.default_rng(list(agreement.digest())),
+        thresholds=agreement.thresholds,
+        workers=workers,
+    )
+    refuse_certificate(certificate, agreement)
+    return certificate
+
+
+def _root_mean_square(upload: Payload) -> float:
+    """Return the root mean square of a party's rows, block by block."""
+    squares = sum(
+        float(np.vdot(block, block))
+        for block in (each.astype(np.float64) for each in upload.row_blocks(BLOCK_ROWS))
+    )
+    if not np.isfinite(squares):
+        msg = (
+            f"the rows of party '{upload.party}' contain NaN or infinity, so nothing can be "
+            "trained on them. Ask the party to prepare its upload again."
+        )
+        raise NotFiniteError(msg)
+    return float(np.sqrt(squares / (upload.n_rows * upload.n_components)))

@@ -1,0 +1,218 @@
+"""Passes and trees on a Dask cluster (extra ``dask``), from the same partitions.
+
+Workers read the partitions by their path, so all of them see one folder. What goes to a worker
+is a function and a partition's number, what comes back a sum: the models are the same code,
+and their sums are added in the same order, as on one machine. Trees are built by xgboost's own
+collective, one task on each worker, each with external memory of its own: xgboost's Dask
+interface would hold all rows in the workers' memory, and needs pandas and pyarrow.
+"""
+
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.engine.partitions import AlignedRows, Labels, Rows
+from cobasis.engine.progress import Report, silent
+from cobasis.engine.training_passes import Pass, TurnedRows
+from cobasis.engine.trees import BoostedTrees, boost, require_extra, settings_for
+from cobasis.errors import CobasisError, OptionError
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.families import Estimator, Task
+
+Result = TypeVar("Result")
+
+
+def there(aligned: AlignedRows, client: Any, *, report: Report) -> Pass:  # noqa: ANN401 -- an extra's
+    """Return passes on a cluster.
+
+    Parameters
+    ----------
+    aligned : AlignedRows
+        Whose partitions; in a folder that all workers see under the same path.
+    client : distributed.Client
+        Connected to the cluster.
+    report : callable
+        Told how many partitions of a named step are done.
+
+    Returns
+    -------
+    callable
+        A `Pass`.
+
+    Raises
+    ------
+    MissingExtraError
+        distributed is not installed.
+    OptionError
+        `client` is no Dask client.
+
+    Notes
+    -----
+    **Who sees what.** The cluster's machines read aligned rows: they are the analyst's.
+
+    **Cost.** Some milliseconds a partition for its task; one partition in memory for each of a
+    worker's threads.
+    """
+    distributed = require_extra("distributed", extra="dask")
+    if not isinstance(client, distributed.Client):
+        msg = f"cluster={type(client).__name__} is no cluster. Give a distributed.Client."
+        raise OptionError(msg)
+    n_partitions = len(aligned.partitions)
+
+    def run(work: Callable[[int], Result], step: str | None = None) -> Iterator[Result]:
+        futures = client.map(partial(_quietly, work), range(n_partitions), pure=False)
+        try:
+            for done, future in enumerate(futures, 1):
+                yield future.result()
+                if step is not None:
+                    report(step, done, n_partitions)
+        finally:  # also when something is raised: nobody waits for what is left
+            client.cancel(futures)
+
+    return run
+
+
+def _quietly(work: Callable[[int], Result], index: int) -> Result:
+    """Call the work with one BLAS thread, as everywhere."""
+    with one_blas_thread():
+        return work(index)
+
+
+def fit_trees_there(
+    rows: TurnedRows,
+    *,
+    client: Any,  # noqa: ANN401 -- distributed.Client, whose package is optional
+    task: Task,
+    seed: int,
+    max_rounds: int,
+    over: Pass,
+) -> Estimator:
+    """Fit boosted trees on all workers of a cluster together.
+
+    Parameters
+    ----------
+    rows : TurnedRows
+        On disk.
+    client : distributed.Client
+        Connected to the cluster.
+    task : {"classification", "regression"}
+        What the trees are for.
+    seed : int
+        xgboost's.
+    max_rounds : int
+        When boosting stops in any case.
+    over : callable
+        Makes a pass, to read the rows that are held out.
+
+    Returns
+    -------
+    BoostedTrees
+        As `fit_trees` gives; steps between thresholds are found from each worker's share, so
+        that trees differ a little.
+
+    Raises
+    ------
+    OptionError
+        The cluster has no workers, or more than there are partitions.
+    MissingExtraError
+        xgboost is not installed.
+
+    Notes
+    -----
+    **Who sees what.** Workers exchange sums of gradients; the machines are the analyst's.
+
+    **Cost.** One byte for each entry, on the workers' disks; a round waits for the slowest.
+    """
+    tracker_of = require_extra("xgboost.tracker", extra="dask").RabitTracker
+    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    n_partitions = len(rows.aligned.partitions)
+    if not 0 < len(workers) <= n_partitions:
+        msg = (
+            f"the cluster has {len(workers)} workers for {n_partitions} partitions. Give at least "
+            "one worker, and write smaller partitions (partition_bytes=) for more of them."
+        )
+        raise OptionError(msg)
+    classes = tuple(rows.aligned.class_counts) if task == "classification" else ()
+    held = rows.first(rows.n_held, over) if rows.n_held else None
+    tracker = tracker_of(n_workers=len(workers), host_ip=_address(client))
+    tracker.start()
+    futures = [
+        client.submit(
+            _share,
+            rows,
+            range(place, n_partitions, len(workers)),
+            tracker={**tracker.worker_args(), "dmlc_task_id": f"{place:05d}"},
+            task=task,
+            classes=classes,
+            held=held,
+            seed=seed,
+            max_rounds=max_rounds,
+            workers=[worker],
+            allow_other_workers=False,
+            pure=False,
+        )
+        for place, worker in enumerate(workers)
+    ]
+    try:
+        raw = _together(futures)
+    finally:
+        client.cancel(futures)
+        tracker.free()
+    return BoostedTrees(raw, np.array(classes) if classes else None)
+
+
+def _together(futures: list[Any]) -> npt.NDArray[np.uint8]:
+    """Wait for all workers; of their errors raise the one that made the others fail."""
+    from distributed import wait  # noqa: PLC0415 -- an extra
+
+    wait(futures)  # type: ignore[no-untyped-call]  # distributed has few types
+    errors = [each.exception() for each in futures if each.status == "error"]
+    for error in sorted(errors, key=lambda each: not isinstance(each, CobasisError)):
+        raise error
+    raw: npt.NDArray[np.uint8] = futures[0].result()
+    return raw
+
+
+def _address(client: Any) -> str:  # noqa: ANN401 -- distributed.Client
+    """Return the address of this machine that the scheduler is reached from."""
+    host = urlsplit(client.scheduler.address).hostname or "127.0.0.1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, 80))  # sends nothing: it only chooses a way out
+        return str(probe.getsockname()[0])
+
+
+def _share(
+    rows: TurnedRows,
+    partitions: Sequence[int],
+    *,
+    tracker: dict[str, Any],
+    task: Task,
+    classes: Sequence[int],
+    held: tuple[Rows, Labels] | None,
+    seed: int,
+    max_rounds: int,
+) -> npt.NDArray[np.uint8]:
+    """Boost on one worker's share of the partitions, together with the other workers."""
+    from distributed import get_worker  # noqa: PLC0415 -- an extra
+    from xgboost.collective import CommunicatorContext  # noqa: PLC0415 -- an extra
+
+    threads = int(get_worker().state.nthreads)
+    settings = settings_for(task, classes, seed=seed, threads=threads)
+    with CommunicatorContext(**tracker), tempfile.TemporaryDirectory() as folder:
+        return boost(
+            rows,
+            partitions,
+            settings=settings,
+            classes=classes,
+            held=held,
+            folder=Path(folder),
+            max_rounds=max_rounds,
+            report=silent,
+        )

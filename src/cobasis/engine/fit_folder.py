@@ -1,0 +1,288 @@
+"""Fits that go to disk as they are made, and are read back one at a time.
+
+A folder holds `run.json` (whose run it is), `target.safetensors` (Z) and shards of some
+megabytes, `fits-00000.safetensors` and on. Each of them is there whole or not at all, so that
+a run that was killed at any moment is taken up where the last shard ends.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+
+from cobasis.algorithms.base import Fit, Target
+from cobasis.bundle.files import Stamp, read_array
+from cobasis.bundle.tensors import Header, read_header
+from cobasis.bundle.writing import write_tables
+from cobasis.errors import (
+    AnotherRunError,
+    DiskError,
+    DuplicatePartyError,
+    FileFormatError,
+    StepError,
+)
+
+if TYPE_CHECKING:
+    from cobasis.linalg.arrays import Matrix
+
+SHARD_BYTES = 8 * 2**20
+"""How much is gathered before it goes to disk: what a kill can lose, at most."""
+
+_MAX_HEADER = 2**26  # files of one's own; the target's names everybody who shaped it
+_NUMBERS = np.dtype("<f8")
+_TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
+
+
+class _Kept(NamedTuple):
+    """Where a fit stands, and its one scalar."""
+
+    shard: int
+    offset: int
+    shape: tuple[int, ...]
+    determination: float
+
+
+class FitFolder(MutableMapping[str, Fit]):
+    """A sink for fits on disk, by party name; what is in it is never fitted again.
+
+    Parameters
+    ----------
+    path : Path
+        A folder; made when it is not there.
+    shard_bytes : int
+        How many bytes of fits to gather before they are written.
+
+    Raises
+    ------
+    DiskError
+        The folder cannot be read or written, or a file in it is damaged.
+
+    Notes
+    -----
+    Fits are added inside a ``with`` block, by one process at a time; at its end, or when
+    something is raised in it, Ctrl-C included, what was gathered is written. They are read
+    inside and outside.
+
+    **Who sees what.** The analyst's disk: Z, every change of basis, party names. Each change of
+    basis is meant for its own party alone.
+
+    **Cost.** Memory: `shard_bytes` and about 300 bytes per party. A fit of 50 components is
+    20 KB on disk and 0.1 ms to read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with FitFolder(Path(folder)) as fits:
+    ...         fits["north"] = Fit(change_of_basis=np.eye(2), determination=1.0)
+    ...     FitFolder(Path(folder))["north"].determination
+    1.0
+    """
+
+    def __init__(self, path: Path, *, shard_bytes: int = SHARD_BYTES) -> None:
+        self.path = Path(path)
+        self._shard_bytes = shard_bytes
+        self._gathered: dict[str, Fit] = {}
+        self._gathered_bytes = 0
+        self._kept: dict[str, _Kept] = {}
+        self._shards: dict[int, Stamp] = {}
+        self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._lock: IO[bytes] | None = None
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"the folder '{path}' cannot be made: {error.strerror}. Choose another."
+            raise DiskError(msg) from error
+        self._target: Target | None = None
+        if self._target_path.exists():
+            self._target = self._read_target()
+        for shard in sorted(self.path.glob("fits-*.safetensors")):
+            self._index(int(shard.stem.partition("-")[2]), _own_header(shard))
+
+    @property
+    def target(self) -> Target | None:
+        """The target that was kept; None before."""
+        return self._target
+
+    def keep_target(self, target: Target) -> None:
+        """Write the target down, before the first fit to it.
+
+        Parameters
+        ----------
+        target : Target
+            What all fits of this folder are made to.
+
+        Raises
+        ------
+        StepError
+            There are fits to another one already.
+        DiskError
+            The disk is full, or may not be written to.
+
+        Notes
+        -----
+        **Who sees what.** Z keeps a trace of the parties in `shaped_by`, on this disk too.
+
+        **Cost.** One file of Z's size.
+        """
+        if len(self):
+            msg = f"'{self.path}' holds fits to another target. Choose another folder."
+            raise StepError(msg)
+        told = {
+            "shaped_by": json.dumps(target.shaped_by),
+            "iterations": json.dumps(target.iterations),
+            "converged": json.dumps(target.converged),
+        }
+        write_tables(self._target_path, {"rows": target.rows}, metadata=told)
+        self._target = self._read_target()
+
+    def flush(self) -> None:
+        """Write what was gathered; afterwards a kill loses none of it.
+
+        Raises
+        ------
+        DiskError
+            The disk is full; what was gathered stays in memory.
+
+        Notes
+        -----
+        **Who sees what.** The analyst's disk.
+
+        **Cost.** One file, and waiting until it is on the disk.
+        """
+        if not self._gathered:
+            return
+        number = max(self._shards, default=-1) + 1
+        tables = {_TENSOR + party: fit.change_of_basis for party, fit in self._gathered.items()}
+        determinations = [fit.determination for fit in self._gathered.values()]
+        path = self._shard_path(number)
+        write_tables(path, tables, metadata={"determination": json.dumps(determinations)})
+        self._index(number, _own_header(path))
+        self._gathered, self._gathered_bytes = {}, 0
+
+    def __enter__(self) -> Self:
+        """Take the folder for this process; a second one that writes to it is refused."""
+        self._lock = (self.path / "lock").open("wb")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            self._lock = None
+            msg = f"another process writes to '{self.path}'. Wait for it, or choose another folder."
+            raise AnotherRunError(msg) from error
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Write what was gathered, whatever ended the block."""
+        try:
+            self.flush()
+        finally:
+            if self._lock:
+                self._lock.close()
+                self._lock = None
+
+    def __setitem__(self, party: str, fit: Fit) -> None:
+        """Add one party's fit; it goes to disk with those that come after it."""
+        if self._lock is None:
+            msg = f"'{self.path}' is not open. Add fits inside `with FitFolder(...) as fits:`."
+            raise StepError(msg)
+        if party in self:
+            msg = f"party '{party}' has a fit in '{self.path}' already, made to the same target."
+            raise DuplicatePartyError(msg + " Choose another folder for another run.")
+        self._gathered[party] = fit
+        self._gathered_bytes += fit.change_of_basis.nbytes
+        if self._gathered_bytes >= self._shard_bytes:
+            self.flush()
+
+    def __getitem__(self, party: str) -> Fit:
+        """Read one party's fit."""
+        if party in self._gathered:
+            return self._gathered[party]
+        shard, offset, shape, determination = self._kept[party]
+        change: Matrix = np.empty(shape, _NUMBERS)
+        path = self._shard_path(shard)
+        what = f"the fit of party '{party}' in '{path}'"
+        read_array(path, change, offset=offset, stamp=self._shards[shard], what=what)
+        return Fit(change_of_basis=change, determination=determination)
+
+    def __delitem__(self, party: str) -> None:
+        """Refuse: what was made to a target stays; ``Alignment.remove`` leaves a party out."""
+        msg = f"the fit of party '{party}' stays in '{self.path}'. Use Alignment.remove."
+        raise StepError(msg)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over party names, in the order in which they were fitted; nothing is read."""
+        yield from self._kept
+        yield from self._gathered
+
+    def __len__(self) -> int:
+        """Return how many parties have a fit."""
+        return len(self._kept) + len(self._gathered)
+
+    def __contains__(self, party: object) -> bool:
+        """Whether a party has a fit; nothing is read."""
+        return party in self._kept or party in self._gathered
+
+    def __repr__(self) -> str:
+        """Say where, and how many."""
+        return f"<FitFolder '{self.path}' of {len(self)} parties>"
+
+    @property
+    def _target_path(self) -> Path:
+        return self.path / "target.safetensors"
+
+    def _shard_path(self, number: int) -> Path:
+        return self.path / f"fits-{number:05d}.safetensors"
+
+    def _index(self, number: int, header: Header) -> None:
+        """Remember where a shard's fits stand."""
+        determinations = _told(header, "determination", path=self._shard_path(number))
+        if len(determinations) != len(header.places):
+            _refuse_damaged(self._shard_path(number))
+        self._shards[number] = header.stamp
+        for (name, place), determination in zip(header.places.items(), determinations, strict=True):
+            shape = self._shapes.setdefault(place.shape, place.shape)
+            kept = _Kept(number, place.offset, shape, determination)
+            self._kept[name.removeprefix(_TENSOR)] = kept
+
+    def _read_target(self) -> Target:
+        """Read the target that an earlier run kept."""
+        path = self._target_path
+        header = _own_header(path)
+        place = header.places["rows"]
+        rows: Matrix = np.empty(place.shape, place.dtype)
+        read_array(path, rows, offset=place.offset, stamp=header.stamp, what=header.what)
+        return Target(
+            rows=rows,
+            shaped_by=tuple(_told(header, "shaped_by", path=path)),
+            iterations=_told(header, "iterations", path=path),
+            converged=_told(header, "converged", path=path),
+        )
+
+
+def _own_header(path: Path) -> Header:
+    """Read the header of a file that an earlier run wrote."""
+    try:
+        return read_header(path, max_bytes=_MAX_HEADER)
+    except FileFormatError:
+        _refuse_damaged(path)
+
+
+def _told(header: Header, word: str, *, path: Path) -> Any:  # noqa: ANN401 -- what JSON holds
+    """Return one of the things that an earlier run wrote down."""
+    try:
+        return json.loads(header.metadata[word])
+    except (KeyError, ValueError):
+        _refuse_damaged(path)
+
+
+def _refuse_damaged(path: Path) -> NoReturn:
+    """Raise DiskError."""
+    msg = (
+        f"'{path}' is damaged: this is not what cobasis wrote there. Check the disk, delete the "
+        "folder, and start again; a damaged file of fits may also be deleted alone."
+    )
+    raise DiskError(msg) from None

@@ -1,0 +1,273 @@
+"""Aligned rows on disk: a folder of partitions and the manifest that says what is in them.
+
+Each partition is one safetensors file that fits in memory many times over, and a random
+sample of all parties' rows. The manifest is written last: a folder without one is unfinished.
+Partitions are read, never mapped: mapped pages count as memory of the process.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.bundle.files import Stamp, WholeFile, read_array
+from cobasis.bundle.tensors import Header, read_header
+from cobasis.errors import CobasisError, PartitionError
+from cobasis.linalg.arrays import Matrix
+
+Rows: TypeAlias = Matrix
+"""Aligned rows: float64, or float32 where the folder says so."""
+
+Labels: TypeAlias = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+FORMAT = "cobasis/aligned/1"
+MANIFEST = "manifest.json"
+
+_AGAIN = f"Delete it and {MANIFEST}, and run write_aligned() again: the other partitions are kept."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partition:
+    """One file of a folder of aligned rows.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    n_rows : int
+        Rows in it.
+    sha256 : str
+        Of its rows and labels, in hexadecimal.
+    """
+
+    name: str
+    n_rows: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignedRows:
+    """Aligned rows of all parties, on disk.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    run : str
+        Digest of what they were made from: uploads and changes of basis.
+    parties : mapping of str to int
+        How many rows each party gave.
+    n_components : int
+        Columns.
+    dtype : str
+        ``"float32"`` or ``"float64"``.
+    label_dtype : str or None
+        ``"int64"`` for classes, ``"float64"`` for numbers, None without labels.
+    class_counts : mapping of int to int
+        Rows of each class; empty unless labels are classes.
+    simulated : bool
+        Whether some upload was drawn from a seed.
+    partitions : tuple of Partition
+        In order of their names.
+
+    Notes
+    -----
+    **Who sees what.** The analyst. Aligned rows are as private as the uploads they come from,
+    pseudonymised personal data, not anonymous data: the folder is its owner's only, and is
+    to be deleted after training.
+
+    **Cost.** The manifest in memory; rows when they are read.
+    """
+
+    path: Path
+    run: str
+    parties: Mapping[str, int] = field(repr=False)
+    n_components: int
+    dtype: str
+    label_dtype: str | None
+    class_counts: Mapping[int, int] = field(repr=False)
+    simulated: bool
+    partitions: tuple[Partition, ...] = field(repr=False)
+    _checked: dict[int, Stamp] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all parties."""
+        return sum(each.n_rows for each in self.partitions)
+
+    def read(self, index: int) -> tuple[Rows, Labels | None]:
+        """Read one partition into memory.
+
+        Parameters
+        ----------
+        index : int
+            Which, from 0.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_components)
+            Aligned rows of all parties, shuffled.
+        labels : ndarray of shape (n_rows,) or None
+            Theirs.
+
+        Raises
+        ------
+        PartitionError
+            The file is missing, truncated, of another shape or dtype, or has changed.
+
+        Notes
+        -----
+        **Who sees what.** The analyst.
+
+        **Cost.** One read; the checksum is compared at the first, and again when the file's
+        time, size or place on the disk has changed since.
+        """
+        expected = self.partitions[index]
+        file = self.path / expected.name
+        tensors, header = read_partition(file)
+        wanted: dict[str, tuple[str, tuple[int, ...]]]
+        wanted = {"rows": (self.dtype, (expected.n_rows, self.n_components))}
+        if self.label_dtype is not None:
+            wanted["labels"] = (self.label_dtype, (expected.n_rows,))
+        found = {name: (str(each.dtype), each.shape) for name, each in tensors.items()}
+        if found != wanted:
+            msg = f"partition '{file}' holds {found}, its manifest says {wanted}. {_AGAIN}"
+            raise PartitionError(msg)
+        if self._checked.get(index) != header.stamp:
+            if digest_of(tensors) != expected.sha256:
+                msg = (
+                    f"partition '{file}' is not what was written: its SHA-256 differs from the "
+                    f"manifest's. It was changed, or the disk is failing. {_AGAIN}"
+                )
+                raise PartitionError(msg)
+            self._checked[index] = header.stamp
+        return tensors["rows"], tensors.get("labels")
+
+
+def read_partition(file: Path) -> tuple[dict[str, Any], Header]:
+    """Read every tensor of a file, whatever it holds.
+
+    Parameters
+    ----------
+    file : Path
+        A safetensors file.
+
+    Returns
+    -------
+    dict of str to ndarray, Header
+        The tensors by name, and what the file says of itself.
+
+    Raises
+    ------
+    PartitionError
+        It is missing, truncated, longer than it says, or changes while it is read.
+
+    Notes
+    -----
+    **Who sees what.** The analyst.
+
+    **Cost.** One read.
+    """
+    try:
+        header = read_header(file)
+        tensors = {}
+        for name, place in header.places.items():
+            tensors[name] = np.empty(place.shape, dtype=place.dtype)
+            read_array(
+                file,
+                tensors[name],
+                offset=place.offset,
+                stamp=header.stamp,
+                what=f"partition '{file}'",
+            )
+    except CobasisError as error:
+        msg = f"partition '{file}' cannot be read. {error.args[0]} {_AGAIN}"
+        raise PartitionError(msg) from error
+    return tensors, header
+
+
+def digest_of(tensors: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return the SHA-256, in hexadecimal, of the tensors' bytes in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(tensors[name].data)
+    return digest.hexdigest()
+
+
+def write_manifest(aligned: AlignedRows) -> None:
+    """Write the manifest, whole or not at all.
+
+    Parameters
+    ----------
+    aligned : AlignedRows
+        Whose partitions are all there.
+
+    Notes
+    -----
+    **Who sees what.** Names of parties, and counts of rows and classes.
+
+    **Cost.** One small file.
+    """
+    content = {key: value for key, value in asdict(aligned).items() if key[0] != "_"}
+    text = json.dumps({"format": FORMAT, **content, "path": None}, indent=1)
+    data = text.encode()
+    with WholeFile(aligned.path / MANIFEST, n_bytes=len(data)) as whole:
+        whole.write(data, offset=0)
+
+
+def open_aligned(path: str | Path) -> AlignedRows:
+    """Open a folder that `write_aligned` has finished.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+
+    Returns
+    -------
+    AlignedRows
+        Nothing but the manifest is read yet.
+
+    Raises
+    ------
+    PartitionError
+        There is no manifest, so the folder is unfinished or another; or it cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** The analyst.
+
+    **Cost.** One small file.
+    """
+    folder = Path(path)
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+    except OSError as error:
+        msg = (
+            f"{folder} has no {MANIFEST} that can be read, so its partitions are unfinished or "
+            "it is another folder. Run write_aligned() again: finished partitions are kept."
+        )
+        raise PartitionError(msg) from error
+    try:
+        return _from_manifest(folder, json.loads(text))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        msg = (
+            f"{folder / MANIFEST} is no manifest of aligned rows ({FORMAT}). Delete it, and run "
+            "write_aligned() again: finished partitions are kept."
+        )
+        raise PartitionError(msg) from error
+
+
+def _from_manifest(folder: Path, content: dict[str, Any]) -> AlignedRows:
+    """Build the object from the manifest's JSON, whose keys of classes are text."""
+    if content.pop("format") != FORMAT:
+        raise KeyError(FORMAT)
+    content["path"] = folder
+    content["class_counts"] = {int(key): n for key, n in content["class_counts"].items()}
+    content["partitions"] = tuple(Partition(**each) for each in content["partitions"])
+    return AlignedRows(**content)

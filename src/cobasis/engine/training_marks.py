@@ -1,0 +1,134 @@
+"""How far a perceptron's training has come, in a file: weights and running averages, no code.
+
+The file is replaced after each round, whole or not at all, so that what an interruption leaves
+is the state after some round.
+"""
+
+import copy
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cobasis.bundle.files import WholeFile, read_array
+from cobasis.bundle.tensors import make_header, read_header
+from cobasis.engine.partitions import Labels
+from cobasis.models.families import Estimator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """Where a training by rounds stands.
+
+    Attributes
+    ----------
+    number : int
+        Rounds done.
+    score : float
+        The best so far.
+    stale : int
+        Rounds since then.
+    best : estimator or None
+        As it was after its best round; None before the first.
+    """
+
+    number: int = 0
+    score: float = float("-inf")
+    stale: int = 0
+    best: Estimator = field(default=None, repr=False)
+
+
+def write_mark(file: Path, mark: Mark, *, estimator: Estimator) -> None:
+    """Keep a perceptron's state.
+
+    Parameters
+    ----------
+    file : Path
+        Replaced if it is there.
+    mark : Mark
+        Where it stands.
+    estimator : MLPClassifier or MLPRegressor
+        As it is now, with Adam as its solver.
+
+    Notes
+    -----
+    **Who sees what.** The analyst: weights.
+
+    **Cost.** Four times the weights.
+    """
+    adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the running averages
+    tensors = {
+        f"{what}.{place:03d}": np.ascontiguousarray(each)
+        for what, arrays in (
+            ("now", _weights(estimator)),
+            ("best", _weights(mark.best)),
+            ("first", adam.ms),
+            ("second", adam.vs),
+        )
+        for place, each in enumerate(arrays)
+    }
+    state = {"number": mark.number, "score": mark.score, "stale": mark.stale, "steps": adam.t}
+    described = [(name, each.dtype, each.shape) for name, each in tensors.items()]
+    header, places = make_header(described, metadata={"state": json.dumps(state)})
+    n_bytes = len(header) + sum(each.nbytes for each in tensors.values())
+    with WholeFile(file, n_bytes=n_bytes) as whole:
+        whole.write(header, offset=0)
+        for name, each in tensors.items():
+            whole.write(each, offset=places[name].offset)
+
+
+def read_mark(file: Path, estimator: Estimator, *, classes: Labels | None, like: Any) -> Mark:  # noqa: ANN401 -- an array
+    """Bring a perceptron to the state that was kept.
+
+    Parameters
+    ----------
+    file : Path
+        Written by `write_mark`.
+    estimator : MLPClassifier or MLPRegressor
+        Unfitted; it is changed.
+    classes : ndarray or None
+        Of a classifier.
+    like : ndarray of shape (1, n_components)
+        A row, for its dtype; it is forgotten.
+
+    Returns
+    -------
+    Mark
+        Where training stands.
+
+    Raises
+    ------
+    DiskError, FileFormatError
+        The file cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** The analyst: weights.
+
+    **Cost.** Four times the weights.
+    """
+    header = read_header(file)
+    tensors: dict[str, list[Any]] = {}
+    for name, place in sorted(header.places.items()):
+        array = np.empty(place.shape, dtype=place.dtype)
+        read_array(file, array, offset=place.offset, stamp=header.stamp, what=header.what)
+        tensors.setdefault(name.partition(".")[0], []).append(array)
+    state = json.loads(header.metadata["state"])
+    if classes is None:
+        estimator.partial_fit(like, np.zeros(1))
+    else:
+        estimator.partial_fit(like, classes[:1], classes=classes)
+    best = copy.deepcopy(estimator)
+    for made, kept in ((estimator, "now"), (best, "best")):
+        for weights, found in zip(_weights(made), tensors[kept], strict=True):
+            weights[...] = found
+    adam = estimator._optimizer  # noqa: SLF001 -- same
+    adam.ms, adam.vs, adam.t = tensors["first"], tensors["second"], state.pop("steps")
+    return Mark(**state, best=best)
+
+
+def _weights(estimator: Estimator) -> list[Any]:
+    """Return a perceptron's own arrays, layer by layer."""
+    return [*estimator.coefs_, *estimator.intercepts_]

@@ -1,0 +1,181 @@
+"""The leading right singular vectors of a table that is visited block by block.
+
+One pass and one small eigenproblem where that is accurate. A Gram matrix squares singular
+values, so where the wanted ones lie too far apart a second pass of QR factorisations follows.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from scipy.linalg import eigh
+
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.rng import KeyStream
+from cobasis.linalg.spans import numerical_rank, right_singular
+from cobasis.linalg.threads import one_blas_thread
+
+ACCURATE = 1e-3
+"""Down to this ratio of smallest wanted to largest singular value, a Gram matrix is trusted."""
+
+LARGEST_GRAM = 4096
+"""With more rows and columns than this, the span is found by a randomised range finder."""
+
+RANGE_PASSES = 5
+"""Passes of the range finder; the last one only measures."""
+
+RANGE_RANK = 1e-6
+"""Directions that are weaker than this, against the strongest, it cannot tell from rounding."""
+
+STEP = "reading rows for the basis"
+
+
+def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) -> Matrix:
+    """Return the leading right singular vectors of a table, real directions only.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The table, of shape (n_rows, n_columns).
+    n_wanted : int
+        How many, at most n_columns.
+    centred : bool
+        About the table's own mean.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, k)
+        Orthonormal, strongest first, ``k <= n_wanted``: what is beyond the numerical rank is
+        left out. Their sense depends neither on the route nor on how the table is cut.
+
+    Notes
+    -----
+    **Who sees what.** Arrays in, arrays out.
+
+    **Cost.** Tall: one pass of ``n m^2`` operations and memory ``O(m^2)``; where
+    ``s_l < 1e-3 s_1`` a second pass of twice as many. Wide, ``n <= m``: the table in memory and
+    ``n^2 m``. More than 4,096 rows and columns: five passes of ``4 n m l``, and the span only
+    up to the order of ``(s_(l+p+1) / s_l)^8``, with p >= 10 directions to spare.
+    """
+    n_rows, n_columns = blocks.shape
+    with one_blas_thread():
+        if min(n_rows, n_columns) > LARGEST_GRAM:
+            found = _by_range(blocks, n_wanted, centred=centred)
+        elif n_rows <= n_columns:
+            found = _wide(_gathered(blocks), n_wanted, centred=centred)
+        else:
+            found = _tall(blocks, n_wanted, centred=centred)
+    weights = np.cos(np.arange(n_columns))  # any fixed vector that no direction is square to
+    return found * np.where(weights @ found < 0, -1.0, 1.0)
+
+
+def _tall(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
+    """Return directions from the Gram matrix, or from a triangle where that is not safe."""
+    n_rows, n_columns = blocks.shape
+    total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
+    for part_total, part_gram in blocks.over(partial(_moments, centred), step=STEP):
+        total += part_total
+        gram += part_gram
+    mean = total / n_rows  # zero where it is not asked for
+    rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, mean included
+    gram -= n_rows * np.outer(mean, mean)
+    if rounding > 0:
+        values, vectors = _top(gram, n_wanted)
+        if values[-1] > ACCURATE**2 * rounding:
+            return vectors
+    triangle: Matrix = np.zeros((0, n_columns))
+    for part in blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely"):
+        triangle = _stacked(triangle, part)
+    return _real(triangle, n_wanted, shape=blocks.shape)
+
+
+def _wide(table: Matrix, n_wanted: int, *, centred: bool) -> Matrix:
+    """Return directions from X X', or from a thin SVD where that is not safe."""
+    if centred:
+        table = table - table.mean(axis=0)
+    if n_wanted <= len(table) and table.any():
+        values, vectors = _top(table @ table.T, n_wanted)
+        if values[-1] > ACCURATE**2 * values[0]:
+            columns: Matrix = np.linalg.qr(table.T @ vectors)[0]
+            return columns
+    return _real(table, n_wanted, shape=(table.shape[0], table.shape[1]))
+
+
+def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, int]) -> Matrix:
+    """Return the leading real directions of a table that stands for one of `shape`."""
+    if not table.any():
+        return np.empty((shape[1], 0))
+    found = right_singular(table)
+    rank = numerical_rank(found.singular_values, shape)
+    return found.directions[:, : min(n_wanted, rank)]
+
+
+def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
+    """Return directions by subspace iteration from a random start, the same every time."""
+    n_rows, n_columns = blocks.shape
+    width = min(n_columns, n_wanted + max(10, n_wanted // 4))
+    start = KeyStream(bytes(32), "range finder").normal((n_columns, width))
+    mean = np.zeros(n_columns)
+    if centred:
+        mean = sum(blocks.over(_total, step=f"{STEP}, mean"), start=mean) / n_rows
+    basis = np.linalg.qr(start)[0]
+    for number in range(1, RANGE_PASSES + 1):
+        image = -n_rows * np.outer(mean, mean @ basis)
+        for part in blocks.over(partial(_image, basis), step=f"{STEP}, pass {number}"):
+            image += part
+        inside = basis.T @ image  # (X Q)'(X Q): how strong each direction is
+        if number < RANGE_PASSES:
+            basis = np.linalg.qr(image)[0]
+    values, vectors = _top((inside + inside.T) / 2, n_wanted)
+    real = int(np.count_nonzero(values > RANGE_RANK**2 * max(values[0], 0.0)))
+    return basis @ vectors[:, :real]
+
+
+def _top(symmetric: Matrix, count: int) -> tuple[Matrix, Matrix]:
+    """Return the largest eigenvalues and their vectors, largest first."""
+    size = len(symmetric)
+    values, vectors = eigh(symmetric, subset_by_index=[size - count, size - 1])
+    return values[::-1], vectors[:, ::-1]
+
+
+def _gathered(blocks: Blocks) -> Matrix:
+    """Return a table that is small enough as one array."""
+    return np.vstack(list(blocks.over(_copied, step=STEP)))
+
+
+def _copied(_: int, blocks: Iterator[Matrix]) -> Matrix:
+    return np.vstack(list(map(np.array, blocks)))
+
+
+def _moments(summed: bool, _: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:  # noqa: FBT001
+    """Return a part's column sums, if asked for, and its Gram matrix."""
+    total: Matrix | float = 0.0
+    gram: Matrix | float = 0.0
+    for block in blocks:
+        gram = gram + block.T @ block
+        if summed:
+            total = total + block.sum(axis=0)
+    return np.asarray(total), np.asarray(gram)
+
+
+def _total(_: int, blocks: Iterator[Matrix]) -> Matrix:
+    return np.asarray(sum(block.sum(axis=0) for block in blocks))
+
+
+def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
+    """Return R of a part about `mean`."""
+    triangle: Matrix = np.zeros((0, len(mean)))
+    for block in blocks:
+        triangle = _stacked(triangle, block - mean)
+    return triangle
+
+
+def _stacked(triangle: Matrix, below: Matrix) -> Matrix:
+    """Return R of one table on top of another."""
+    return np.asarray(np.linalg.qr(np.vstack([triangle, below]), mode="r"))
+
+
+def _image(basis: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
+    """Return X'X Q of a part."""
+    return np.asarray(sum(block.T @ (block @ basis) for block in blocks))

@@ -1,0 +1,262 @@
+"""What our streamed aligners do and hold: by kernel, because kernels differ in speed by ten.
+
+The paper's count is in :mod:`cobasis.planning.work` and :mod:`cobasis.planning.memory`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cobasis.algorithms.images import BATCH_BYTES
+from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
+from cobasis.errors import OptionError
+from cobasis.planning import work
+from cobasis.planning.memory import BYTES_PER_NUMBER
+from cobasis.planning.size import Size
+
+POLAR = 18.0
+"""Operations of one polar factor, in l^3: a Gram matrix, its eigenvectors and one correction."""
+
+STEPS = 8.0
+"""How many small array operations Python starts for each party."""
+
+SKETCH_PASSES = 6
+"""Passes of the sketch that the largest inputs need, about; it is capped at 12."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Operations by kernel.
+
+    Attributes
+    ----------
+    product, factor, triangle, eigen, outer : float
+        As :class:`cobasis.planning.rates.Rates` names them.
+    eigen_order : float
+        Order of the eigenproblem.
+    copied : float
+        Bytes that are read from memory.
+    steps : float
+        Small array operations.
+    """
+
+    product: float = 0.0
+    factor: float = 0.0
+    triangle: float = 0.0
+    eigen: float = 0.0
+    outer: float = 0.0
+    eigen_order: float = 1.0
+    copied: float = 0.0
+    steps: float = 0.0
+
+
+def odc(size: Size) -> Work:
+    """Return what ODC does: one product and one polar factor a party.
+
+    Parameters
+    ----------
+    size : Size
+        Of the alignment.
+
+    Returns
+    -------
+    Work
+        By kernel; ``2 a c l^2 + 18 c l^3`` in all.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    return Work(
+        product=c * work.product(rows=l, inner=a, columns=l),
+        factor=c * POLAR * l**3,
+        copied=BYTES_PER_NUMBER * a * c * l,
+        steps=STEPS * c,
+    )
+
+
+def whitened(size: Size) -> Work:
+    """Return what whitened ODC does: ODC on the Q of each image.
+
+    Parameters
+    ----------
+    size : Size
+        Of the alignment.
+
+    Returns
+    -------
+    Work
+        By kernel.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    return Work(
+        product=c * work.product(rows=l, inner=a, columns=l),
+        factor=c * POLAR * l**3,
+        triangle=c * 4 * a * l**2,
+        copied=BYTES_PER_NUMBER * 2 * a * c * l,
+        steps=2 * STEPS * c,
+    )
+
+
+def imakura(size: Size) -> Work:
+    """Return what Imakura-DC does here: a Gram matrix, its leading vectors, a QR a party.
+
+    Parameters
+    ----------
+    size : Size
+        Of the alignment.
+
+    Returns
+    -------
+    Work
+        By kernel.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    return _least_squares(size, factored=1)
+
+
+def kawakami(size: Size) -> Work:
+    """Return what Kawakami-DC does here: as Imakura-DC, with a QR before the Gram matrix too.
+
+    Parameters
+    ----------
+    size : Size
+        Of the alignment.
+
+    Returns
+    -------
+    Work
+        By kernel.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    return _least_squares(size, factored=2)
+
+
+def _least_squares(size: Size, *, factored: int) -> Work:
+    """Add up target and fits; `factored` is how many QR factorisations a party needs."""
+    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    wide = c * l
+    fits = c * work.product(rows=l, inner=a, columns=l)
+    order, small = min(a, wide), min(a, wide) == wide
+    if a > GRAM_ROWS and BYTES_PER_NUMBER * a * wide > HELD_BYTES:
+        sketch = SKETCH_PASSES * 4 * a * wide * (l + 20)
+        target = Work(product=fits + sketch)
+    else:
+        back = work.product(rows=a, inner=wide, columns=l) if small or a > GRAM_ROWS else 0.0
+        order = wide if small or a > GRAM_ROWS else a
+        outer = float(order) ** 2 * max(a, wide) if small or a <= GRAM_ROWS else wide**2 * a
+        target = Work(product=fits + back, outer=outer, eigen=float(order) ** 3, eigen_order=order)
+    return Work(
+        product=target.product,
+        outer=target.outer,
+        eigen=target.eigen,
+        eigen_order=target.eigen_order,
+        triangle=c * factored * 4 * a * l**2,
+        copied=BYTES_PER_NUMBER * 2 * a * wide,
+        steps=2 * STEPS * c,
+    )
+
+
+METHODS: Mapping[str, Callable[[Size], Work]] = {
+    "odc": odc,
+    "whitened": whitened,
+    "imakura": imakura,
+    "kawakami": kawakami,
+}
+"""By the name that the agreement uses. GOPP is not here: who knows how often it iterates?"""
+
+
+def work_of(method: str, size: Size) -> Work:
+    """Return what a method does.
+
+    Parameters
+    ----------
+    method : {'odc', 'whitened', 'imakura', 'kawakami'}
+        Which.
+    size : Size
+        Of the alignment.
+
+    Returns
+    -------
+    Work
+        By kernel.
+
+    Raises
+    ------
+    OptionError
+        Another name.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    if method not in METHODS:
+        msg = f"method={method!r} has no known work. Choose one of {', '.join(METHODS)}."
+        raise OptionError(msg)
+    return METHODS[method](size)
+
+
+def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool = False) -> int:
+    """Return what a method holds at its peak, beside the program itself.
+
+    Parameters
+    ----------
+    method : {'odc', 'whitened', 'imakura', 'kawakami'}
+        Which.
+    size : Size
+        Of the alignment; images are lazy, and are not counted where they are arrays already.
+    workers : int
+        Threads.
+    sink_on_disk : bool
+        Whether G_i go to disk as they are made.
+
+    Returns
+    -------
+    int
+        Bytes: Z, batches under way, small stacks, G_i unless they go to disk, and for the two
+        least-squares methods a Gram matrix with its workspace.
+
+    Raises
+    ------
+    OptionError
+        Another name.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    a, l, c = size.letters  # noqa: E741 -- the paper's letter
+    work_of(method, size)
+    image = BYTES_PER_NUMBER * a * l
+    batch = min(c * image, max(BATCH_BYTES, image))
+    small = 10 * (batch // image) * BYTES_PER_NUMBER * l**2
+    under_way = (workers + 1) * batch + workers * small
+    kept = 0 if sink_on_disk else c * BYTES_PER_NUMBER * l**2
+    gram = 0
+    if method in {"imakura", "kawakami"}:
+        order = min(a, c * l)
+        together = min(BYTES_PER_NUMBER * a * c * l, max(HELD_BYTES, 1))
+        gram = 4 * BYTES_PER_NUMBER * order**2 if a <= GRAM_ROWS else 2 * together
+    return image + under_way + kept + gram

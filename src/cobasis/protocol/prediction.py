@@ -1,0 +1,129 @@
+"""A party after its upload: accepts one return, predicts with its own basis."""
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import StepError
+from cobasis.features.numeric import encode
+from cobasis.linalg.arrays import Matrix
+from cobasis.protocol.acceptance import check_return
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.labels import decode_labels
+from cobasis.protocol.messages import Return
+from cobasis.protocol.secrets import SecretBasis
+
+
+class Predictor:
+    """What a party does with its return; `cobasis.Party` adds what comes before.
+
+    Attributes
+    ----------
+    name : str
+        The party's.
+    agreement : Agreement
+        What everybody signed.
+
+    Notes
+    -----
+    **Who sees what.** One party only. **Cost.** None.
+    """
+
+    name: str
+    agreement: Agreement
+    _basis: SecretBasis | None
+    _return: Return | None
+
+    def accept(self, returned: Return) -> None:
+        """Keep what came back, after checking that it is this party's and this round's.
+
+        Parameters
+        ----------
+        returned : Return
+            From the analyst.
+
+        Raises
+        ------
+        StepError, MessageError
+            Nothing has been uploaded yet; it is another party's, round's or shape.
+
+        Notes
+        -----
+        **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on: it
+        projects every party's rows back. **Cost.** None.
+        """
+        n_components = self.basis.shape[1]
+        check_return(returned, self.agreement, n_components=n_components, party=self.name)
+        self._return = returned
+
+    def transform(self, rows: npt.ArrayLike) -> Matrix:
+        """Bring rows into the aligned representation, ``Y_i F_i G_i``.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Aligned rows.
+
+        Raises
+        ------
+        LocalError
+            Nothing has been accepted yet, or the rows are not what the agreement says.
+
+        Notes
+        -----
+        **Who sees what.** Stays at the party. **Cost.** Two products.
+        """
+        table = encode(rows, self.agreement.features, party=self.name)
+        change = self.returned.change_of_basis
+        return self.basis.project(table) @ change
+
+    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
+        """Predict labels with the common model and the party's own basis, eq. (9).
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes of the agreement, or numbers.
+
+        Raises
+        ------
+        LocalError
+            As `transform`, or the round trained no model.
+
+        Notes
+        -----
+        **Who sees what.** Stays at the party. **Cost.** Two products and the model.
+        """
+        model = self.returned.model
+        if model is None:
+            msg = (
+                "this round was for a representation and trained no model. Call transform(rows), "
+                "or agree on a task."
+            )
+            raise StepError(msg)
+        return decode_labels(model.predict(self.transform(rows)), self.agreement)
+
+    @property
+    def basis(self) -> SecretBasis:
+        """Of the last upload, to keep for a later round on the same rows; StepError before."""
+        if self._basis is None:
+            msg = f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
+            raise StepError(msg)
+        return self._basis
+
+    @property
+    def returned(self) -> Return:
+        """What was accepted; StepError before."""
+        if self._return is None:
+            msg = f"party '{self.name}' has no return yet. Call accept() with the analyst's."
+            raise StepError(msg)
+        return self._return

@@ -1,0 +1,160 @@
+"""A folder of uploads, one file per party."""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cobasis.bundle.files import refuse_changed
+from cobasis.bundle.payload import Payload, open_payload
+from cobasis.errors import AnchorTagError, DiskError, DuplicatePartyError, MessageError
+from cobasis.store.anchor_images import AnchorImageFiles, ImageFile
+
+if TYPE_CHECKING:
+    from cobasis.bundle.tensors import Place
+
+SUFFIX = ".safetensors"
+_LISTED = 5
+
+
+class UploadFolder(Mapping[str, Payload]):
+    """The uploads in a folder, by party name, in the names' order.
+
+    Parameters
+    ----------
+    path : Path
+        A folder. Its ``*.safetensors`` files are uploads; those that end in ``.part`` are still
+        being written, and are no uploads yet.
+
+    Raises
+    ------
+    FileFormatError
+        A file is truncated, still growing, or no upload.
+    DuplicatePartyError
+        Two files are of one party.
+    DiskError
+        The folder or a file cannot be read.
+
+    Notes
+    -----
+    What is in the folder is looked at once, here; a file that is changed later is refused when
+    it is read.
+
+    **Who sees what.** What the parties sent. Each file's word is taken for whose it is: who may
+    write to the folder is for you to control.
+
+    **Cost.** One open and one read of a kilobyte per file; in memory less than that per party.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     list(UploadFolder(Path(folder)))
+    []
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._files: dict[str, ImageFile] = {}
+        self._anchors: dict[tuple[bytes, bytes], list[str]] = {}
+        places: dict[tuple[object, ...], Place] = {}  # one object for all that are alike
+        for name in _file_names(self.path):
+            payload = open_payload(self.path / name)
+            party, place = payload.party, payload.image_place
+            if party in self._files:
+                msg = (
+                    f"'{self._files[party].path}' and '{payload.path}' are both uploads of party "
+                    f"'{party}': one is a duplicate or an impostor's. Remove it from the folder."
+                )
+                raise DuplicatePartyError(msg)
+            place = places.setdefault((place.dtype.str, place.shape, place.offset), place)
+            self._files[party] = ImageFile(str(payload.path), payload.stamp, place)
+            key = (payload.agreement_digest, payload.anchor_tag)
+            self._anchors.setdefault(key, []).append(party)
+        self._files = dict(sorted(self._files.items()))
+
+    def __getitem__(self, party: str) -> Payload:
+        """Open one party's upload; its numbers stay on disk."""
+        path, stamp, _ = self._files[party]
+        payload = open_payload(Path(path))
+        refuse_changed(payload.stamp, stamp, what=f"the upload of party '{party}' in '{path}'")
+        return payload
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over party names; nothing is read."""
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        """Return how many uploads there are."""
+        return len(self._files)
+
+    def __contains__(self, party: object) -> bool:
+        """Whether there is an upload of that party; nothing is read."""
+        return party in self._files
+
+    def __repr__(self) -> str:
+        """Say where, and how many."""
+        return f"<UploadFolder '{self.path}' of {len(self)} parties>"
+
+    def anchor_images(self, *, excluded: Collection[str] = ()) -> AnchorImageFiles:
+        """Return the anchor images, each of which is read when it is asked for.
+
+        Parameters
+        ----------
+        excluded : collection of str
+            Parties to leave out.
+
+        Returns
+        -------
+        AnchorImageFiles
+            By party name.
+
+        Raises
+        ------
+        MessageError, AnchorTagError
+            The uploads are of more than one agreement, or made with more than one anchor.
+
+        Notes
+        -----
+        **Who sees what.** Anchor images only.
+
+        **Cost.** Nothing is read.
+        """
+        images = AnchorImageFiles(self._files).without(excluded)
+        groups = {
+            key: [party for party in parties if party in images]
+            for key, parties in self._anchors.items()
+        }
+        groups = {key: parties for key, parties in groups.items() if parties}
+        if len({agreement for agreement, _ in groups}) > 1:
+            msg = (
+                f"the uploads are of more than one agreement: {_grouped(groups)}. They do not "
+                "belong to one round. Put each round's into a folder of its own."
+            )
+            raise MessageError(msg)
+        if len(groups) > 1:
+            msg = (
+                f"the parties used {len(groups)} different anchors: {_grouped(groups)}. Their "
+                "images cannot be compared. Have those in the minority check the consortium "
+                "secret and prepare again, or leave them out: excluded=[...]."
+            )
+            raise AnchorTagError(msg)
+        return images
+
+
+def _file_names(folder: Path) -> list[str]:
+    """Return the names of a folder's files that are whole, hidden ones not counted."""
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except OSError as error:
+        msg = f"the folder '{folder}' cannot be read: {error.strerror}. Check the path."
+        raise DiskError(msg) from error
+    return sorted(name for name in names if name.endswith(SUFFIX) and not name.startswith("."))
+
+
+def _grouped(groups: Mapping[tuple[bytes, bytes], list[str]]) -> str:
+    """Return "north, south | east and 7 more"."""
+    words = []
+    for parties in groups.values():
+        more = len(parties) - _LISTED
+        words.append(", ".join(parties[:_LISTED]) + (f" and {more:,} more" if more > 0 else ""))
+    return " | ".join(words)

@@ -1,0 +1,6 @@
+"""A party's tables: CSV, Parquet and data frames, read block by block."""
+
+from cobasis.tables.streaming import StreamedTable, open_table
+from cobasis.tables.upload import prepare_upload
+
+__all__ = ["StreamedTable", "open_table", "prepare_upload"]

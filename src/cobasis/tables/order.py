@@ -1,0 +1,104 @@
+"""Rows projected in the table's order and written in the upload's, in bounded memory.
+
+A row's place is anywhere in the file, and one small write per row would take minutes. So the
+file is cut into bins: a part's rows are sorted by bin and go to their bins in few large writes,
+each row standing in its bin as the table had it; then bin after bin is read, put in order and
+written back.
+"""
+
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from cobasis.bundle.payload import PayloadWriter
+from cobasis.engine.progress import Report
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.pool import in_order
+from cobasis.protocol.streamed import Plan
+
+BIN_BYTES = 2**24
+"""Size of a bin."""
+
+
+def write_rows(rows: Blocks, plan: Plan, *, writer: PayloadWriter, report: Report) -> None:
+    """Project all rows and write them in the plan's order.
+
+    Parameters
+    ----------
+    rows : Blocks of shape (n_rows, n_features)
+        On the agreed scale.
+    plan : Plan
+        The basis and the order.
+    writer : PayloadWriter
+        Of the upload.
+    report : callable
+        Is told of progress.
+
+    Raises
+    ------
+    LocalError
+        The rows cannot be read to their end; the disk is full.
+
+    Notes
+    -----
+    **Who sees what.** Until the writer is done, the file holds projected rows near their own
+    order; nothing but the party's disk sees that.
+
+    **Cost.** One pass over the rows and ``2 n m l`` operations; the upload's rows are written
+    twice and read once. 8 bytes of memory per row, and some 32 MB per thread.
+    """
+    bins = _Bins(plan, writer)
+    for _ in rows.over(bins.put, step="projecting rows"):
+        pass
+    starts = range(0, plan.shape[0], bins.size)
+    for done in in_order(bins.settle, starts):
+        report("putting rows in order", done, plan.shape[0])
+
+
+class _Bins:
+    """Where rows go, first and last; used by several threads at a time."""
+
+    def __init__(self, plan: Plan, writer: PayloadWriter) -> None:
+        self._plan, self._writer = plan, writer
+        n_rows, n_components = plan.shape
+        self.size = max(1, BIN_BYTES // (8 * n_components))
+        self._places = np.empty_like(plan.order)
+        for start in range(0, n_rows, self.size):
+            found = np.sort(plan.order[start : start + self.size])
+            self._places[found] = np.arange(start, start + len(found))
+        self._own = threading.local()
+
+    def put(self, first: int, blocks: Iterator[Matrix]) -> None:
+        """Write a part's rows into their bins, in the table's order."""
+        projected = [self._plan.basis.project(block) for block in blocks]
+        stop = first + sum(map(len, projected))
+        places = self._places[first:stop]
+        numbers = places // self.size
+        turn = np.argsort(numbers, kind="stable")
+        rank = np.empty_like(turn)
+        rank[turn] = np.arange(len(turn))
+        rows, done = self._buffer(len(turn)), 0
+        for each in projected:
+            rows[rank[done : done + len(each)]] = each
+            done += len(each)
+        edges = np.flatnonzero(np.diff(numbers[turn], prepend=-1, append=-1))
+        for start, end in pairwise(edges):
+            self._writer.write_rows(int(places[turn[start]]), rows[start:end])
+
+    def settle(self, start: int) -> int:
+        """Put one bin's rows where they belong, and return where it ends."""
+        stop = min(start + self.size, self._plan.shape[0])
+        rows = self._buffer(stop - start)
+        rows[np.argsort(self._plan.order[start:stop])] = self._writer.read_rows(start, stop)
+        self._writer.write_rows(start, rows)
+        return stop
+
+    def _buffer(self, n_rows: int) -> Matrix:
+        """Return room for rows, the thread's own and used again."""
+        if not hasattr(self._own, "rows") or len(self._own.rows) < n_rows:
+            self._own.rows = np.empty((n_rows, self._plan.shape[1]))
+        found: Matrix = self._own.rows[:n_rows]
+        return found

@@ -1,0 +1,199 @@
+"""Where a party's rows come from: a file or a frame, opened and not yet read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cobasis.bundle.files import Stamp, refuse_changed, stamp_of
+from cobasis.errors import OptionError, TableError
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv",)
+INFERRED_ROWS = 10_000
+"""Rows of a CSV file from which its columns' types are guessed."""
+
+PART_ROWS, PART_BYTES = 2**17, 2**27
+"""The most that is read of a Parquet file at a time, by each thread.
+
+Less is not always better: a row group, in polars' files 2**18 rows, is unpacked anew for each.
+"""
+
+Part = tuple[int, Callable[[], pl.DataFrame]]
+"""The number of a part's first row, and what reads the part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A table that can be read again and again.
+
+    Attributes
+    ----------
+    frame : polars.LazyFrame
+        What to read.
+    what : str
+        What to call it in an error, with the party's name.
+    path, stamp : Path and Stamp, or None
+        The file, and what it was when it was opened; None for a frame in memory.
+    """
+
+    frame: pl.LazyFrame = field(repr=False)
+    what: str
+    path: Path | None = None
+    stamp: Stamp | None = None
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say what a failure to read means, without a value from the table."""
+        try:
+            yield
+        except (pl.exceptions.PolarsError, OSError) as error:
+            self.refuse_changed()
+            raise TableError(_reason(self.what, error, path=self.path)) from None
+        self.refuse_changed()
+
+    def refuse_changed(self) -> None:
+        """Raise FileChangedError when the file is no longer the one that was opened."""
+        if self.path is not None and self.stamp is not None:
+            refuse_changed(stamp_of(self.path), self.stamp, what=self.what)
+
+    def parts(self, names: Sequence[str], *, n_rows: int, batch: int) -> Iterator[Part]:
+        """Cut the table into parts: rows of a Parquet file, which are read where they are needed.
+
+        Anything else is read here, `batch` rows at a time.
+        """
+        chosen, start = self.frame.select(names), 0
+        if self.path is None or self.path.suffix.lower() in CSV:
+            with self.reading():
+                for frame in chosen.collect_batches(chunk_size=batch, lazy=True):
+                    yield start, partial(_itself, frame)
+                    start += frame.height
+            return
+        row = sum(4 if each == pl.Float32 else 8 for each in chosen.collect_schema().dtypes())
+        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
+        for start in range(0, n_rows, size):
+            yield start, partial(self._rows, chosen, start, size)
+
+    def _rows(self, frame: pl.LazyFrame, start: int, size: int) -> pl.DataFrame:
+        """Read some rows."""
+        with self.reading():
+            return frame.slice(start, size).collect(engine="in-memory")
+
+    def collect(self, *columns: pl.Expr) -> pl.DataFrame:
+        """Return something small of the table, read in parts; of a CSV file, every cell."""
+        whole_lines = self.path is not None and self.path.suffix.lower() in CSV
+        checks = pl.QueryOptFlags(projection_pushdown=not whole_lines)
+        with self.reading():
+            return self.frame.select(*columns).collect(engine="streaming", optimizations=checks)
+
+
+def _itself(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame
+
+
+def source_of(table: Any, *, party: str, numbers: Sequence[str] = ()) -> Source:  # noqa: ANN401
+    """Open a file by its ending, or take a frame.
+
+    Parameters
+    ----------
+    table : path, polars frame, or any frame with columns by name
+        Parquet or CSV; `LazyFrame`, `DataFrame`; pandas and whatever else has ``columns``.
+    party : str
+        For messages.
+    numbers : sequence of str
+        Columns that are read as float64 from a CSV file, whatever its first rows look like.
+
+    Returns
+    -------
+    Source
+        Nothing but headers has been read.
+
+    Raises
+    ------
+    OptionError
+        No table, or a file of another kind.
+    DiskError, TableError
+        The file cannot be opened, or is truncated.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** A file's header. A frame that polars does not know is copied.
+    """
+    if isinstance(table, (str, Path)):
+        return _of_file(Path(table), party=party, numbers=numbers)
+    what = f"the table of party '{party}'"
+    if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
+        return Source(frame=table.lazy(), what=what)
+    names = getattr(table, "columns", None)
+    if names is None:
+        msg = (
+            f"{what} is a {type(table).__name__}, which has no columns by name. Give the path of "
+            "a Parquet or CSV file, or a data frame; arrays go to party.prepare(rows, labels)."
+        )
+        raise OptionError(msg)
+    columns = {str(name): np.asarray(table[name]) for name in names}
+    return Source(frame=pl.DataFrame(columns).lazy(), what=what)
+
+
+def _of_file(path: Path, *, party: str, numbers: Sequence[str]) -> Source:
+    """Open a file."""
+    kind = path.suffix.lower()
+    what = f"the table '{path.name}' of party '{party}'"
+    if kind not in (*PARQUET, *CSV):
+        msg = (
+            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Convert "
+            "it, or open it with polars and give the LazyFrame."
+        )
+        raise OptionError(msg)
+    stamp = stamp_of(path)
+    frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
+    source = Source(frame=frame, what=what, path=path, stamp=stamp)
+    with source.reading():
+        schema = frame.collect_schema()
+    if kind in PARQUET:
+        return source
+    guessed = [name for name in numbers if name in schema and schema[name].is_numeric()]
+    read = _csv(path, schema_overrides=dict.fromkeys(guessed, pl.Float64))
+    return Source(frame=read, what=what, path=path, stamp=stamp)
+
+
+def _csv(path: Path, **options: Any) -> pl.LazyFrame:  # noqa: ANN401
+    return pl.scan_csv(path, infer_schema_length=INFERRED_ROWS, **options)
+
+
+def _reason(what: str, error: Exception, *, path: Path | None) -> str:
+    """Return a message for polars' own, which may quote cells."""
+    if path is None:
+        return (
+            f"{what} cannot be read to its end ({type(error).__name__}). Collect the frame in "
+            "polars to see where it fails, and correct that."
+        )
+    if path.suffix.lower() in PARQUET:
+        return (
+            f"{what} is no whole Parquet file ({type(error).__name__}): it is truncated, damaged "
+            "or still being written. Write it again; nothing of it was used."
+        )
+    line = _ragged_line(path)
+    where = (
+        f"line {line} has another number of fields than the first"
+        if line
+        else f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
+    )
+    return f"{what} cannot be read: {where}. Correct the file; nothing of it was used."
+
+
+def _ragged_line(path: Path) -> int | None:
+    """Return the number of the first line with another number of fields, if there is one."""
+    import csv  # noqa: PLC0415 -- only to explain a failure
+
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        rows = csv.reader(file)
+        width = len(next(rows, []))
+        return next((rows.line_num for row in rows if row and len(row) != width), None)

@@ -1,0 +1,232 @@
+"""A party's table as blocks on the agreed scale, read by polars and never held whole."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import LabelError, ShapeError, TableError
+from cobasis.features.numeric import NumericFeature, Scaling
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.pool import in_order
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.labels import encode_labels
+from cobasis.protocol.messages import Labels
+from cobasis.tables.refusals import not_finite, refuse_rounding, refuse_schema
+from cobasis.tables.sources import Part, Source, source_of
+
+Done = TypeVar("Done")
+
+BLOCK_CELLS = 2**20
+"""Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
+
+PART_BLOCKS = 4
+"""Blocks of what is worked on at a time, at most."""
+
+
+class StreamedTable(Blocks):
+    """A table on disk, or a frame, that is gone through in bounded memory.
+
+    Parameters
+    ----------
+    source : Source
+        What to read. Columns that are neither features nor labels are ignored.
+    features : sequence of NumericFeature
+        The agreement's.
+    party : str
+        For messages.
+    labels : str, optional
+        The column of labels.
+    report : callable
+        Is told of progress.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** Each pass reads the table once. In memory is what each thread works on: 128 MB of
+    cells of a Parquet file at most; of other sources, what polars reads ahead.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        features: Sequence[NumericFeature],
+        party: str,
+        labels: str | None = None,
+        report: Report = silent,
+    ) -> None:
+        self.source, self.party, self._report = source, party, report
+        self._names = [feature.name for feature in features]
+        self._scaling = Scaling.of(features)
+        self._size = max(256, BLOCK_CELLS // len(features))
+        refuse_schema(source, self._names, labels=labels, party=party)
+        looked = source.collect(pl.len() if labels is None else pl.col(labels))
+        self._labels = None if labels is None else looked[labels]
+        n_rows = looked.item() if self._labels is None else looked.height
+        if not n_rows:
+            msg = f"{source.what} is empty: 0 rows. Leave the party out, or give it rows."
+            raise ShapeError(msg)
+        self.shape = (n_rows, len(self._names))
+
+    def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
+        """Read the table once and yield what `work` made of each part, in order.
+
+        Parameters
+        ----------
+        work : callable
+            As `Blocks.over` says; called in a pool's threads.
+        step : str
+            Progress is reported under this name.
+
+        Yields
+        ------
+        object
+            What `work` returned.
+
+        Raises
+        ------
+        NotFiniteError, DtypeError
+            A cell is missing, not finite, or an integer that float64 would round.
+        FileChangedError, TableError
+            The table changed during the pass, or cannot be read to its end.
+        """
+        own = threading.local()  # of each thread of the pool: its buffer
+        n_rows, done, batch = self.shape[0], 0, PART_BLOCKS * self._size
+
+        def worked(part: Part) -> tuple[list[Done], int]:
+            first, read = part
+            frame = read()
+            starts = range(0, frame.height, batch)
+            cut = [(first + start, frame[start : start + batch]) for start in starts]
+            return [work(row, self._blocks(each, own)) for row, each in cut], frame.height
+
+        parts = self.source.parts(self._names, n_rows=n_rows, batch=batch)
+        with one_blas_thread():
+            for results, height in in_order(worked, parts):
+                yield from results
+                done += height
+                self._report(step, done, n_rows)
+        if done != n_rows:
+            msg = (
+                f"{self.source.what} had {n_rows:,} rows and now has {done:,}, so it changed while "
+                "it was in use. Take a snapshot of it, then start again."
+            )
+            raise TableError(msg)
+
+    def labels(self, agreement: Agreement) -> Labels | None:
+        """Return the labels as they travel, in the table's order.
+
+        Parameters
+        ----------
+        agreement : Agreement
+            Says which are allowed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or None
+            int64 positions in ``agreement.classes``, or float64; None for representation.
+
+        Raises
+        ------
+        LabelError
+            As `cobasis.protocol.labels.encode_labels`, or cells without a label.
+
+        Notes
+        -----
+        **Who sees what.** Labels travel in the clear.
+
+        **Cost.** 8 bytes per row, and the column itself.
+        """
+        found = self._labels
+        if found is None or agreement.task == "representation":
+            return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
+        if found.null_count():
+            msg = (
+                f"{self.source.what} has no label in {found.null_count():,} of {len(found):,} "
+                f"rows of column '{found.name}'. Drop those rows."
+            )
+            raise LabelError(msg)
+        if agreement.task == "regression":
+            return encode_labels(found.to_numpy(), agreement, n_rows=len(found), party=self.party)
+        kinds = found.unique()  # a handful, where the column has millions
+        codes = encode_labels(kinds.to_numpy(), agreement, n_rows=len(kinds), party=self.party)
+        return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
+
+    def _blocks(self, frame: pl.DataFrame, own: threading.local) -> Iterator[Matrix]:
+        """Give a part's rows on the agreed scale, in blocks that share the thread's buffer."""
+        refuse_rounding(frame, what=self.source.what)
+        columns = [series.to_numpy() for series in frame]
+        size = self._size
+        if not hasattr(own, "buffer"):
+            own.buffer = np.empty((len(columns), size))
+        for start in range(0, frame.height, size):
+            stop = min(start + size, frame.height)
+            block = own.buffer[:, : stop - start]
+            if not self._scaling.put((column[start:stop] for column in columns), block):
+                raise not_finite(self.source, self._names, n_rows=self.shape[0])
+            yield block.T
+
+
+def open_table(
+    table: str | Path | Any,  # noqa: ANN401 -- frames of any library
+    *,
+    agreement: Agreement,
+    party: str,
+    labels: str | None = None,
+    report: Report = silent,
+) -> StreamedTable:
+    """Open a party's table, for `Party.propose` and `Party.plan`.
+
+    Parameters
+    ----------
+    table : path or frame
+        Parquet, CSV, polars ``LazyFrame`` or ``DataFrame``, pandas and the like.
+    agreement : Agreement
+        Names the columns; others are ignored, and their order in the table does not matter.
+    party : str
+        For messages.
+    labels : str, optional
+        The column of labels.
+    report : callable
+        Is told of progress.
+
+    Returns
+    -------
+    StreamedTable
+        Blocks of shape (n_rows, n_features) on the agreed scale.
+
+    Raises
+    ------
+    LocalError
+        The table cannot be read, is empty, or lacks a column or its numbers.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** A file's header and its column of labels; a CSV file is read once to count.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from cobasis import Agreement, ConsortiumSecret, numeric_features
+    >>> agreement = Agreement(
+    ...     round_id="icu-2026", parties=("north",), task="representation", n_components=1,
+    ...     features=numeric_features(["age", "pulse"]), n_anchor_rows=2,
+    ...     commitment=ConsortiumSecret().commitment("icu-2026"))
+    >>> frame = pl.DataFrame({"id": [7, 8, 9], "pulse": [80, 90, 70], "age": [61.5, 70.0, 48.0]})
+    >>> open_table(frame, agreement=agreement, party="north").shape
+    (3, 2)
+    """
+    source = source_of(table, party=party, numbers=agreement.feature_names)
+    return StreamedTable(
+        source, features=agreement.features, party=party, labels=labels, report=report
+    )

@@ -1,0 +1,161 @@
+"""Images that are read one by one: the same fits, few in memory, and never two versions."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from aligners import EPS, make_toy, on_every_aligner
+from cobasis.algorithms.base import align
+from cobasis.algorithms.images import BATCH_BYTES, batches
+from cobasis.algorithms.odc import ODC
+from cobasis.errors import FileChangedError, ShapeError
+
+
+class Lazy(Mapping):
+    """Images that exist while they are looked at, and a note of every look."""
+
+    def __init__(self, images, dtype=np.float64):
+        self.images, self.dtype, self.looks = images, dtype, []
+
+    def __getitem__(self, party):
+        self.looks.append(party)
+        return self.images[party].astype(self.dtype)
+
+    def __iter__(self):
+        return iter(self.images)
+
+    def __len__(self):
+        return len(self.images)
+
+    def passes(self):
+        return len(self.looks) / len(self.images)
+
+
+class Noted(dict):
+    """A sink that remembers in which order it was filled."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.order = []
+
+    def __setitem__(self, party, fit):
+        self.order.append(party)
+        super().__setitem__(party, fit)
+
+    def update(self, fits):
+        for party, fit in fits.items():
+            self[party] = fit
+
+
+@on_every_aligner
+@pytest.mark.parametrize("workers", [1, 3])
+def test_lazy_images_give_the_fits_of_arrays(row, workers):
+    toy = make_toy("diffspan_orth", n_parties=7)
+    plain = toy.align(row)
+    found = align(row.make(4), Lazy(toy.images), workers=workers)
+    assert list(found.fits) == list(plain.fits)
+    for party, change in plain.changes_of_basis.items():
+        np.testing.assert_allclose(
+            found.changes_of_basis[party], change, rtol=0, atol=10 * toy.rounding()
+        )
+
+
+PASSES = {"odc": 1, "whitened": 1, "imakura": 2, "kawakami": 2}
+
+
+@on_every_aligner
+def test_a_method_reads_each_image_as_often_as_it_says(row):
+    toy = make_toy("samespan_orth", n_parties=40)
+    images = Lazy(toy.images)
+    found = align(row.make(4), images)
+    name = row.name.split("-")[0]
+    extra = 3.1 if name == "gopp" else 0.1
+    expected = PASSES.get(name, found.target.iterations)
+    assert expected <= images.passes() <= expected + extra
+
+
+def test_float32_images_are_fitted_in_float64():
+    toy = make_toy("samespan_orth")
+    fits = align(ODC(), Lazy(toy.images, np.float32)).fits
+    for fit in fits.values():
+        gram = fit.change_of_basis.T @ fit.change_of_basis
+        np.testing.assert_allclose(gram, np.eye(4), rtol=0, atol=1e-14)
+
+
+def test_a_batch_is_some_megabytes_of_one_shape():
+    width = 50
+    wide = np.zeros((1000, width))
+    images = {f"p{i}": wide for i in range(25)} | {"q": np.zeros((1000, 20)), "r": wide}
+    found = [(len(batch), sum(x.nbytes for x in batch.values())) for batch in batches(images)]
+    assert [count for count, _ in found] == [10, 10, 5, 1, 1]
+    assert max(size for _, size in found) <= BATCH_BYTES
+    large = np.zeros((BATCH_BYTES // 8, 2))
+    assert [list(batch) for batch in batches({"a": large, "b": large})] == [["a"], ["b"]]
+
+
+@on_every_aligner
+def test_what_the_sink_has_is_not_fitted_again(row):
+    toy = make_toy("diffspan_orth", n_parties=6)
+    whole = toy.align(row)
+    done = {party: whole.fits[party] for party in ("p1", "p4")}
+    sink, images = Noted(done), Lazy(toy.images)
+    found = align(row.make(4), images, target=whole.target, sink=sink)
+    assert sink.order == images.looks == ["p0", "p2", "p3", "p5"]
+    assert found.fits["p1"] is whole.fits["p1"]
+    for party, change in whole.changes_of_basis.items():
+        np.testing.assert_array_equal(found.changes_of_basis[party], change)
+
+
+def test_what_was_fitted_before_an_interrupt_is_in_the_sink():
+    toy = make_toy("diffspan_orth", n_parties=30, n_anchor_rows=60_000, n_features=12)
+
+    class Interrupted(Lazy):
+        def __getitem__(self, party):
+            if party == "p20":
+                raise KeyboardInterrupt
+            return super().__getitem__(party)
+
+    sink = Noted()
+    with pytest.raises(KeyboardInterrupt):
+        align(ODC(), Interrupted(toy.images), sink=sink, workers=2)
+    assert 10 <= len(sink.order) <= 20
+    assert sink.order == [f"p{i}" for i in range(len(sink.order))]
+
+
+class Changing(Lazy):
+    """One party's image is another when it is read for the second time."""
+
+    def __init__(self, images, change):
+        super().__init__(images)
+        self.change = change
+
+    def __getitem__(self, party):
+        image = super().__getitem__(party)
+        return self.change(image) if party == "p0" and self.looks.count("p0") > 1 else image
+
+
+@on_every_aligner
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda image: image[::-1],
+        lambda image: image * (1 + 4 * EPS),
+        lambda image: image[:, :3],
+        lambda image: image.astype(np.float32),
+    ],
+    ids=["rows in another order", "in the last bit", "narrower", "of another type"],
+)
+def test_an_image_that_changes_between_two_readings_is_refused(row, change):
+    """Every method reads p0 twice: as the reference, as the frame, or in two passes."""
+    toy = make_toy("samespan_orth")
+    with pytest.raises(FileChangedError, match=r"party 'p0' is not the same as when.*\[CB603\]$"):
+        align(row.make(4), Changing(toy.images, change))
+
+
+@on_every_aligner
+def test_an_image_of_another_height_is_refused_by_name(row):
+    toy = make_toy("samespan_orth")
+    images = Lazy({**toy.images, "p2": toy.images["p2"][:-1]})
+    with pytest.raises(ShapeError, match=r"party 'p2' has shape \(29, 4\).*30 rows"):
+        align(row.make(4), images)

@@ -1,0 +1,56 @@
+"""The page on speed is made from the result, and says so where there is none."""
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+from benchmarks import goals, results
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "explanation" / "speed.md").read_text(encoding="utf-8")
+FIGURES = runpy.run_path(str(ROOT / "docs" / "speed_figures.py"))
+
+
+@pytest.fixture
+def result(tmp_path):
+    ratio = {"median": 1.5, "low": 1.4, "high": 1.6}
+    points = [
+        {"a": 1000, "l": size, "c": 50, "seconds": {"ours": size / 1e4}, "scipy loop / ours": ratio}
+        for size in (50, 100, 200)
+    ]
+    judged = [goals.goal("||G'G - I||", 1e-15, most=1e-12)]
+    left_out = {"Imakura, full SVD + pinv": {"bytes": 2e10, "seconds": 1234.0}}
+    published = [{"a": 1000, "l": 50, "c": 1000, "seconds": {}, "does not fit": left_out}]
+    sections = {
+        "published": {"points": published},
+        "papers": {"input": "unrelated", "points": points, "goals": judged},
+    }
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(results.whole(sections, quick=False, seconds=60)))
+    return path
+
+
+def test_every_place_on_the_page_has_a_figure():
+    assert set(FIGURES["PLACE"].findall(PAGE)) == set(FIGURES["FIGURES"])
+
+
+def test_without_a_result_the_page_says_so(tmp_path):
+    filled = FIGURES["filled"](PAGE, path=tmp_path / "absent.json")
+    assert filled.count("Not measured yet") == len(FIGURES["FIGURES"])
+
+
+def test_with_a_result_tables_and_charts_are_in_place(result):
+    filled = FIGURES["filled"](PAGE, path=result)
+    assert "{{" not in filled
+    assert filled.count("<svg") == 2
+    assert r"\|\|G'G - I\|\|" in filled
+    assert "**met**" in filled
+    assert "| Imakura, full SVD + pinv | 50 | 1000 | 1000 | 20.0 GB | 1234 s a run |" in filled
+    assert "| ODC, ours | 1.00 (R2 1.00) |" in filled
+
+
+def test_charts_refer_to_nothing_outside_and_are_the_same_every_time(result):
+    one, other = (FIGURES["filled"](PAGE, path=result) for _ in range(2))
+    assert one == other
+    assert "<script" not in one

@@ -1,0 +1,54 @@
+"""Upload files for the tests."""
+
+import json
+
+import numpy as np
+
+from cobasis.bundle.payload import PayloadHeader, PayloadWriter
+
+DIGEST, TAG = bytes(range(32)), bytes(range(32, 64))
+
+
+def header(party="north", *, n_rows=7, n_components=3, n_anchor_rows=5, **changes):
+    """A payload's header, with some fields changed."""
+    fields = {
+        "party": party,
+        "agreement_digest": DIGEST,
+        "anchor_tag": TAG,
+        "simulated": False,
+        "n_rows": n_rows,
+        "n_components": n_components,
+        "n_anchor_rows": n_anchor_rows,
+    }
+    return PayloadHeader(**{**fields, **changes})
+
+
+def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
+    """Rows, anchor image and numeric labels."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n_rows, n_components))
+    return rows, rng.normal(size=(n_anchor_rows, n_components)), rng.normal(size=n_rows)
+
+
+def write(path, *, party="north", seed=0, labels="float64", **changes):
+    """Write a small upload, and return its tables."""
+    rows, image, numbers = tables(seed)
+    with PayloadWriter(path, header=header(party, labels=labels, **changes)) as writer:
+        writer.write_anchor_image(image)
+        if labels:
+            writer.write_labels(numbers if labels == "float64" else np.arange(7))
+        writer.write_rows(0, rows)
+    return rows, image, numbers
+
+
+def described(path):
+    """The header's object of a file, and the numbers' bytes behind it."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length]), data[8 + length :]
+
+
+def craft(path, described, numbers=b""):
+    """Write a file with any header: an object, or bytes as they are."""
+    text = described if isinstance(described, bytes) else json.dumps(described).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + numbers)

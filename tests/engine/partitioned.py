@@ -1,0 +1,77 @@
+"""Uploads on disk with an alignment, and the aligned rows they make."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from cobasis.algorithms.base import Alignment, Fit, Target
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.overlay import Overlay
+from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
+from cobasis.engine.partitioning import write_aligned
+
+
+def rotation(size, seed):
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(size, size)))[0]
+
+
+def write_upload(file, rows, labels=None):
+    """One party's file."""
+    file = Path(file)
+    header = PayloadHeader(
+        party=file.stem,
+        agreement_digest=bytes(32),
+        anchor_tag=bytes(32),
+        simulated=True,
+        n_rows=len(rows),
+        n_components=rows.shape[1],
+        n_anchor_rows=3,
+        dtype=str(rows.dtype),
+        labels=None if labels is None else str(labels.dtype),
+    )
+    with PayloadWriter(file, header=header) as writer:
+        writer.write_anchor_image(np.ones((3, rows.shape[1]), dtype=rows.dtype))
+        if labels is not None:
+            writer.write_labels(labels)
+        writer.write_rows(0, rows)
+    return open_payload(file)
+
+
+def alignment_of(changes):
+    """An alignment whose changes of basis are given."""
+    size = next(iter(changes.values())).shape[1]
+    fits = {name: Fit(change_of_basis=each, determination=1.0) for name, each in changes.items()}
+    target = Target(rows=np.eye(3, size), shaped_by=tuple(changes))
+    return Alignment(aligner=ODC(), target=target, fits=Overlay(fits))
+
+
+def parties(folder, rows, labels, *, sizes, dtype="float64"):
+    """Give consecutive rows to parties, each turned by a basis that its alignment undoes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    uploads, changes, start = {}, {}, 0
+    for place, size in enumerate(sizes):
+        name, turn = f"p{place:02d}", rotation(rows.shape[1], place)
+        held = (rows[start : start + size] @ turn).astype(dtype)
+        told = None if labels is None else labels[start : start + size]
+        uploads[name] = write_upload(folder / f"{name}.safetensors", held, told)
+        changes[name], start = turn.T, start + size
+    return uploads, alignment_of(changes)
+
+
+def aligned_rows(folder, rows, labels, *, n_parties=4, n_partitions=3, dtype="float64"):
+    """Write rows as a few parties' uploads, and those as partitions."""
+    sizes = [len(part) for part in np.array_split(rows, n_parties)]
+    uploads, alignment = parties(folder / "uploads", rows, labels, sizes=sizes, dtype=dtype)
+    n_bytes = len(rows) * rows.shape[1] * np.dtype(dtype).itemsize
+    return write_aligned(
+        uploads, alignment, to=folder / "aligned", partition_bytes=-(-n_bytes // n_partitions)
+    )
+
+
+def digits():
+    """Digits in random order and half of their pixels' size; 1,200 to fit, 597 to test."""
+    rows, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(rows))
+    rows, labels = rows[order] / 16, labels[order].astype(np.int64)
+    return (rows[:1200], labels[:1200]), (rows[1200:], labels[1200:])

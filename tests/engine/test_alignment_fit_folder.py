@@ -1,0 +1,207 @@
+"""Fits on disk: what was put in comes out, and what is half-written counts for nothing."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cobasis.algorithms.base import Fit, Target
+from cobasis.bundle import files
+from cobasis.engine.fit_folder import FitFolder
+from cobasis.errors import (
+    DiskError,
+    DuplicatePartyError,
+    FileChangedError,
+    StepError,
+)
+
+STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+
+
+def fit(number, *, shape=(3, 3)):
+    """A fit that tells which it is."""
+    return Fit(change_of_basis=np.full(shape, float(number)), determination=1 / (number + 1))
+
+
+def filled(path, *, n_parties=10, shard_bytes=200):
+    """A folder of small fits, two or three to a shard."""
+    with FitFolder(path, shard_bytes=shard_bytes) as fits:
+        for number in range(n_parties):
+            fits[f"p{number}"] = fit(number)
+    return fits
+
+
+def numbers_in(fits):
+    """Which fit stands under which name."""
+    return {name: int(each.change_of_basis[0, 0]) for name, each in fits.items()}
+
+
+@STEADY
+@given(
+    fits=st.dictionaries(
+        st.text(st.characters(codec="utf-8"), max_size=30) | st.just("__metadata__"),
+        st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(0, 10**6)),
+        max_size=12,
+    ),
+    shard_bytes=st.sampled_from([1, 300, 10**6]),
+)
+def test_fits_of_any_names_and_shapes_come_back_bit_for_bit(tmp_path_factory, fits, shard_bytes):
+    path = tmp_path_factory.mktemp("fits")
+    made = {
+        name: Fit(
+            change_of_basis=np.random.default_rng(seed).normal(size=(rows, columns)),
+            determination=float(np.random.default_rng(seed).random()),
+        )
+        for name, (rows, columns, seed) in fits.items()
+    }
+    with FitFolder(path, shard_bytes=shard_bytes) as folder:
+        folder.update(made)
+    for found in (folder, FitFolder(path)):
+        assert list(found) == list(made)
+        for name, each in made.items():
+            np.testing.assert_array_equal(found[name].change_of_basis, each.change_of_basis)
+            assert found[name].determination == each.determination
+
+
+def test_fits_are_read_before_and_after_they_are_written_down(tmp_path):
+    with FitFolder(tmp_path, shard_bytes=200) as fits:
+        for number in range(10):
+            fits[f"p{number}"] = fit(number)
+            assert f"p{number}" in fits
+            assert numbers_in(fits) == {f"p{each}": each for each in range(number + 1)}
+    assert numbers_in(fits) == {f"p{each}": each for each in range(10)}
+    assert len(list(tmp_path.glob("fits-*.safetensors"))) > 2
+    assert list(tmp_path.glob("*.part")) == []
+    assert repr(fits).endswith("of 10 parties>")
+
+
+def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path):
+    filled(tmp_path, n_parties=4)
+    (tmp_path / "fits-00002.safetensors.part").write_bytes(b"half")
+    with FitFolder(tmp_path, shard_bytes=200) as fits:
+        assert len(fits) == 4
+        fits["late"] = fit(99)
+    assert numbers_in(FitFolder(tmp_path)) == {"p0": 0, "p1": 1, "p2": 2, "p3": 3, "late": 99}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_what_was_gathered_is_written_when_something_is_raised(tmp_path, error):
+    folder = FitFolder(tmp_path)
+
+    def broken_off():
+        with folder:
+            folder["north"] = fit(1)
+            raise error
+
+    with pytest.raises(error):
+        broken_off()
+    assert numbers_in(FitFolder(tmp_path)) == {"north": 1}
+
+
+def test_a_disk_that_fills_up_loses_no_fit_that_was_written(tmp_path, monkeypatch):
+    filled(tmp_path, n_parties=4)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = FitFolder(tmp_path, shard_bytes=1)
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(DiskError, match="No space left on device"), folder:
+        folder["late"] = fit(99)
+    monkeypatch.undo()
+    assert numbers_in(FitFolder(tmp_path)) == {"p0": 0, "p1": 1, "p2": 2, "p3": 3}
+
+
+def test_the_target_comes_back_bit_for_bit_with_all_that_is_said_of_it(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(7, 3))
+    with FitFolder(tmp_path) as fits:
+        assert fits.target is None
+        fits.keep_target(
+            Target(rows=rows, shaped_by=("north", "süd"), iterations=7, converged=False)
+        )
+    found = FitFolder(tmp_path).target
+    np.testing.assert_array_equal(found.rows, rows)
+    assert (found.shaped_by, found.iterations, found.converged) == (("north", "süd"), 7, False)
+
+
+def test_a_target_is_not_replaced_once_there_are_fits_to_it(tmp_path):
+    filled(tmp_path)
+    with FitFolder(tmp_path) as fits, pytest.raises(StepError, match="holds fits to another"):
+        fits.keep_target(Target(rows=np.eye(3), shaped_by=()))
+
+
+def test_a_party_has_one_fit_and_keeps_it(tmp_path):
+    with FitFolder(tmp_path) as fits:
+        fits["north"] = fit(1)
+        with pytest.raises(DuplicatePartyError, match="party 'north' has a fit"):
+            fits["north"] = fit(2)
+        with pytest.raises(StepError, match=r"Use Alignment\.remove"):
+            del fits["north"]
+    assert numbers_in(fits) == {"north": 1}
+
+
+def test_a_fit_is_only_added_inside_a_with_block(tmp_path):
+    with pytest.raises(StepError, match="Add fits inside"):
+        FitFolder(tmp_path)["north"] = fit(1)
+    assert len(FitFolder(tmp_path)) == 0
+
+
+def test_a_second_process_may_read_but_not_write(tmp_path):
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from cobasis.engine.fit_folder import FitFolder\n"
+        "fits = FitFolder(Path(sys.argv[1]))\n"
+        "assert list(fits) == ['p0']\n"
+        "fits.__enter__()\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    filled(tmp_path, n_parties=1)
+    with FitFolder(tmp_path):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "AnotherRunError: another process writes to" in done.stderr
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(DiskError, match="cannot be made: File exists"):
+        FitFolder(tmp_path / "file")
+
+
+def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):
+    filled(tmp_path, n_parties=4)
+    shard = tmp_path / "fits-00000.safetensors"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(DiskError, match=r"fits-00000.safetensors' is damaged.*deleted alone"):
+        FitFolder(tmp_path)
+    shard.unlink()
+    with FitFolder(tmp_path) as fits:
+        assert sorted(fits) == ["p3"]
+        fits["p0"] = fit(0)
+    assert numbers_in(FitFolder(tmp_path)) == {"p3": 3, "p0": 0}
+
+
+@pytest.mark.parametrize("told", [{}, {"determination": "[1.0"}, {"determination": "[1.0]"}])
+def test_a_shard_that_says_too_little_is_refused(tmp_path, told):
+    filled(tmp_path, n_parties=3)
+    shard = tmp_path / "fits-00000.safetensors"
+    data = shard.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    found = {**json.loads(data[8 : 8 + length]), "__metadata__": told}
+    text = json.dumps(found).encode()
+    shard.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
+    with pytest.raises(DiskError, match="is damaged"):
+        FitFolder(tmp_path)
+
+
+def test_a_shard_that_is_exchanged_after_the_folder_was_opened_is_refused(tmp_path):
+    fits = filled(tmp_path)
+    os.utime(tmp_path / "fits-00000.safetensors", ns=(0, 1))
+    with pytest.raises(FileChangedError, match="the fit of party 'p0'"):
+        fits["p0"]

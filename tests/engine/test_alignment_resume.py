@@ -1,0 +1,189 @@
+"""A run that is stopped anywhere goes on where it stopped, and ends as if it had not been."""
+
+import os
+
+import numpy as np
+import pytest
+
+from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
+from cobasis.algorithms import images
+from cobasis.bundle.tensors import read_header
+from cobasis.engine.alignments import align_folder
+from cobasis.engine.fit_folder import FitFolder
+from cobasis.errors import AnotherRunError, FileChangedError, ShapeError
+from cobasis.store.folder import UploadFolder
+from engine.anchor_folders import run_child, write_folder
+
+N_PARTIES = 60
+
+
+@pytest.fixture(scope="module")
+def uploads(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("all") / "uploads"
+    write_folder(folder, n_parties=N_PARTIES)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def small_batches_and_shards(monkeypatch):
+    """Three parties are read together, and nine written, so that sixty are many."""
+    monkeypatch.setattr(images, "BATCH_BYTES", 4000)
+    monkeypatch.setitem(FitFolder.__init__.__kwdefaults__, "shard_bytes", 1000)
+
+
+def in_memory(uploads, aligner):
+    found = UploadFolder(uploads).anchor_images()
+    return align(aligner, {name: found[name] for name in found})
+
+
+def assert_same(found, expected):
+    assert list(found.fits) == list(expected.fits)
+    np.testing.assert_allclose(found.target.rows, expected.target.rows, rtol=0, atol=1e-12)
+    assert found.target.shaped_by == expected.target.shaped_by
+    for name, each in expected.fits.items():
+        change = found.fits[name].change_of_basis
+        np.testing.assert_allclose(change, each.change_of_basis, rtol=0, atol=1e-12)
+
+
+class Stopper:
+    """A report that raises Ctrl-C at one point, and remembers what it was told."""
+
+    def __init__(self, step="", done=0):
+        self.at, self.told = (step, done), []
+
+    def __call__(self, step, done, total):
+        self.told.append((step, done, total))
+        if (step, done) == self.at:
+            raise KeyboardInterrupt
+
+
+ALIGNERS = [ODC(), Whitened(), GOPP(), Imakura(), Kawakami()]
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS, ids=lambda each: type(each).__name__)
+def test_a_folder_aligns_as_arrays_do(tmp_path, uploads, aligner):
+    found = align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits")
+    assert_same(found, in_memory(uploads, aligner))
+    assert found.aligner is aligner
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("stop", [("making the target", 1), ("fitting", 1), ("fitting", 41)])
+def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads, aligner, stop):
+    stopper = Stopper(*stop)
+    with pytest.raises(KeyboardInterrupt):
+        align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits", report=stopper)
+    fitted = len(FitFolder(tmp_path / "fits"))
+    again = Stopper()
+    found = align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits", report=again)
+    assert_same(found, in_memory(uploads, aligner))
+    read = [told for told in again.told if told[0] == "fitting"]
+    assert read[0] == ("fitting", fitted, N_PARTIES)
+    assert read[-1] == ("fitting", N_PARTIES, N_PARTIES)
+    assert len(read) == 1 + N_PARTIES - fitted
+    if stop[0] == "fitting":
+        assert "making the target" not in {step for step, _, _ in again.told}
+
+
+@pytest.mark.parametrize(
+    ("stop", "step", "count"),
+    [
+        ("SIGKILL", "making the target", 1),
+        ("SIGKILL", "fitting", 1),
+        ("SIGKILL", "fitting", 35),
+        ("SIGINT", "fitting", 35),
+        ("SIGKILL", "fsync", 1),
+        ("SIGKILL", "fsync", 2),
+        ("SIGKILL", "fsync", 3),
+        ("SIGKILL", "fsync", 4),
+    ],
+    ids=str,
+)
+def test_after_a_kill_at_any_moment_the_same_call_ends_the_same(
+    tmp_path, uploads, stop, step, count
+):
+    """fsync: in the middle of writing the mark, the target, the first or second shard."""
+    to = tmp_path / "fits"
+    done = run_child(uploads, to, stop=stop, step=step, count=count)
+    assert done.returncode in {-9, -2}
+    assert "done" not in done.stdout
+    for path in to.glob("*.safetensors"):
+        assert read_header(path).places  # what has its name is whole
+    found = align_folder(UploadFolder(uploads), aligner=ODC(), to=to)
+    assert_same(found, in_memory(uploads, ODC()))
+    assert [path.name for path in to.glob("*.part")] == []
+
+
+@pytest.mark.parametrize(("stop", "kept"), [("SIGINT", range(33, 50)), ("SIGKILL", range(25, 50))])
+def test_ctrl_c_loses_the_batches_under_way_and_a_kill_the_shard_under_way(
+    tmp_path, uploads, stop, kept
+):
+    done = run_child(uploads, tmp_path / "fits", stop=stop, step="fitting", count=50)
+    assert done.returncode in {-9, -2}
+    fits = FitFolder(tmp_path / "fits")
+    assert len(fits) in kept
+    assert fits.target.shaped_by == ("party-000000",)
+
+
+def test_a_finished_run_is_read_back_without_reading_an_image(tmp_path, uploads):
+    first = align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+    again = Stopper()
+    second = align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits", report=again)
+    assert again.told == [("fitting", N_PARTIES, N_PARTIES)]
+    assert_same(second, first)
+
+
+def test_a_run_does_not_go_on_with_another_runs_folder(tmp_path, uploads):
+    align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+    for other in (Whitened(), ODC(reference="party-000003"), ODC(rotation=np.eye(4))):
+        with pytest.raises(AnotherRunError, match="holds the results of another run"):
+            align_folder(UploadFolder(uploads), aligner=other, to=tmp_path / "fits")
+    fewer = UploadFolder(uploads).anchor_images(excluded=["party-000007"])
+    with pytest.raises(AnotherRunError, match="party 'party-000007' are gone"):
+        align_folder(fewer, aligner=ODC(), to=tmp_path / "fits")
+
+
+def test_a_run_does_not_go_on_after_a_party_sent_another_upload(tmp_path):
+    write_folder(tmp_path / "uploads", n_parties=5)
+    align_folder(UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits")
+    os.utime(tmp_path / "uploads" / "000002.safetensors", ns=(0, 1))
+    with pytest.raises(AnotherRunError, match="party 'party-000002' sent another file since"):
+        align_folder(UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits")
+
+
+def test_an_upload_that_changes_between_target_and_fit_stops_the_run(tmp_path):
+    write_folder(tmp_path / "uploads", n_parties=5)
+
+    def report(step, done, _):
+        if (step, done) == ("fitting", 0):
+            os.utime(tmp_path / "uploads" / "000002.safetensors", ns=(0, 1))
+
+    with pytest.raises(FileChangedError, match="party 'party-000002'"):
+        align_folder(
+            UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits", report=report
+        )
+
+
+def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads):
+    align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+    (tmp_path / "fits" / "target.safetensors").unlink()
+    with pytest.raises(AnotherRunError, match="not the target that they were made to"):
+        align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+
+
+def test_an_empty_folder_is_refused_before_anything_is_made(tmp_path):
+    (tmp_path / "uploads").mkdir()
+    with pytest.raises(ShapeError, match="there is no anchor image"):
+        align_folder(UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits")
+    assert not (tmp_path / "fits").exists()
+
+
+def test_late_parties_and_leavers_do_not_touch_the_folder(tmp_path, uploads):
+    found = align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+    image = UploadFolder(uploads).anchor_images()["party-000005"]
+    later = found.add("late", image).remove("party-000001")
+    np.testing.assert_allclose(
+        later.changes_of_basis["late"], found.changes_of_basis["party-000005"], atol=1e-12
+    )
+    assert "party-000001" not in later.fits
+    assert len(FitFolder(tmp_path / "fits")) == N_PARTIES

@@ -1,0 +1,104 @@
+"""The certificate from files is the one from memory, and refuses the same."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, Party, numeric_features
+from cobasis.bundle.uploads import write_upload
+from cobasis.engine.alignments import align_folder
+from cobasis.engine.certifying import certify_folder
+from cobasis.errors import FlaggedPartyError, NotFiniteError, PrivacyWarning, ScaleError
+from cobasis.store.folder import UploadFolder
+
+NAMES = ("east", "north", "south", "west", "middle")
+
+
+def uploads_of(folder: Path, *, spoil=None, anchor: str = "isometric"):
+    """Write five parties' uploads, one of them changed on the way, and return their agreement."""
+    secret = ConsortiumSecret()
+    agreement = Agreement(
+        round_id="r",
+        parties=NAMES,
+        task="regression",
+        features=numeric_features([f"f{i}" for i in range(12)]),
+        n_components=4,
+        n_anchor_rows=20,
+        model="ridge",
+        anchor=anchor,
+        commitment=secret.commitment("r"),
+    )
+    rng = np.random.default_rng(0)
+    spread = np.geomspace(10, 0.1, 12)
+    folder.mkdir()
+    made = {}
+    for name in NAMES:
+        rows = rng.normal(size=(200, 12)) * spread
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            party = Party(name, agreement=agreement, secret=secret)
+        made[name] = party.prepare(rows, rows.sum(axis=1))
+        if name == "south" and spoil is not None:
+            spoil(made[name])
+        write_upload(made[name], folder / f"{name}.safetensors")
+    return agreement, made
+
+
+@pytest.mark.parametrize("anchor", ["isometric", "uniform"])
+def test_it_is_the_analysts(tmp_path, anchor):
+    agreement, made = uploads_of(tmp_path / "uploads", anchor=anchor)
+    uploads = UploadFolder(tmp_path / "uploads")
+    alignment = align_folder(uploads, aligner=ODC(reference="east"), to=tmp_path / "fits")
+    seen = []
+    found = certify_folder(
+        uploads, alignment, agreement=agreement, report=lambda *step: seen.append(step)
+    )
+    analyst = Analyst(agreement, aligner=ODC(reference="east"))
+    for name in sorted(made):
+        analyst.receive(made[name])
+    analyst.align()
+    expected = analyst.certify()
+    assert found.verdict == expected.verdict == "aligned"
+    assert found.unrelated == pytest.approx(expected.unrelated, rel=1e-12)
+    for name, figures in expected.parties.items():
+        for field in ("residual", "scale", "conditioning", "target_residual", "orthonormality"):
+            mine = getattr(found.parties[name], field)
+            assert mine == pytest.approx(getattr(figures, field), rel=1e-9, abs=1e-12), field
+    assert ("measuring rows", 5, 5) in seen
+    assert ("certifying", 5, 5) in seen
+
+
+def test_a_party_that_does_not_align_is_refused_by_name(tmp_path):
+    def another_basis(upload):
+        turned = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 4)))[0]
+        upload.anchor_image[:] = turned
+
+    agreement, _ = uploads_of(tmp_path / "uploads", spoil=another_basis)
+    uploads = UploadFolder(tmp_path / "uploads")
+    alignment = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
+    with pytest.raises(FlaggedPartyError, match=r"the basis of party 'south'.*\[CB310\]$"):
+        certify_folder(uploads, alignment, agreement=agreement)
+
+
+def test_rows_on_another_scale_are_refused_by_name(tmp_path):
+    def larger(upload):
+        upload.rows[:] *= 1000
+
+    agreement, _ = uploads_of(tmp_path / "uploads", spoil=larger)
+    uploads = UploadFolder(tmp_path / "uploads")
+    alignment = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
+    with pytest.raises(ScaleError, match=r"the rows of party 'south'.*\[CB309\]$"):
+        certify_folder(uploads, alignment, agreement=agreement)
+
+
+def test_rows_that_are_not_finite_are_refused_by_name(tmp_path):
+    def poisoned(upload):
+        upload.rows[3, 2] = np.nan
+
+    agreement, _ = uploads_of(tmp_path / "uploads", spoil=poisoned)
+    uploads = UploadFolder(tmp_path / "uploads")
+    alignment = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
+    with pytest.raises(NotFiniteError, match=r"the rows of party 'south' contain NaN.*\[CB101\]$"):
+        certify_folder(uploads, alignment, agreement=agreement)

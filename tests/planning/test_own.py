@@ -1,0 +1,87 @@
+"""What ours does and holds is counted, and seconds follow from rates: no clock in these tests."""
+
+from dataclasses import asdict
+
+import pytest
+
+from cobasis.algorithms.registry import ALIGNERS
+from cobasis.errors import OptionError
+from cobasis.planning import own
+from cobasis.planning.prediction import predict_alignment
+from cobasis.planning.rates import Curve, Rates, calibrate
+from cobasis.planning.size import Size
+
+FLAT = Curve(sizes=(10, 1000), rates=(1e9, 1e9))
+RATES = Rates(
+    product=FLAT, factor=FLAT, triangle=FLAT, eigen=FLAT, outer=1e9, copied=1e9, step=1e-6
+)
+
+
+def size(a=1000, l=50, c=50):  # noqa: E741 -- the paper's letters
+    return Size(n_anchor_rows=a, n_components=l, n_parties=c)
+
+
+def test_odc_does_one_product_and_one_factor_a_party():
+    found = own.odc(size())
+    assert found.product == 2 * 1000 * 50**2 * 50
+    assert found.factor == 18 * 50**3 * 50
+    assert found.eigen == found.outer == found.triangle == 0
+
+
+def test_the_least_squares_methods_pay_for_one_eigenproblem_of_the_smaller_side():
+    assert own.imakura(size()).eigen_order == 1000
+    assert own.imakura(size(c=4)).eigen_order == 200
+    assert own.kawakami(size()).triangle == 2 * own.imakura(size()).triangle
+
+
+@pytest.mark.parametrize("method", own.METHODS)
+def test_work_grows_with_every_number(method):
+    def seconds(**numbers):
+        return predict_alignment(size(**numbers), rates=RATES, method=method)
+
+    assert seconds() < seconds(c=100) <= 2 * seconds()
+    assert seconds() < seconds(a=2000)
+    assert seconds() < seconds(l=100)
+
+
+def test_a_prediction_is_work_over_rate():
+    found = own.odc(size())
+    expected = (found.product + found.factor + found.copied) / 1e9 + found.steps * 1e-6
+    assert predict_alignment(size(), rates=RATES) == pytest.approx(expected)
+
+
+def test_threads_share_what_parties_need_and_not_the_eigenproblem():
+    alone = predict_alignment(size(), rates=RATES, method="imakura")
+    two = predict_alignment(size(), rates=RATES, method="imakura", workers=2)
+    assert alone / 2 < two < alone
+
+
+def test_a_rate_between_two_sizes_is_between_their_rates():
+    curve = Curve(sizes=(10, 1000), rates=(1e6, 1e8))
+    assert curve.at(100) == pytest.approx(1e7)
+    assert curve.at(1) == pytest.approx(1e6)
+    assert curve.at(10**6) == pytest.approx(1e8)
+
+
+def test_calibration_finds_a_rate_for_everything():
+    found = asdict(calibrate(seconds=0.05))
+    for name, value in found.items():
+        rates = value["rates"] if isinstance(value, dict) else [value]
+        assert all(0 < rate < 1e16 for rate in rates), name
+
+
+def test_memory_does_not_grow_with_parties_when_the_sink_is_on_disk():
+    few, many = (own.peak_bytes("odc", size(c=c), sink_on_disk=True) for c in (100, 100_000))
+    assert few == many < 20e6
+    kept = own.peak_bytes("odc", size(c=1000))
+    assert kept - own.peak_bytes("odc", size(c=1000), sink_on_disk=True) == 1000 * 50**2 * 8
+
+
+def test_more_threads_hold_more_batches():
+    assert own.peak_bytes("odc", size(), workers=4) > own.peak_bytes("odc", size(), workers=1)
+
+
+def test_every_method_but_the_one_that_iterates_is_counted():
+    assert set(own.METHODS) == set(ALIGNERS) - {"gopp"}
+    with pytest.raises(OptionError, match=r"gopp.*imakura"):
+        own.work_of("gopp", size())

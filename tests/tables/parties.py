@@ -1,0 +1,90 @@
+"""Parties, tables on disk in every kind, and what the in-memory path makes of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis.bundle.payload import open_payload
+from cobasis.protocol.public_rows import public_rows_digest
+
+NAMES = tuple(f"x{column}" for column in range(7))
+COMPONENTS = 3
+PUBLIC = np.random.default_rng(5).normal(size=(20, len(NAMES)))
+
+
+def numbers(n_rows, *, seed=0, strengths=(9, 6, 4, 1, 0.5, 0.2, 0.1)):
+    """Rows with directions of different strength, about a mean that is not the centre."""
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.normal(size=(len(NAMES), len(NAMES))))[0]
+    return rng.normal(size=(n_rows, len(NAMES))) * strengths @ turn + 1.5
+
+
+def frame(n_rows, *, seed=0, **options):
+    """A table with an identifier, labels, and the features in another order than agreed."""
+    rows = numbers(n_rows, seed=seed, **options)
+    columns = {name: rows[:, index] for index, name in enumerate(NAMES)}
+    died = (rows[:, 0] > 1.5).astype(int)
+    return pl.DataFrame(
+        {"patient": np.arange(n_rows)}
+        | {name: columns[name] for name in reversed(NAMES)}
+        | {"died": died, "ward": [("east", "west")[each] for each in died], "stay": rows[:, 1]}
+    )
+
+
+@dataclass
+class Site:
+    """One party that can be made again with the same secrets."""
+
+    agreement: Agreement
+    secret: ConsortiumSecret
+    key: PartyKey
+
+    def party(self):
+        public = PUBLIC if self.agreement.public_rows_sha256 else None
+        return Party(
+            "north", agreement=self.agreement, secret=self.secret, key=self.key, public_rows=public
+        )
+
+    def in_memory(self, table, labels="died", **options):
+        """What `Party.prepare` makes of it."""
+        targets = None if labels is None else table[labels].to_numpy()
+        return self.party().prepare(table.select(NAMES).to_numpy(), targets, **options)
+
+
+def site(*, key=None, secret=None, **changes):
+    """A party of three, with some fields of the agreement changed."""
+    secret = secret or ConsortiumSecret()
+    fields = {
+        "round_id": "icu-2026",
+        "parties": ("north", "south", "east"),
+        "features": numeric_features(NAMES, centre=0.5, scale=[1, 2, 1, 3, 1, 1, 0.5]),
+        "task": "classification",
+        "classes": (0, 1),
+        "n_components": COMPONENTS,
+        "n_anchor_rows": 9,
+        "model": "ridge",
+        "commitment": secret.commitment("icu-2026"),
+    }
+    if changes.get("basis") == "public":
+        fields["public_rows_sha256"] = public_rows_digest(PUBLIC)
+    return Site(Agreement(**fields | changes), secret, key or PartyKey())
+
+
+def assert_same(path, upload, *, atol=1e-10):
+    """The file holds the upload: same numbers, same order, same labels, same envelope."""
+    found = open_payload(path)
+    rows = found.row_block(0, found.n_rows)
+    assert rows.dtype == upload.rows.dtype
+    np.testing.assert_allclose(rows, upload.rows, atol=atol, rtol=0)
+    np.testing.assert_allclose(found.anchor_image(), upload.anchor_image, atol=atol, rtol=0)
+    if upload.labels is None:
+        assert found.labels() is None
+    else:
+        np.testing.assert_array_equal(found.labels(), upload.labels)
+        assert found.labels().dtype == upload.labels.dtype
+    envelope = ("party", "agreement_digest", "anchor_tag", "simulated")
+    assert [getattr(found, each) for each in envelope] == [
+        getattr(upload, each) for each in envelope
+    ]

@@ -1,0 +1,191 @@
+"""Tables that are not what they should be: one clear error, and no upload."""
+
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cobasis.errors import (
+    DimensionError,
+    DiskError,
+    DtypeError,
+    FeatureError,
+    FileChangedError,
+    LabelError,
+    NotFiniteError,
+    OptionError,
+    ShapeError,
+    StepError,
+    TableError,
+)
+from cobasis.tables import prepare_upload, streaming
+from tables.parties import frame, site
+
+N_ROWS = 3_000
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+
+
+def attempt(table, folder, *, labels="died", expected, match, where=None, **options):
+    """The error is raised, its code is in the message, and nothing is left of an upload."""
+    north = where or site()
+    party, to = north.party(), folder / "out" / "north.safetensors"
+    to.parent.mkdir(exist_ok=True)
+    with pytest.raises(expected, match=match) as raised:
+        prepare_upload(party, table, labels=labels, to=to, **options)
+    assert f"[{expected.code}]" in str(raised.value)
+    assert not [path for path in to.parent.iterdir() if path.suffix in {".safetensors", ".part"}]
+    with pytest.raises(StepError):
+        _ = party.basis
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected", "match"),
+    [
+        (lambda t: t.drop("x2", "x4"), FeatureError, "party 'north'.*missing 'x2', 'x4'"),
+        (lambda t: t.drop("died"), LabelError, "no column 'died'"),
+        (lambda t: t.head(0), ShapeError, "party 'north' is empty: 0 rows"),
+        (lambda t: t.head(2), DimensionError, "2 rows for n_components=3"),
+        (
+            lambda t: t.with_columns(x1=pl.lit("high"), x3=pl.lit(1).cast(pl.Decimal(9, 2))),
+            DtypeError,
+            r"no numbers: 'x1' \(String\), 'x3' \(Decimal.*\)",
+        ),
+        (lambda t: t.with_columns(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
+        (lambda t: t.with_columns(x1=pl.lit(None, pl.Int64)), NotFiniteError, "3,000 cells"),
+        (lambda t: t.with_columns(died=pl.lit(2)), LabelError, "none of the 2 agreed classes"),
+        (lambda t: t.with_columns(died=pl.lit("yes")), LabelError, "are integers"),
+        (lambda t: t.with_columns(died=pl.lit(None, pl.Int64)), LabelError, "in 3,000 of 3,000"),
+        (lambda t: t.with_columns(x1=pl.col("x1") * 1e60), NotFiniteError, r"above 1e\+50"),
+        (lambda t: t.select("died", *[pl.col("x0").alias(f"x{i}") for i in range(7)]),
+         DimensionError, "too few independent rows"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+def test_a_table_that_is_not_the_agreements_is_refused(change, expected, match, kind, tmp_path):
+    table = change(frame(N_ROWS))
+    if kind == "parquet":
+        table.write_parquet(tmp_path / "icu.parquet")
+        table = tmp_path / "icu.parquet"
+    attempt(table, tmp_path, expected=expected, match=match)
+
+
+def test_missing_numbers_are_counted_by_column_over_the_whole_table(tmp_path):
+    """One NaN in the first part, two empty cells in the last, and no value in the message."""
+    x1 = pl.when(pl.int_range(pl.len()) == 3).then(float("nan")).otherwise(pl.col("x1"))
+    x4 = pl.when(pl.int_range(pl.len()) > N_ROWS - 3).then(None).otherwise(pl.col("x4"))
+    frame(N_ROWS).with_columns(x1=x1, x4=x4).write_parquet(tmp_path / "icu.parquet")
+    attempt(
+        tmp_path / "icu.parquet",
+        tmp_path,
+        expected=NotFiniteError,
+        match=r"'icu.parquet' of party 'north'.* 'x1' \(1 cells\), 'x4' \(2 cells\) of 3,000 rows",
+    )
+
+
+@pytest.mark.parametrize("basis", ["haar", "public"])
+def test_missing_numbers_are_found_without_a_first_pass_too(basis, tmp_path):
+    table = frame(N_ROWS).with_columns(x1=pl.lit(float("inf")))
+    where = site(basis=basis)
+    attempt(table, tmp_path, expected=NotFiniteError, match="3,000 cells", where=where)
+
+
+def test_labels_that_are_left_out_or_not_finite_are_refused(tmp_path):
+    attempt(frame(N_ROWS), tmp_path, labels=None, expected=LabelError, match="gave no labels")
+    table = frame(N_ROWS).with_columns(stay=pl.lit(float("nan")))
+    where = site(task="regression", classes=())
+    attempt(table, tmp_path, labels="stay", expected=LabelError, match="finite real", where=where)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
+def test_a_truncated_parquet_file_is_refused(share, tmp_path):
+    path = tmp_path / "icu.parquet"
+    frame(N_ROWS).write_parquet(path)
+    os.truncate(path, int(path.stat().st_size * share))
+    attempt(path, tmp_path, expected=TableError, match="'icu.parquet'.*no whole Parquet file")
+
+
+def test_a_parquet_file_with_damage_inside_is_refused(tmp_path):
+    """The footer is whole, so that only reading the rows shows it."""
+    path = tmp_path / "icu.parquet"
+    frame(N_ROWS).write_parquet(path, row_group_size=500)
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 2000] = bytes(2000)
+    path.write_bytes(data)
+    attempt(path, tmp_path, expected=TableError, match="no whole Parquet file")
+
+
+def test_a_ragged_csv_line_is_named(tmp_path):
+    path = tmp_path / "icu.csv"
+    frame(N_ROWS).write_csv(path)
+    lines = path.read_text().splitlines()
+    lines[1234] += ",7"
+    path.write_text("\n".join(lines))
+    attempt(path, tmp_path, expected=TableError, match="'icu.csv'.*line 1235 has another number")
+
+
+def test_a_short_csv_line_is_refused(tmp_path):
+    path = tmp_path / "icu.csv"
+    frame(N_ROWS).drop("ward", "stay").select("died", *[f"x{i}" for i in range(7)]).write_csv(path)
+    lines = path.read_text().splitlines()
+    lines[1234] = lines[1234].rpartition(",")[0]
+    path.write_text("\n".join(lines))
+    attempt(path, tmp_path, expected=NotFiniteError, match=r"'x6' \(1 cells\)")
+
+
+def test_a_word_far_down_a_csv_file_is_refused_without_showing_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("cobasis.tables.sources.INFERRED_ROWS", 100)
+    path = tmp_path / "icu.csv"
+    frame(N_ROWS).write_csv(path)
+    lines = path.read_text().splitlines()
+    cells = lines[2000].split(",")
+    lines[2000] = ",".join([cells[0], "secretword", *cells[2:]])
+    path.write_text("\n".join(lines))
+    message = attempt(path, tmp_path, expected=TableError, match="not of its column's type")
+    assert "secretword" not in message
+
+
+def test_what_is_no_table_is_refused(tmp_path):
+    (tmp_path / "icu.xlsx").write_bytes(b"")
+    attempt(tmp_path / "icu.xlsx", tmp_path, expected=OptionError, match="ends in '.xlsx'")
+    attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
+    rows = np.zeros((3, 7))
+    attempt(rows, tmp_path, expected=OptionError, match="ndarray.*prepare")
+
+
+@pytest.mark.parametrize("step", ["reading rows for the basis", "projecting rows"])
+def test_a_file_that_changes_under_way_is_refused(step, tmp_path):
+    path = tmp_path / "icu.csv"
+    frame(N_ROWS).write_csv(path)
+
+    def grow(current, done, total):
+        if current == step and done == total:
+            with path.open("a") as file:
+                file.write("0,1,1,1,1,1,1,1,0,east,1\n")
+
+    attempt(path, tmp_path, expected=FileChangedError, match="changed while it was", report=grow)
+
+
+def test_a_frame_that_gives_other_rows_the_second_time_is_refused(tmp_path):
+    heights = iter([N_ROWS, N_ROWS, N_ROWS - 1, N_ROWS - 1])
+    table = frame(N_ROWS)
+
+    def shrinking(_):
+        return table.head(next(heights))
+
+    lazy = table.lazy().map_batches(shrinking, schema=table.schema)
+    attempt(lazy, tmp_path, expected=TableError, match="had 3,000 rows and now has 2,999")
+
+
+def test_a_disk_that_fills_up_leaves_no_upload(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.pwrite", full)
+    attempt(frame(N_ROWS), tmp_path, expected=DiskError, match="No space left on device")

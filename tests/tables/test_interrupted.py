@@ -1,0 +1,82 @@
+"""Stopped at any moment, a rerun makes the same upload and repeats no finished pass."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cobasis import ConsortiumSecret, PartyKey
+from cobasis.tables import prepare_upload
+from tables.parties import assert_same, frame, site
+
+FIRST, SECOND, LAST = "reading rows for the basis", "projecting rows", "putting rows in order"
+CHILD = """
+import os, signal, sys
+from cobasis import ConsortiumSecret, PartyKey
+from cobasis.tables import order, prepare_upload, streaming
+from tables.parties import site
+
+streaming.BLOCK_CELLS, order.BIN_BYTES = 1, 2400
+folder, stop_at, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+north = site(secret=ConsortiumSecret(b"s" * 32), key=PartyKey(b"k" * 32))
+
+def report(step, done, total):
+    if step == stop_at and done >= total / 2:
+        os.kill(os.getpid(), number)
+
+prepare_upload(north.party(), folder + "/icu.parquet", labels="died",
+               to=folder + "/north.safetensors", report=report)
+"""
+
+
+def stopped(folder, step, number):
+    """Start an upload in another process, which is stopped in the middle of a step."""
+    place = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", CHILD, str(folder), step, str(int(number))]
+    done = subprocess.run(command, env=place, capture_output=True, check=False, timeout=120)
+    assert done.returncode in {-number, 130, 1}, done.stderr.decode()
+    if number == signal.SIGINT:
+        assert b"KeyboardInterrupt" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("step", [FIRST, SECOND, LAST])
+def test_a_rerun_starts_at_the_pass_that_was_not_finished(step, number, tmp_path):
+    table = frame(2_900)
+    table.write_parquet(tmp_path / "icu.parquet")
+    to, work = tmp_path / "north.safetensors", tmp_path / "north.safetensors.work"
+    stopped(tmp_path, step, number)
+    assert not to.exists()
+    assert work.exists() == (step != FIRST)
+
+    north = site(secret=ConsortiumSecret(b"s" * 32), key=PartyKey(b"k" * 32))
+    steps = []
+    prepare_upload(
+        north.party(),
+        tmp_path / "icu.parquet",
+        labels="died",
+        to=to,
+        report=lambda each, *_: steps.append(each),
+    )
+    assert (FIRST in steps) == (step == FIRST)
+    assert_same(to, north.in_memory(table))
+    assert {path.name for path in tmp_path.iterdir()} == {"icu.parquet", "north.safetensors"}
+
+
+@pytest.mark.parametrize("changed", ["table", "agreement"])
+def test_a_mark_of_another_table_or_agreement_is_not_used(changed, tmp_path):
+    frame(2_900).write_parquet(tmp_path / "icu.parquet")
+    stopped(tmp_path, SECOND, signal.SIGKILL)
+    table, options = frame(2_900), {}
+    if changed == "table":
+        table = frame(2_900, seed=1)
+        table.write_parquet(tmp_path / "icu.parquet")
+    else:
+        options = {"n_components": 2}
+    north = site(**options)
+    to = tmp_path / "north.safetensors"
+    prepare_upload(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
+    assert_same(to, north.in_memory(table))

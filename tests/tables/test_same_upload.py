@@ -1,0 +1,182 @@
+"""From a file or from memory: the same upload."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cobasis import Analyst, Party, PartyKey
+from cobasis.errors import OrthonormalityError
+from cobasis.protocol.secrets import SecretBasis
+from cobasis.tables import open_table, order, prepare_upload, streaming
+from tables.parties import NAMES, assert_same, frame, numbers, site
+
+N_ROWS = 2_900
+
+
+@pytest.fixture(autouse=True)
+def many_small_parts(monkeypatch):
+    """Twelve blocks in three parts, and 29 bins, as a table of millions of rows would have."""
+    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(order, "BIN_BYTES", 8 * 3 * 100)
+
+
+class Frame:
+    """What pandas and its like have in common."""
+
+    def __init__(self, table):
+        self._table = {name: table[name].to_numpy() for name in table.columns}
+        self.columns = list(self._table)
+
+    def __getitem__(self, name):
+        return self._table[name]
+
+
+def kept_as(kind, table, folder):
+    """The table as a file or a frame."""
+    if kind == "parquet":
+        table.write_parquet(folder / "icu.parquet", row_group_size=700)
+        return folder / "icu.parquet"
+    if kind == "csv":
+        table.write_csv(folder / "icu.csv")
+        return str(folder / "icu.csv")
+    return {"frame": table, "lazy": table.lazy(), "other": Frame(table)}[kind]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
+@pytest.mark.parametrize("basis", ["svd", "pca", "haar", "public"])
+def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
+    """Columns are found by name, and the identifier is ignored."""
+    table, north = frame(N_ROWS), site(basis=basis)
+    to = tmp_path / "north.safetensors"
+    found = prepare_upload(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
+    assert found == to
+    assert_same(to, north.in_memory(table))
+
+
+def test_pandas_frames_are_read(tmp_path):
+    pytest.importorskip("pandas", reason="pandas is not installed; a look-alike is tested above")
+    table, north = frame(N_ROWS), site()
+    to = tmp_path / "north.safetensors"
+    prepare_upload(north.party(), table.to_pandas(), labels="died", to=to)
+    assert_same(to, north.in_memory(table))
+
+
+def test_labels_may_be_words(tmp_path):
+    table, north = frame(N_ROWS), site(classes=("west", "east"))
+    to = tmp_path / "north.safetensors"
+    prepare_upload(north.party(), table, labels="ward", to=to)
+    assert_same(to, north.in_memory(table, "ward"))
+
+
+def test_labels_may_be_numbers_or_absent(tmp_path):
+    table = frame(N_ROWS)
+    to = tmp_path / "north.safetensors"
+    north = site(task="regression", classes=())
+    prepare_upload(north.party(), table, labels="stay", to=to)
+    assert_same(to, north.in_memory(table, "stay"))
+    north = site(task="representation", classes=(), model=None)
+    prepare_upload(north.party(), table, to=to)
+    assert_same(to, north.in_memory(table, None))
+
+
+def test_the_consensus_exchange_works_from_a_file(tmp_path):
+    """The directions that were found for the proposal are those of the in-memory path."""
+    table, north = frame(N_ROWS), site(basis="consensus")
+    table.write_parquet(tmp_path / "icu.parquet")
+    others = [
+        Party(name, agreement=north.agreement, secret=north.secret) for name in ("south", "east")
+    ]
+    proposals = [other.propose(numbers(50, seed=9)) for other in others]
+    party = north.party()
+    rows = open_table(tmp_path / "icu.parquet", agreement=north.agreement, party="north")
+    own = party.propose(rows)
+    expected = north.party().propose(table.select(NAMES).to_numpy())
+    np.testing.assert_allclose(own.image, expected.image, atol=1e-12)
+    consensus = Analyst(north.agreement).consensus([own, *proposals])
+    to = tmp_path / "north.safetensors"
+    prepare_upload(party, tmp_path / "icu.parquet", labels="died", to=to, consensus=consensus)
+    assert_same(to, north.in_memory(table, consensus=consensus))
+
+
+@pytest.mark.parametrize("weakest", [1e-2, 1e-6])
+@pytest.mark.parametrize("basis", ["svd", "pca"])
+def test_weak_directions_are_found_as_precisely_as_by_a_singular_value_decomposition(
+    basis, weakest, tmp_path
+):
+    """A Gram matrix alone is off by 1e-4 where the weakest is a millionth of the strongest."""
+    strengths = (1, 0.9, *(weakest / 2**power for power in range(5)))
+    table = frame(N_ROWS, strengths=strengths)
+    north = site(basis=basis, n_components=4)
+    steps = set()
+    to = tmp_path / "north.safetensors"
+    prepare_upload(
+        north.party(), table, labels="died", to=to, report=lambda step, *_: steps.add(step)
+    )
+    assert_same(to, north.in_memory(table))
+    assert ("reading rows for the basis, precisely" in steps) == (weakest < 1e-3)
+
+
+def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
+    table, north = frame(N_ROWS), site()
+    to = tmp_path / "north.safetensors"
+    party, steps = north.party(), []
+    prepare_upload(party, table, labels="died", to=to)
+    basis = party.basis
+    again = north.party()
+    prepare_upload(
+        again, table, labels="died", to=to, basis=basis, report=lambda step, *_: steps.append(step)
+    )
+    assert_same(to, north.in_memory(table, basis=basis))
+    assert set(steps) == {"projecting rows", "putting rows in order"}
+    oblique = SecretBasis(np.ones((7, 3)), party="north", oblique=True)
+    with pytest.raises(OrthonormalityError, match="CB202"):
+        prepare_upload(again, table, labels="died", to=to, basis=oblique)
+
+
+def test_the_party_goes_on_as_after_prepare(tmp_path):
+    """Its basis is kept, so that a return can be accepted."""
+    table, north = frame(N_ROWS), site()
+    party = north.party()
+    prepare_upload(party, table, labels="died", to=tmp_path / "north.safetensors")
+    other = north.party()
+    rows = table.select(NAMES).to_numpy()
+    other.prepare(rows, table["died"].to_numpy())
+    np.testing.assert_allclose(party.basis.project(rows), other.basis.project(rows), atol=1e-10)
+
+
+def test_another_key_gives_another_order_and_rotation(tmp_path):
+    table, north = frame(N_ROWS), site()
+    to = tmp_path / "north.safetensors"
+    prepare_upload(north.party(), table, labels="died", to=to)
+    other = site(key=PartyKey(), secret=north.secret)
+    with pytest.raises(AssertionError):
+        assert_same(to, other.in_memory(table))
+
+
+def test_columns_of_every_real_type_are_read_exactly(tmp_path):
+    table = frame(N_ROWS).with_columns(
+        pl.col("x0").cast(pl.Float32),
+        pl.col("x1").round().cast(pl.Int8),
+        pl.col("x2").round().cast(pl.Int64),
+        (pl.col("x3") > 1).alias("x3"),
+    )
+    plain = table.with_columns(pl.col(*NAMES).cast(pl.Float64))
+    table.write_parquet(tmp_path / "icu.parquet")
+    north, to = site(), tmp_path / "north.safetensors"
+    prepare_upload(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
+    assert_same(to, north.in_memory(plain))
+
+
+def test_progress_goes_from_the_first_row_to_the_last(tmp_path):
+    seen = {}
+    prepare_upload(
+        site().party(),
+        frame(N_ROWS),
+        labels="died",
+        to=tmp_path / "north.safetensors",
+        report=lambda step, done, total: seen.setdefault(step, []).append((done, total)),
+    )
+    assert list(seen) == ["reading rows for the basis", "projecting rows", "putting rows in order"]
+    for calls in seen.values():
+        assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+        assert calls[-1] == (N_ROWS, N_ROWS)
