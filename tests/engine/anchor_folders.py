@@ -45,7 +45,7 @@ from cobasis.store.folder import UploadFolder
 
 uploads, to, stop, step, count, shard_bytes = sys.argv[1:]
 FitFolder.__init__.__kwdefaults__["shard_bytes"] = int(shard_bytes)
-images.BATCH_BYTES = 4000
+images.BATCH_BYTES = images.LARGEST_BATCH = 4000
 calls = 0
 
 def die():

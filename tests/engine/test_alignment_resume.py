@@ -28,6 +28,7 @@ def uploads(tmp_path_factory):
 def small_batches_and_shards(monkeypatch):
     """Three parties are read together, and nine written, so that sixty are many."""
     monkeypatch.setattr(images, "BATCH_BYTES", 4000)
+    monkeypatch.setattr(images, "LARGEST_BATCH", 4000)
     monkeypatch.setitem(FitFolder.__init__.__kwdefaults__, "shard_bytes", 1000)
 
 

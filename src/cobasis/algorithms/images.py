@@ -20,7 +20,13 @@ _SURE = 1e-10
 """Of squared singular values: what their Gram matrix shows beyond doubt (condition 1e5)."""
 
 BATCH_BYTES = 4 * 2**20
-"""What is read before it is worked on: several small images, or one large one."""
+"""What is read before it is worked on, unless that is fewer than eight images."""
+
+LARGEST_BATCH = 8 * BATCH_BYTES
+"""The most that is read before it is worked on, but for a single larger image."""
+
+_SHARES = 8
+"""What is read at a time is at most this part of all, so that threads can share the work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,15 +117,18 @@ def batches(
     -----
     **Who sees what.** Anchor images only.
 
-    **Cost.** One reading; 4 MiB, or one image where that is more.
+    **Cost.** One reading; 4 MiB in memory, up to 32 MiB where images are larger than half a
+    megabyte, or one image where that is more.
     """
+    few = max(1, min(8, len(images) // _SHARES))
     batch: dict[str, Matrix] = {}
     size = 0
     for party in images if parties is None else parties:
         table = _as_image(party, images[party], n_rows=n_rows)
         n_rows = table.shape[0]
         first = next(iter(batch.values()), table)
-        if size + table.nbytes > BATCH_BYTES or first.shape != table.shape:
+        limit = BATCH_BYTES if len(batch) >= few else LARGEST_BATCH
+        if size + table.nbytes > limit or first.shape != table.shape:
             if batch:
                 yield batch
             batch, size = {}, 0

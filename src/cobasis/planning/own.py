@@ -6,7 +6,7 @@ The paper's count is in :mod:`cobasis.planning.work` and :mod:`cobasis.planning.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cobasis.algorithms.images import BATCH_BYTES
+from cobasis.algorithms.images import BATCH_BYTES, LARGEST_BATCH
 from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
 from cobasis.errors import OptionError
 from cobasis.planning import work
@@ -250,7 +250,8 @@ def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool 
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     work_of(method, size)
     image = BYTES_PER_NUMBER * a * l
-    batch = min(c * image, max(BATCH_BYTES, image))
+    few = min(8, c // 8, LARGEST_BATCH // image)
+    batch = image * min(c, max(1, BATCH_BYTES // image, few))
     small = 10 * (batch // image) * BYTES_PER_NUMBER * l**2
     under_way = (workers + 1) * batch + workers * small
     kept = 0 if sink_on_disk else c * BYTES_PER_NUMBER * l**2
