@@ -172,6 +172,17 @@ def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads):
         align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
 
 
+@pytest.mark.parametrize("left", ["target.safetensors", "fits-00000.safetensors"])
+def test_results_that_do_not_say_whose_they_are_are_not_gone_on_with(tmp_path, uploads, left):
+    fits = tmp_path / "fits"
+    align_folder(UploadFolder(uploads), aligner=ODC(), to=fits)
+    for path in fits.iterdir():
+        if path.name not in {left, "target.safetensors"}:
+            path.unlink()
+    with pytest.raises(AnotherRunError, match="holds results, but not whose"):
+        align_folder(UploadFolder(uploads), aligner=ODC(), to=fits)
+
+
 def test_an_empty_folder_is_refused_before_anything_is_made(tmp_path):
     (tmp_path / "uploads").mkdir()
     with pytest.raises(ShapeError, match="there is no anchor image"):

@@ -1,6 +1,7 @@
 """The certificate from files is the one from memory, and refuses the same."""
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,14 @@ from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, Party, numeric_fe
 from cobasis.bundle.uploads import write_upload
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.certifying import certify_folder
-from cobasis.errors import FlaggedPartyError, NotFiniteError, PrivacyWarning, ScaleError
+from cobasis.errors import (
+    FlaggedPartyError,
+    MessageError,
+    NotFiniteError,
+    PrivacyWarning,
+    ScaleError,
+    UnknownPartyError,
+)
 from cobasis.store.folder import UploadFolder
 
 NAMES = ("east", "north", "south", "west", "middle")
@@ -91,6 +99,32 @@ def test_rows_on_another_scale_are_refused_by_name(tmp_path):
     alignment = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
     with pytest.raises(ScaleError, match=r"the rows of party 'south'.*\[CB309\]$"):
         certify_folder(uploads, alignment, agreement=agreement)
+
+
+def test_uploads_of_another_agreement_are_refused_by_name(tmp_path):
+    agreement, made = uploads_of(tmp_path / "uploads")
+    uploads = UploadFolder(tmp_path / "uploads")
+    alignment = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
+    other = agreement.model_copy(update={"n_anchor_rows": 24})
+    with pytest.raises(MessageError, match=r"party '\w+' belongs to another agreement"):
+        certify_folder(uploads, alignment, agreement=other)
+    write_upload(replace(made["east"], party="nobody"), tmp_path / "uploads" / "x.safetensors")
+    with pytest.raises(UnknownPartyError, match="'nobody'"):
+        UploadFolder(tmp_path / "uploads").check(agreement)
+    (tmp_path / "uploads" / "x.safetensors").unlink()
+    narrow = replace(made["east"], anchor_image=made["east"].anchor_image[:-1])
+    write_upload(narrow, tmp_path / "uploads" / "east.safetensors")
+    with pytest.raises(MessageError, match=r"party 'east' holds .* image of shape \(19, 4\)"):
+        UploadFolder(tmp_path / "uploads").check(agreement)
+
+
+def test_a_late_party_that_is_not_in_the_folder_is_refused_by_name(tmp_path):
+    agreement, made = uploads_of(tmp_path / "uploads")
+    uploads = UploadFolder(tmp_path / "uploads")
+    alignment = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
+    late = alignment.add("late", made["east"].anchor_image)
+    with pytest.raises(UnknownPartyError, match="'late'"):
+        certify_folder(uploads, late, agreement=agreement)
 
 
 def test_rows_that_are_not_finite_are_refused_by_name(tmp_path):

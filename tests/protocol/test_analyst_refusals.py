@@ -64,7 +64,7 @@ FORGERIES = {
     "image too wide": (
         lambda _: {"anchor_image": np.linalg.qr(np.ones((8, 4)) + np.eye(8, 4))[0]},
         MessageError,
-        "4 anchor columns",
+        "an anchor image of shape .*4",
     ),
     "image too short": (lambda u: {"anchor_image": u.anchor_image[:-1]}, MessageError, "used: "),
     "image one-dimensional": (lambda _: {"anchor_image": np.ones(8)}, MessageError, "used: "),

@@ -17,6 +17,7 @@ from cobasis.errors import (
     FileChangedError,
     FileFormatError,
     MessageError,
+    UnknownPartyError,
 )
 from cobasis.store.anchor_images import images_in_files
 from cobasis.store.folder import UploadFolder
@@ -81,6 +82,13 @@ def test_parties_may_be_left_out(folder):
     uploads = UploadFolder(folder)
     assert list(uploads.anchor_images(excluded=["north"])) == ["east", "south"]
     assert list(uploads.anchor_images().without(["east"])) == ["north", "south"]
+
+
+def test_leaving_out_somebody_unknown_is_refused_by_name(folder):
+    uploads = UploadFolder(folder)
+    for wrong in (["nroth"], "nroth"):
+        with pytest.raises(UnknownPartyError, match="party 'nroth' is to be left out, and there"):
+            uploads.anchor_images(excluded=wrong)
 
 
 def test_uploads_of_two_anchors_are_not_aligned_unless_one_side_is_left_out(folder):

@@ -26,7 +26,7 @@ LARGEST_BATCH = 8 * BATCH_BYTES
 """The most that is read before it is worked on, but for a single larger image."""
 
 _SHARES = 8
-"""What is read at a time is at most this part of all, so that threads can share the work."""
+"""Large images are at most this part of all when read together, so that threads can share."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,15 +14,19 @@ STILL = 1e-10
 """Iteration ends when no wanted singular value moves by more than this share of it."""
 
 
-def sketched(tables: Callable[[], Iterator[Matrix]], *, size: int) -> tuple[Matrix, Matrix]:
+def sketched(
+    tables: Callable[[], Iterator[Matrix]], *, n_rows: int, size: int
+) -> tuple[Matrix, Matrix]:
     """Return the leading left singular vectors and values of all tables side by side.
 
     Parameters
     ----------
     tables : callable
         Starts a pass: an iterator over tables of shape (n_rows, any).
+    n_rows : int
+        How many rows each has.
     size : int
-        How many.
+        How many directions.
 
     Returns
     -------
@@ -47,7 +51,6 @@ def sketched(tables: Callable[[], Iterator[Matrix]], *, size: int) -> tuple[Matr
     **Cost.** At most 12 passes of ``4 a c l (size + 20)`` operations; memory ``3 a (size + 20)``.
     """
     rng = np.random.default_rng(0)
-    n_rows = next(tables()).shape[0]
     basis = np.linalg.qr(rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows))))[0]
     directions, values, before = basis, np.zeros(size), np.zeros(size)
     for _ in range(MAX_PASSES):

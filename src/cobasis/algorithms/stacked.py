@@ -5,9 +5,8 @@ matrix of the rows; what is smaller is decomposed. A Gram matrix squares the sin
 so where the wanted ones are too far apart for that, a second pass goes without squaring.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import eigh
@@ -51,16 +50,17 @@ class Leading:
 
 @dataclass(kw_only=True)
 class _Pass:
-    """One pass over the images: their columns in wide blocks, and what was seen on the way."""
+    """Passes over the images: their columns in wide blocks, and what the first one saw."""
 
     images: Images
     orthonormalised: bool
     workers: int | None
-    widths: list[int]
-    gains: list[float]
+    widths: list[int] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
 
     def tables(self) -> Iterator[Matrix]:
         """Read the images batch by batch; each batch becomes one table."""
+        self.widths, self.gains = [], []
         yield from in_order(self._side_by_side, batches(self.images), workers=self.workers)
 
     def _side_by_side(self, batch: dict[str, Matrix]) -> Matrix:
@@ -113,40 +113,39 @@ def leading_directions(
     of four times that. With more than 6,000 anchor rows and too many columns to hold, a
     sketch.
     """
-    run = partial(
-        _Pass, images=images, orthonormalised=orthonormalised, workers=workers, widths=[], gains=[]
-    )
-    first = run()
-    held: list[Matrix] = []
-    gram: Matrix | None = None
-    for table in first.tables():
-        held.append(table)
-        if _enough(held):
-            if table.shape[0] > GRAM_ROWS:
-                return _by_sketch(run(), size)
-            gram, held = _added(gram, np.hstack(held)), []
-    wanted = size if isinstance(size, int) else size(first.widths)
+    run = _Pass(images=images, orthonormalised=orthonormalised, workers=workers)
+    wide = _wide(run.tables())
+    together = next(wide)
+    n_rows, n_columns = together.shape
+    if n_rows > GRAM_ROWS and together.nbytes > HELD_BYTES:
+        wide.close()
+        del together
+        return _by_sketch(run, size)
+    gram = _added(None, together) if n_columns > n_rows else None
+    for table in wide:
+        gram = _added(gram, table)
+    wanted = size if isinstance(size, int) else size(run.widths)
+    gain = float(np.sqrt(np.mean(run.gains)))
     if gram is None:
-        together = np.hstack(held)
-        held.clear()
         found = _of_table(together, wanted) or _precisely(iter([together]), wanted)
     else:
-        whole = _added(gram, np.hstack(held)) if held else gram
-        found = _of_gram(whole, wanted) or _precisely(run().tables(), wanted)
-    return Leading(directions=found[0], singular_values=found[1], gain=_mean_gain(first))
+        del together
+        found = _of_gram(gram, wanted) or _precisely(_wide(run.tables()), wanted)
+    return Leading(directions=found[0], singular_values=found[1], gain=gain)
 
 
-def _mean_gain(done: _Pass) -> float:
-    """Return the root mean square over parties."""
-    return float(np.sqrt(np.mean(done.gains)))
-
-
-def _enough(held: list[Matrix]) -> bool:
-    """Whether what is held is to be folded into a Gram matrix, or is too much to hold."""
-    n_rows, n_columns = held[0].shape[0], sum(table.shape[1] for table in held)
-    if n_rows > GRAM_ROWS:
-        return bool(n_rows * n_columns * held[0].itemsize > HELD_BYTES)
-    return bool(n_columns > n_rows)
+def _wide(tables: Iterator[Matrix]) -> Generator[Matrix]:
+    """Gather tables until their columns are more than their rows, or too many to hold."""
+    held: list[Matrix] = []
+    for table in tables:
+        held.append(table)
+        n_rows, n_columns = table.shape[0], sum(each.shape[1] for each in held)
+        much = n_rows * n_columns * table.itemsize > HELD_BYTES
+        if much if n_rows > GRAM_ROWS else n_columns > n_rows:
+            yield np.hstack(held)
+            held.clear()
+    if held:
+        yield np.hstack(held)
 
 
 def _added(gram: Matrix | None, table: Matrix) -> Matrix:
@@ -201,8 +200,10 @@ def _precisely(tables: Iterator[Matrix], wanted: int) -> tuple[Matrix, Matrix]:
 
 def _by_sketch(run: _Pass, size: int | Callable[[list[int]], int]) -> Leading:
     """Return the leading directions of what is too large in both directions."""
-    if not isinstance(size, int):
-        widths = [image.shape[1] for batch in batches(run.images) for image in batch.values()]
-        size = size(widths)
-    directions, values = sketched(run.tables, size=size)
-    return Leading(directions=directions, singular_values=values, gain=_mean_gain(run))
+    shape = (0, 0)
+    for table in run.tables():
+        shape = table.shape
+    wanted = size if isinstance(size, int) else size(run.widths)
+    gain = float(np.sqrt(np.mean(run.gains)))
+    directions, values = sketched(run.tables, n_rows=shape[0], size=wanted)
+    return Leading(directions=directions, singular_values=values, gain=gain)

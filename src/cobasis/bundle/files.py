@@ -4,6 +4,7 @@ Nothing is memory-mapped: a mapped page counts as this process's memory, and a f
 shrinks under a mapping kills the process instead of raising an error.
 """
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import DiskError, FileChangedError
+from cobasis.errors import AnotherRunError, DiskError, FileChangedError
 
 PART = ".part"
 """Ends the name of a file that is still being written."""
@@ -142,11 +143,12 @@ class WholeFile:
     ------
     DiskError
         The disk is full, or may not be written to. What stood under the name still does.
+    AnotherRunError
+        Another process is writing the same file.
 
     Notes
     -----
-    **Who sees what.** Whoever may read the folder. It is made with the rights that the
-    process gives its files.
+    **Who sees what.** Its owner only: it has mode 0600, half-written and whole.
 
     **Cost.** The bytes are written once; `finish` waits until they are on the disk.
     """
@@ -155,19 +157,38 @@ class WholeFile:
         self.path = path
         self.n_bytes = n_bytes
         self._part = path.with_name(path.name + PART)
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
         with self._refusals():
-            self._descriptor = os.open(self._part, flags, 0o666)
-        self._open = True
+            self._descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        self._open = False
         try:
             with self._refusals():
+                self._take()
+                os.ftruncate(self._descriptor, 0)
                 if hasattr(os, "posix_fallocate") and n_bytes:
                     os.posix_fallocate(self._descriptor, 0, n_bytes)
                 else:
                     os.ftruncate(self._descriptor, n_bytes)
         except BaseException:
-            self.discard()
+            if self._open:
+                self.discard()
+            else:
+                os.close(self._descriptor)
             raise
+
+    def _take(self) -> None:
+        """Lock the half-written file, so that no other process writes to it as well."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            named = self._part.stat().st_ino == os.fstat(self._descriptor).st_ino
+        except (BlockingIOError, FileNotFoundError):
+            named = False
+        if not named:
+            msg = (
+                f"another process writes to '{self.path}' right now. Two at a time would mix "
+                "their bytes. Wait for it, or choose another name."
+            )
+            raise AnotherRunError(msg)
+        self._open = True
 
     def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:
         """Write bytes, or a contiguous array's, at a place of the file."""
@@ -191,6 +212,11 @@ class WholeFile:
             self._part.replace(self.path)
             self._open = False
             os.close(self._descriptor)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)  # its name outlives a power cut, too
+            finally:
+                os.close(folder)
 
     def discard(self) -> None:
         """Leave nothing behind but what stood under the name before; nothing when finished."""

@@ -7,7 +7,7 @@ from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.images import Images, require_some
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.engine.progress import Report, silent
-from cobasis.engine.run_mark import claim
+from cobasis.engine.run_mark import claim, is_claimed
 from cobasis.errors import AnotherRunError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
@@ -72,10 +72,12 @@ def align_folder(
     images = uploads.anchor_images() if isinstance(uploads, UploadFolder) else uploads
     require_some(images)
     with FitFolder(to) as fits:
-        if len(fits) and fits.target is None:
+        begun = len(fits) > 0 or fits.target is not None
+        if begun and (fits.target is None or not is_claimed(to)):
+            missing = "the target that they were made to" if fits.target is None else "whose"
             msg = (
-                f"'{to}' holds fits, but not the target that they were made to. Choose another "
-                "folder, or delete this one to start anew."
+                f"'{to}' holds results, but not {missing}, so that going on could mix two runs. "
+                "Choose another folder, or delete this one to start anew."
             )
             raise AnotherRunError(msg)
         claim(to, method=aligner, states=images.states())

@@ -9,10 +9,11 @@ from cobasis.engine.alignments import Watched
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import NotFiniteError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.refusals import refuse_certificate
+from cobasis.protocol.refusals import refuse_certificate, refuse_labels, require_known
 from cobasis.store.folder import UploadFolder
 
-BLOCK_ROWS = 65_536
+BLOCK_CELLS = 2**21
+"""How many numbers of a party's rows are read at a time: 16 MB as float64."""
 
 
 def certify_folder(
@@ -45,6 +46,8 @@ def certify_folder(
 
     Raises
     ------
+    UnknownPartyError, MessageError
+        An upload is not of this agreement, or a party that was aligned is not in the folder.
     UndeterminedFitError, ScaleError, FlaggedPartyError
         A model may not be trained on these parties together.
     NotFiniteError
@@ -59,10 +62,15 @@ def certify_folder(
     **Cost.** One reading of all rows, and of all images beside a panel of at most 50; see
     ``cobasis.algorithms.concordance.certify``.
     """
+    uploads.check(agreement)
     parties = list(alignment.fits)
     sizes: dict[str, float] = {}
     for done, party in enumerate(parties):
         report("measuring rows", done, len(parties))
+        require_known(party, uploads)
+        labels = uploads[party].labels()
+        if labels is not None:
+            refuse_labels(labels, agreement, party=party)
         sizes[party] = _root_mean_square(uploads[party])
     report("measuring rows", len(parties), len(parties))
     images = uploads.anchor_images(excluded=[name for name in uploads if name not in sizes])
@@ -82,9 +90,10 @@ def certify_folder(
 
 def _root_mean_square(upload: Payload) -> float:
     """Return the root mean square of a party's rows, block by block."""
+    n_rows = max(1, BLOCK_CELLS // upload.n_components)
     squares = sum(
         float(np.vdot(block, block))
-        for block in (each.astype(np.float64) for each in upload.row_blocks(BLOCK_ROWS))
+        for block in (each.astype(np.float64) for each in upload.row_blocks(n_rows))
     )
     if not np.isfinite(squares):
         msg = (

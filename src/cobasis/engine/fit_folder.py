@@ -97,6 +97,11 @@ class FitFolder(MutableMapping[str, Fit]):
             msg = f"the folder '{path}' cannot be made: {error.strerror}. Choose another."
             raise DiskError(msg) from error
         self._target: Target | None = None
+        self._load()
+
+    def _load(self) -> None:
+        """Look at what is in the folder, again when it has been locked."""
+        self._kept, self._shards = {}, {}
         if self._target_path.exists():
             self._target = self._read_target()
         for shard in sorted(self.path.glob("fits-*.safetensors")):
@@ -165,24 +170,32 @@ class FitFolder(MutableMapping[str, Fit]):
 
     def __enter__(self) -> Self:
         """Take the folder for this process; a second one that writes to it is refused."""
-        self._lock = (self.path / "lock").open("wb")
         try:
+            self._lock = (self.path / "lock").open("wb")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lock.close()
-            self._lock = None
+        except BlockingIOError as error:
+            self._unlock()
             msg = f"another process writes to '{self.path}'. Wait for it, or choose another folder."
             raise AnotherRunError(msg) from error
+        except OSError as error:
+            self._unlock()
+            msg = f"'{self.path}' cannot be locked: {error.strerror}. Choose another folder."
+            raise DiskError(msg) from error
+        self._load()
         return self
+
+    def _unlock(self) -> None:
+        """Let other processes write."""
+        if self._lock:
+            self._lock.close()
+        self._lock = None
 
     def __exit__(self, *raised: object) -> None:
         """Write what was gathered, whatever ended the block."""
         try:
             self.flush()
         finally:
-            if self._lock:
-                self._lock.close()
-                self._lock = None
+            self._unlock()
 
     def __setitem__(self, party: str, fit: Fit) -> None:
         """Add one party's fit; it goes to disk with those that come after it."""

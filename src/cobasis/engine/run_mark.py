@@ -12,6 +12,7 @@ import numpy as np
 from cobasis.bundle.files import WholeFile
 from cobasis.errors import AnotherRunError, DiskError
 
+NAME = "run.json"
 _LISTED = 5
 
 
@@ -45,8 +46,8 @@ def claim(folder: Path, *, method: object, states: Mapping[str, str]) -> None:
         "method": describe(method),
         "parties": [[party, state] for party, state in states.items()],
     }
-    path = folder / "run.json"
-    if path.exists():
+    path = folder / NAME
+    if is_claimed(folder):
         try:
             theirs = json.loads(path.read_text(encoding="utf-8"))
             difference = _difference(theirs, ours)
@@ -63,6 +64,11 @@ def claim(folder: Path, *, method: object, states: Mapping[str, str]) -> None:
     text = json.dumps(ours, ensure_ascii=False, indent=0).encode()
     with WholeFile(path, n_bytes=len(text)) as file:
         file.write(text, offset=0)
+
+
+def is_claimed(folder: Path) -> bool:
+    """Tell whether a folder says whose run it holds."""
+    return (folder / NAME).exists()
 
 
 def describe(method: object) -> str:

@@ -3,9 +3,10 @@
 The matrices here are small and many; what is spread over cores is spread over parties.
 """
 
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -35,13 +36,24 @@ def available_threads() -> int:
     return max(blas, default=1)
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which BLAS uses one thread, and after which it uses as many as before.
+class _Inside:
+    """How many threads of the caller are inside, and what restores the limit after the last."""
 
-    Returns
-    -------
-    context manager
-        For the whole process, as BLAS libraries have it.
+    lock = threading.Lock()
+    count = 0
+    limit = ExitStack()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS use one thread, and after that as many as before.
+
+    Yields
+    ------
+    None
+        For the whole process, as BLAS libraries have it, and until the last of the threads
+        that are inside at the same time has left. Where that is not the one that came first,
+        OpenBLAS stays at one: it takes more threads only from the thread that lowered them.
 
     Notes
     -----
@@ -57,5 +69,14 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     {1}
     """
     available_threads()  # before it is lowered
-    limited: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return limited
+    with _Inside.lock:
+        _Inside.count += 1
+        if _Inside.count == 1:
+            _Inside.limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _Inside.lock:
+            _Inside.count -= 1
+            if _Inside.count == 0:
+                _Inside.limit.close()

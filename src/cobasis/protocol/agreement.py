@@ -7,6 +7,7 @@ import hashlib
 import hmac
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -139,6 +140,11 @@ class Agreement(_Fields):
 
     def digest(self) -> bytes:
         """Return the SHA-256 of the agreement's canonical JSON; every message names it."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> bytes:
+        """Made once: of thousands of features, and asked for by every message."""
         return hashlib.sha256(self.model_dump_json().encode()).digest()
 
     def anchor_recipe(self) -> bytes:

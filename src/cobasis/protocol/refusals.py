@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,21 @@ def refuse_second(party: str, received: Iterable[str]) -> None:
         raise DuplicatePartyError(msg)
 
 
-def check_envelope(message: SpanProposal | Upload, agreement: Agreement) -> None:
+class Envelope(Protocol):
+    """What every message and every file of one says of itself."""
+
+    @property
+    def party(self) -> str:
+        """Who sends it."""
+        ...
+
+    @property
+    def agreement_digest(self) -> bytes:
+        """Which agreement it belongs to."""
+        ...
+
+
+def check_envelope(message: Envelope, agreement: Agreement) -> None:
     """Refuse a message of an unknown party or of another agreement."""
     require_known(message.party, agreement.parties)
     if message.agreement_digest != agreement.digest():
@@ -88,21 +102,34 @@ def check_upload(upload: Upload, agreement: Agreement) -> Upload:
         image = check_image(upload.party, upload.anchor_image, n_rows=agreement.n_anchor_rows)
         refuse_huge(rows, name="its table of rows")
     labels = None if upload.labels is None else np.atleast_1d(upload.labels)
-    expected = None if agreement.task == "representation" else len(rows)
     found = None if labels is None else len(labels)
-    if image.shape[1] != width or found != expected:
-        msg = (
-            f"the upload of party '{upload.party}' holds {len(rows)} rows, {found} labels and "
-            f"{image.shape[1]} anchor columns; {expected} labels and {width} columns are needed. "
-            "Ask the party to prepare it again."
-        )
-        raise MessageError(msg)
+    refuse_sizes(upload.party, agreement, rows=rows.shape, image=image.shape, n_labels=found)
     if labels is not None:
-        _refuse_labels(labels, agreement, party=upload.party)
+        refuse_labels(labels, agreement, party=upload.party)
     return replace(upload, rows=rows, anchor_image=image)
 
 
-def _refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str) -> None:
+def refuse_sizes(
+    party: str,
+    agreement: Agreement,
+    *,
+    rows: tuple[int, ...],
+    image: tuple[int, ...],
+    n_labels: int | None,
+) -> None:
+    """Raise MessageError for an upload whose tables are not of the agreement's sizes."""
+    width, height = agreement.n_components, agreement.n_anchor_rows
+    expected = None if agreement.task == "representation" else rows[0]
+    if rows[1] != width or image != (height, width) or n_labels != expected:
+        msg = (
+            f"the upload of party '{party}' holds rows of shape {rows}, {n_labels} labels and an "
+            f"anchor image of shape {image}; {width} columns, {expected} labels and "
+            f"{(height, width)} are needed. Ask the party to prepare it again."
+        )
+        raise MessageError(msg)
+
+
+def refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str) -> None:
     """Raise MessageError for labels that are no positions of classes, or no finite numbers."""
     if agreement.task == "classification":
         whole = labels.dtype.kind == "i" and labels.ndim == 1

@@ -9,6 +9,7 @@ import numpy as np
 from cobasis.bundle.files import Stamp, read_array
 from cobasis.bundle.payload import MAX_IMAGE_BYTES
 from cobasis.bundle.tensors import Place, read_header, refuse
+from cobasis.errors import UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 
 _MAX_HEADER = 2**20  # a file of one's own may hold more tables than an upload
@@ -99,14 +100,25 @@ class AnchorImageFiles(Mapping[str, Matrix]):
         AnchorImageFiles
             Of the others.
 
+        Raises
+        ------
+        UnknownPartyError
+            There is no image of one of them.
+
         Notes
         -----
         **Who sees what.** Nothing is read.
 
         **Cost.** None.
         """
-        kept = {party: each for party, each in self._files.items() if party not in parties}
-        return AnchorImageFiles(kept)
+        gone = frozenset([parties] if isinstance(parties, str) else parties)
+        for party in sorted(gone - self._files.keys()):
+            msg = (
+                f"party '{party}' is to be left out, and there is no upload of that name, so that "
+                "somebody else may be meant. Correct the name."
+            )
+            raise UnknownPartyError(msg)
+        return AnchorImageFiles({p: each for p, each in self._files.items() if p not in gone})
 
 
 def images_in_files(paths: Mapping[str, Path], *, tensor: str = "anchor_image") -> AnchorImageFiles:
