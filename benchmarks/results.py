@@ -68,7 +68,7 @@ def whole(sections: Mapping[str, Any], *, quick: bool, seconds: float) -> dict[s
     quick : bool
         Whether it was a short run.
     seconds : float
-        Wall time of the whole run.
+        Wall time of all sections, whichever run measured them.
 
     Returns
     -------
@@ -87,6 +87,11 @@ def whole(sections: Mapping[str, Any], *, quick: bool, seconds: float) -> dict[s
         "fig_6": fig6.again(sections),
         "sections": dict(sections),
     }
+
+
+def seconds_of(sections: Mapping[str, Any]) -> float:
+    """Return how long all sections took together; one that failed has no time."""
+    return float(sum(each.get("section_seconds", 0) for each in sections.values()))
 
 
 def goals_of(sections: Mapping[str, Any]) -> list[dict[str, Any]]:

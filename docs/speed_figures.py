@@ -88,6 +88,21 @@ def goals(result: Result) -> str:
     return table(["goal", "asked", "figure", "", "where"], rows)
 
 
+def verdicts(result: Result) -> str:
+    """Return which goals were missed, which failed and which this result says nothing about."""
+    lines = []
+    for word, said in (
+        ("missed", "Missed"),
+        ("failed", "Failed"),
+        ("not measured", "Not measured"),
+    ):
+        found = [each for each in result["goals"] if each["verdict"] == word]
+        told = "; ".join(f"{each['goal']} ({each['figure'] or each['section']})" for each in found)
+        lines.append(f"- {said}: {len(found)}" + (f": {told}." if told else "."))
+    met = sum(each["verdict"] == "met" for each in result["goals"])
+    return "\n".join([f"- Met: {met}.", *lines]).replace("|", r"\|")
+
+
 def exponents(result: Result) -> str:
     """Return fitted exponents, the paper's first."""
     found = result["fig_6"]
@@ -255,6 +270,7 @@ def _svg(figure: Figure) -> str:
 FIGURES: Mapping[str, Callable[[Result], str]] = {
     "machine": machine,
     "goals": goals,
+    "verdicts": verdicts,
     "exponents": exponents,
     "comparisons": comparisons,
     "left_out": left_out,

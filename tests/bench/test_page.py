@@ -19,7 +19,11 @@ def result(tmp_path):
         {"a": 1000, "l": size, "c": 50, "seconds": {"ours": size / 1e4}, "scipy loop / ours": ratio}
         for size in (50, 100, 200)
     ]
-    judged = [goals.goal("||G'G - I||", 1e-15, most=1e-12)]
+    judged = [
+        goals.goal("||G'G - I||", 1e-15, most=1e-12),
+        goals.goal("as fast | as asked", 1.2, least=2.0, unit="x"),
+        goals.not_measured("two threads", why="no second core"),
+    ]
     left_out = {"Imakura, full SVD + pinv": {"bytes": 2e10, "seconds": 1234.0}}
     published = [{"a": 1000, "l": 50, "c": 1000, "seconds": {}, "does not fit": left_out}]
     sections = {
@@ -48,6 +52,21 @@ def test_with_a_result_tables_and_charts_are_in_place(result):
     assert "**met**" in filled
     assert "| Imakura, full SVD + pinv | 50 | 1000 | 1000 | 20.0 GB | 1234 s a run |" in filled
     assert "| ODC, ours | 1.00 (R2 1.00) |" in filled
+
+
+def test_a_missed_goal_is_said_to_be_missed_before_the_table(result):
+    told = FIGURES["filled"](PAGE, path=result).split("| goal |")[0]
+    assert "- Met: 1." in told
+    assert r"- Missed: 1: as fast \| as asked (1.2x)." in told
+    assert "- Failed: 0." in told
+    assert "- Not measured: 1: two threads (papers)." in told
+
+
+def test_the_page_says_which_figures_were_not_measured_in_turns():
+    words = " ".join(PAGE.split())
+    assert "Each divides two medians of different sections" in words
+    assert "The busy machine's figure is one median over another" in words
+    assert "are read before they are used, in every round in that order" in words
 
 
 def test_charts_refer_to_nothing_outside_and_are_the_same_every_time(result):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import results, tables
+from benchmarks import goals, results, tables
 from benchmarks.children import in_a_child
 from benchmarks.machine import memory_bytes
 from benchmarks.sections import SECTIONS, Section
@@ -64,6 +64,43 @@ def test_one_section_alone_is_put_into_the_result_that_is_there(monkeypatch):
     assert list(found["sections"]) == ["exactness", "gpu"]
     assert found["sections"]["exactness"]["title"] == "kept"
     assert {"commit", "seed", "versions", "machine", "goals", "fig_6"} <= set(found)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_time_of_a_result_is_that_of_all_its_sections(monkeypatch):
+    kept = {"exactness": {"title": "kept", "goals": [], "section_seconds": 600.0}}
+    results.commit_to_disk(results.whole(kept, quick=False, seconds=7))
+    run(monkeypatch, "--only", "gpu")
+    found = results.read_committed()
+    took = found["sections"]["gpu"]["section_seconds"]
+    assert found["seconds"] == pytest.approx(600 + took)
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_section_that_fails_alone_leaves_its_good_figures(monkeypatch, capsys):
+    kept = {"gpu": {"title": "kept", "goals": []}}
+    results.commit_to_disk(results.whole(kept, quick=False, seconds=7))
+    monkeypatch.setattr(command, "SECTIONS", {"gpu": Section(title="none", module="machine")})
+    assert run(monkeypatch, "--only", "gpu") == 1
+    assert results.read_committed()["sections"] == kept
+    assert "its figures of before stay" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_section_that_failed_before_and_again_is_told_with_its_last_failure(monkeypatch):
+    kept = {"gpu": {"title": "kept", "failed": "before"}}
+    results.commit_to_disk(results.whole(kept, quick=False, seconds=7))
+    monkeypatch.setattr(command, "SECTIONS", {"gpu": Section(title="none", module="machine")})
+    run(monkeypatch, "--only", "gpu")
+    assert "machine:measure" in results.read_committed()["sections"]["gpu"]["failed"]
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_missed_goal_is_printed_and_the_run_did_not_fail(monkeypatch, capsys):
+    missed = {"title": "of another run", "goals": [goals.goal("fast", 1.0, least=2.0)]}
+    results.Partial(quick=True).write("gpu", missed)
+    assert run(monkeypatch, "--quick", "--only", "gpu") == 0
+    assert "1 missed" in capsys.readouterr().out
 
 
 def test_a_childs_peak_memory_is_its_own():

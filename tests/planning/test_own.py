@@ -34,6 +34,24 @@ def test_the_least_squares_methods_pay_for_one_eigenproblem_of_the_smaller_side(
     assert own.kawakami(size()).triangle == 2 * own.imakura(size()).triangle
 
 
+@pytest.mark.parametrize(
+    ("numbers", "order", "back"),
+    [
+        ({"c": 4}, 200, True),  # fewer columns than rows
+        ({"c": 50}, 1000, False),  # more: the Gram matrix of the rows has the vectors
+        ({"a": 6001, "l": 100, "c": 100}, 10_000, True),  # too many rows for that one
+        ({"a": 6001, "l": 100, "c": 60}, 6000, True),
+    ],
+)
+def test_the_gram_matrix_costs_its_order_times_all_numbers(numbers, order, back):
+    of = size(**numbers)
+    a, l, c = of.letters  # noqa: E741 -- the paper's letters
+    found = own.imakura(of)
+    assert (found.eigen_order, found.outer) == (order, order * a * c * l)
+    fits = c * 2 * a * l**2
+    assert found.product == fits + (2 * a * c * l * l if back else 0)
+
+
 @pytest.mark.parametrize("method", own.METHODS)
 def test_work_grows_with_every_number(method):
     def seconds(**numbers):

@@ -19,7 +19,7 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
-from cobasis.tables import prepare_upload, streaming
+from cobasis.tables import open_table, prepare_upload, streaming
 from tables.parties import frame, site
 
 N_ROWS = 3_000
@@ -58,6 +58,14 @@ def attempt(table, folder, *, labels="died", expected, match, where=None, **opti
         ),
         (lambda t: t.with_columns(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
         (lambda t: t.with_columns(x1=pl.lit(None, pl.Int64)), NotFiniteError, "3,000 cells"),
+        (
+            lambda t: t.with_columns(
+                x1=pl.when(pl.int_range(pl.len()) == 2_000).then(None).otherwise(pl.col("x1") > 0)
+            ),
+            NotFiniteError,
+            r"'x1' \(1 cells\)",
+        ),
+        (lambda t: t.with_columns(pl.col("died").cast(pl.Date)), DtypeError, "type Date in column"),
         (lambda t: t.with_columns(died=pl.lit(2)), LabelError, "none of the 2 agreed classes"),
         (lambda t: t.with_columns(died=pl.lit("yes")), LabelError, "are integers"),
         (lambda t: t.with_columns(died=pl.lit(None, pl.Int64)), LabelError, "in 3,000 of 3,000"),
@@ -73,6 +81,61 @@ def test_a_table_that_is_not_the_agreements_is_refused(change, expected, match, 
         table.write_parquet(tmp_path / "icu.parquet")
         table = tmp_path / "icu.parquet"
     attempt(table, tmp_path, expected=expected, match=match)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+def test_integers_that_numpy_has_no_type_for_are_refused(dtype, tmp_path):
+    table = frame(N_ROWS)
+    feature = table.with_columns(x1=pl.lit(1).cast(dtype))
+    attempt(feature, tmp_path, expected=DtypeError, match=rf"no numbers: 'x1' \({dtype}\)")
+    label = table.with_columns(pl.col("died").cast(dtype))
+    attempt(label, tmp_path, expected=DtypeError, match=f"labels of type {dtype} in column 'died'")
+
+
+@pytest.mark.parametrize("cell", [2**53 + 1, -(2**60)])
+def test_integers_that_a_csv_file_would_lose_are_refused(cell, tmp_path):
+    """2**53 + 1 is read as 2**53, so that cannot be told from it."""
+    x1 = pl.when(pl.int_range(pl.len()) == 2_000).then(cell).otherwise(7)
+    frame(N_ROWS).with_columns(x1=x1).write_csv(tmp_path / "icu.csv")
+    match = "'x1' of the table 'icu.csv'.*above 2\\*\\*53"
+    attempt(tmp_path / "icu.csv", tmp_path, expected=DtypeError, match=match)
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet"])
+def test_a_schema_that_cannot_be_read_any_more_is_a_table_error(kind, tmp_path, monkeypatch):
+    """Whenever it is asked for: when parts are cut, and when missing cells are counted."""
+    table = frame(N_ROWS).with_columns(x1=pl.lit(float("nan")))
+    if kind == "parquet":
+        table.write_parquet(tmp_path / "icu.parquet")
+        table = tmp_path / "icu.parquet"
+    rows = open_table(table, agreement=site().agreement, party="north")
+
+    def gone(_):
+        msg = "a schema with a secret in it"
+        raise pl.exceptions.ComputeError(msg)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect_schema", gone)
+    with pytest.raises(TableError, match="ComputeError") as raised:
+        list(rows.over(lambda _, blocks: list(blocks), step=""))
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["itself", "roundabout", "link", "hard link"])
+def test_an_upload_never_takes_the_tables_place(kind, tmp_path):
+    path, other = tmp_path / "icu.parquet", tmp_path / "out.parquet"
+    frame(N_ROWS).write_parquet(path)
+    before = path.read_bytes()
+    if kind == "link":
+        other.symlink_to(path)
+    elif kind == "hard link":
+        other.hardlink_to(path)
+    elif kind == "roundabout":
+        (tmp_path / "sub").mkdir()
+    ways = {"itself": path, "roundabout": tmp_path / "sub" / ".." / "icu.parquet"}
+    with pytest.raises(OptionError, match=r"is the table itself.*\[CB107\]"):
+        prepare_upload(site().party(), str(path), labels="died", to=ways.get(kind, other))
+    assert path.read_bytes() == before
+    assert {each.suffix for each in tmp_path.iterdir()} <= {".parquet", ""}
 
 
 def test_missing_numbers_are_counted_by_column_over_the_whole_table(tmp_path):

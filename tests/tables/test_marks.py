@@ -50,7 +50,7 @@ def test_a_mark_that_was_cut_short_counts_as_absent(size, tmp_path):
 def test_nothing_is_left_after_clear(tmp_path):
     marks = Marks(tmp_path / "work", bound_to=TABLE)
     marks["directions"] = ARRAY
-    Marks(tmp_path / "work", bound_to={})["other"] = ARRAY
+    marks["other"] = ARRAY
     (tmp_path / "work" / "directions.mark.part").write_bytes(b"half")
     marks.clear()
     assert not (tmp_path / "work").exists()
@@ -66,6 +66,20 @@ def test_clear_leaves_what_is_not_its_own(tmp_path):
         del marks["directions"]
     marks.clear()
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_clear_leaves_files_that_only_look_like_its_own(tmp_path):
+    """In a folder that is shared with the user's notes and with another upload."""
+    others = {"notes.markdown", "bench.mark", "old.mark.csv", "north.mark.part"}
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    south = Marks(tmp_path, bound_to=TABLE | {"party": "south"})
+    south["basis"] = ARRAY
+    marks = Marks(tmp_path, bound_to=TABLE)
+    marks["directions"] = ARRAY
+    marks.clear()
+    assert {path.name for path in tmp_path.iterdir()} == {*others, "basis.mark"}
+    np.testing.assert_array_equal(south["basis"], ARRAY)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

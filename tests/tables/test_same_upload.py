@@ -1,10 +1,13 @@
 """From a file or from memory: the same upload."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
 
 from cobasis import Analyst, Party, PartyKey
+from cobasis.bundle.payload import open_payload
 from cobasis.errors import OrthonormalityError
 from cobasis.protocol.secrets import SecretBasis
 from cobasis.tables import open_table, order, prepare_upload, streaming
@@ -59,6 +62,57 @@ def test_pandas_frames_are_read(tmp_path):
     to = tmp_path / "north.safetensors"
     prepare_upload(north.party(), table.to_pandas(), labels="died", to=to)
     assert_same(to, north.in_memory(table))
+
+
+def paired(rows, labels):
+    """Rows with their labels behind, in an order that says nothing."""
+    found = np.column_stack([rows, labels])
+    return found[np.argsort(found[:, 0])]
+
+
+@pytest.mark.parametrize("plan", ["unique", "join", "shuffled"])
+def test_labels_stay_with_their_rows_in_a_frame_that_has_no_order(plan, tmp_path):
+    """Polars may give such a frame's rows in another order each time it is asked."""
+    table = frame(3_000)
+    ward = pl.DataFrame({"patient": np.arange(3_000)[::-1]}).lazy()
+    lazy = {
+        "unique": table.lazy().unique(subset="patient"),
+        "join": table.lazy().join(ward, on="patient"),
+        "shuffled": shuffled(table),
+    }[plan]
+    north, to = site(), tmp_path / "north.safetensors"
+    party = north.party()
+    prepare_upload(party, lazy, labels="died", to=to)
+    found = open_payload(to)
+    scaled = (table.select(NAMES).to_numpy() - 0.5) / [1, 2, 1, 3, 1, 1, 0.5]
+    np.testing.assert_allclose(
+        paired(found.row_block(0, 3_000), found.labels()),
+        paired(party.basis.project(scaled), table["died"].to_numpy()),
+        atol=1e-10,
+    )
+
+
+def shuffled(table):
+    """A plan that is sure to give another order each time."""
+    rng = np.random.default_rng(0)
+    return table.lazy().map_batches(
+        lambda whole: whole[rng.permutation(whole.height)],
+        schema=table.schema,
+        projection_pushdown=False,
+        predicate_pushdown=False,
+        slice_pushdown=False,
+    )
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "frame"])
+def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
+    """Each piece gives a Gram matrix, which would be 134 MB for 4,096 features."""
+    table = kept_as(kind, frame(N_ROWS), tmp_path)
+    rows = open_table(table, agreement=site().agreement, party="north")
+    heights = partial(rows.over, lambda _, blocks: sum(map(len, blocks)), step="")
+    assert len(list(heights())) > 1
+    monkeypatch.setattr(streaming, "WIDE", 6)
+    assert list(heights()) == [N_ROWS]
 
 
 def test_labels_may_be_words(tmp_path):

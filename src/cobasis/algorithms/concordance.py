@@ -21,7 +21,7 @@ from cobasis.algorithms.unrelated import centred_if, unrelated_residual
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.linalg.pool import in_order
-from cobasis.linalg.spans import EPS, orthonormality_defect, principal_cosines
+from cobasis.linalg.spans import EPS, cosines_to, orthonormality_defect
 from cobasis.linalg.threads import one_blas_thread
 
 Verdict = Literal["aligned", "flagged", "not separable", "cannot tell"]
@@ -164,7 +164,8 @@ def certify(
     centred = anchor in {"uniform", "public"}
     with one_blas_thread():
         panel = draw_panel(images, centred=centred, rng=rng)
-        look = partial(_look, panel=panel, alignment=alignment, centred=centred)
+        axes = np.linalg.qr(alignment.target.rows)[0]
+        look = partial(_look, panel=panel, alignment=alignment, axes=axes, centred=centred)
         seen: dict[str, _Seen] = {}
         for part in in_order(look, batches(images), workers=workers):
             seen.update(part)
@@ -232,7 +233,9 @@ def _relative_scales(seen: Mapping[str, _Seen], row_sizes: Mapping[str, float]) 
     return {name: size / middle for name, size in sizes.items()}
 
 
-def _look(batch: Images, *, panel: Panel, alignment: Alignment, centred: bool) -> dict[str, _Seen]:
+def _look(
+    batch: Images, *, panel: Panel, alignment: Alignment, axes: Matrix, centred: bool
+) -> dict[str, _Seen]:
     """Look at a batch of images once."""
     target = alignment.target.rows
     found: dict[str, _Seen] = {}
@@ -246,7 +249,7 @@ def _look(batch: Images, *, panel: Panel, alignment: Alignment, centred: bool) -
             residual=panel.residual(name, compared),
             conditioning=float(values[-1] / values[0]) if values[-1] > rounding else 0.0,
             target_residual=float(np.linalg.norm(missed) / np.linalg.norm(target)),
-            cosines=principal_cosines(image, target),
+            cosines=cosines_to(axes, image),
             orthonormality=orthonormality_defect(compared / length),
             size=length / float(np.sqrt(len(image))),
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.algorithms.images import Images
-from cobasis.algorithms.unrelated import centred_if, pair_residual
+from cobasis.algorithms.unrelated import centred_if, pair_residual, pair_residuals
 from cobasis.linalg.arrays import Matrix
 
 PANEL = 50
@@ -40,7 +40,7 @@ class Panel:
         if party in self.images:
             values = [self.among[frozenset((party, peer))] for peer in peers]
         else:
-            values = [pair_residual(image, self.images[peer]) for peer in peers]
+            values = pair_residuals(image, [self.images[peer] for peer in peers])
         return float(np.median(values)) if values else 0.0
 
 

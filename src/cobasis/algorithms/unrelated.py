@@ -38,9 +38,19 @@ def pair_residual(first: Matrix, second: Matrix) -> float:
 
     **Cost.** One product and one small SVD.
     """
-    nuclear = np.linalg.svd(first.T @ second, compute_uv=False).sum()
-    residual = float(1.0 - nuclear / (np.linalg.norm(first) * np.linalg.norm(second)))
-    return residual if residual > _ROUNDING else 0.0
+    return pair_residuals(first, [second])[0]
+
+
+def pair_residuals(first: Matrix, others: list[Matrix]) -> list[float]:
+    """Return the `pair_residual` of one image with each of some others, products first."""
+    widest = max(other.shape[1] for other in others)
+    products = np.zeros((len(others), first.shape[1], widest))  # zero columns change no value
+    for other, product in zip(others, products, strict=True):
+        np.matmul(first.T, other, out=product[:, : other.shape[1]])
+    nuclear = np.linalg.svd(products, compute_uv=False).sum(axis=1)
+    sizes = np.linalg.norm(first) * np.array([np.linalg.norm(other) for other in others])
+    residuals = 1.0 - nuclear / sizes
+    return [float(each) if each > _ROUNDING else 0.0 for each in residuals]
 
 
 def unrelated_residual(

@@ -173,12 +173,11 @@ class FitFolder(MutableMapping[str, Fit]):
         try:
             self._lock = (self.path / "lock").open("wb")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._unlock()
-            msg = f"another process writes to '{self.path}'. Wait for it, or choose another folder."
-            raise AnotherRunError(msg) from error
         except OSError as error:
             self._unlock()
+            if isinstance(error, BlockingIOError):
+                msg = f"another process writes to '{self.path}'. Wait, or choose another folder."
+                raise AnotherRunError(msg) from error
             msg = f"'{self.path}' cannot be locked: {error.strerror}. Choose another folder."
             raise DiskError(msg) from error
         self._load()
@@ -253,19 +252,19 @@ class FitFolder(MutableMapping[str, Fit]):
     def _index(self, number: int, header: Header) -> None:
         """Remember where a shard's fits stand."""
         determinations = _told(header, "determination", path=self._shard_path(number))
-        if len(determinations) != len(header.places):
+        if not isinstance(determinations, list) or len(determinations) != len(header.places):
             _refuse_damaged(self._shard_path(number))
         self._shards[number] = header.stamp
         for (name, place), determination in zip(header.places.items(), determinations, strict=True):
             shape = self._shapes.setdefault(place.shape, place.shape)
-            kept = _Kept(number, place.offset, shape, determination)
-            self._kept[name.removeprefix(_TENSOR)] = kept
+            party = name.removeprefix(_TENSOR)
+            self._kept[party] = _Kept(number, place.offset, shape, determination)
 
     def _read_target(self) -> Target:
         """Read the target that an earlier run kept."""
         path = self._target_path
         header = _own_header(path)
-        place = header.places["rows"]
+        place = header.places.get("rows") or _refuse_damaged(path)
         rows: Matrix = np.empty(place.shape, place.dtype)
         read_array(path, rows, offset=place.offset, stamp=header.stamp, what=header.what)
         return Target(

@@ -80,7 +80,12 @@ def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
 
     **Cost.** Two thin QR factorisations and one small SVD.
     """
-    cosines = np.linalg.svd(np.linalg.qr(first)[0].T @ np.linalg.qr(second)[0], compute_uv=False)
+    return cosines_to(np.linalg.qr(first)[0], second)
+
+
+def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
+    """Return `principal_cosines` to a span of which `axes` is an orthonormal basis."""
+    cosines = np.linalg.svd(axes.T @ np.linalg.qr(columns)[0], compute_uv=False)
     return np.clip(cosines, 0.0, 1.0)
 
 

@@ -155,14 +155,13 @@ def _least_squares(size: Size, *, factored: int) -> Work:
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     wide = c * l
     fits = c * work.product(rows=l, inner=a, columns=l)
-    order, small = min(a, wide), min(a, wide) == wide
     if a > GRAM_ROWS and BYTES_PER_NUMBER * a * wide > HELD_BYTES:
         sketch = SKETCH_PASSES * 4 * a * wide * (l + 20)
         target = Work(product=fits + sketch)
     else:
-        back = work.product(rows=a, inner=wide, columns=l) if small or a > GRAM_ROWS else 0.0
-        order = wide if small or a > GRAM_ROWS else a
-        outer = float(order) ** 2 * max(a, wide) if small or a <= GRAM_ROWS else wide**2 * a
+        order = a if wide > a <= GRAM_ROWS else wide
+        back = work.product(rows=a, inner=wide, columns=l) if order == wide else 0.0
+        outer = float(order) * a * wide
         target = Work(product=fits + back, outer=outer, eigen=float(order) ** 3, eigen_order=order)
     return Work(
         product=target.product,
@@ -258,6 +257,6 @@ def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool 
     gram = 0
     if method in {"imakura", "kawakami"}:
         order = min(a, c * l)
-        together = min(BYTES_PER_NUMBER * a * c * l, max(HELD_BYTES, 1))
+        together = min(BYTES_PER_NUMBER * a * c * l, HELD_BYTES)
         gram = 4 * BYTES_PER_NUMBER * order**2 if a <= GRAM_ROWS else 2 * together
     return image + under_way + kept + gram

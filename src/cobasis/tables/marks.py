@@ -65,7 +65,7 @@ class Marks(MutableMapping[str, Matrix]):
     def __setitem__(self, name: str, array: Matrix) -> None:
         """Write a mark; whole, or not at all."""
         path = self._path(name)
-        part = path.with_name(f"{path.name}.part")
+        part = self._part(name)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             part.unlink(missing_ok=True)
@@ -100,11 +100,18 @@ class Marks(MutableMapping[str, Matrix]):
         return len(list(iter(self)))
 
     def clear(self) -> None:
-        """Delete every mark, also what is bound to something else, and the folder if empty."""
-        for path in self._folder.glob(f"*{SUFFIX}*"):
-            path.unlink(missing_ok=True)
+        """Delete the marks that fit, finished or half-written, and the folder if it is empty.
+
+        The folder may be shared: what is bound to something else, or no mark, stays.
+        """
+        for name in self:
+            for path in (self._path(name), self._part(name)):
+                path.unlink(missing_ok=True)
         with suppress(OSError):
             self._folder.rmdir()
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}{SUFFIX}"
+
+    def _part(self, name: str) -> Path:
+        return self._folder / f"{name}{SUFFIX}.part"

@@ -44,8 +44,10 @@ def write_rows(rows: Blocks, plan: Plan, *, writer: PayloadWriter, report: Repor
 
     Notes
     -----
-    **Who sees what.** Until the writer is done, the file holds projected rows near their own
-    order; nothing but the party's disk sees that.
+    **Who sees what.** Until it is whole, the file, which then ends in ``.part``, holds projected
+    rows in nearly the table's own order: whoever reads it can tell which row is whose. It is
+    readable by its owner only, so it belongs on the party's own disk. A killed process leaves
+    it there.
 
     **Cost.** One pass over the rows and ``2 n m l`` operations; the upload's rows are written
     twice and read once. 8 bytes of memory per row, and some 32 MB per thread.

@@ -1,6 +1,6 @@
 """What a party's table is refused for, before or while it is read."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -10,6 +10,14 @@ from cobasis.tables.sources import Source
 
 EXACT = 2**53
 """Up to here float64 holds every integer."""
+
+INTEGERS = frozenset(
+    (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+)
+"""The integers that NumPy has a type for."""
+
+WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
+"""What labels may be but for numbers; of no type at all, they are counted as missing."""
 
 SHOWN = 5
 """How many columns a message names."""
@@ -34,7 +42,7 @@ def refuse_schema(source: Source, names: Sequence[str], *, labels: str | None, p
     FeatureError, LabelError
         A column is missing.
     DtypeError
-        A column is text, a date, a decimal or the like.
+        A column is text, a date, a decimal, an integer of 128 bits or the like.
 
     Notes
     -----
@@ -51,17 +59,23 @@ def refuse_schema(source: Source, names: Sequence[str], *, labels: str | None, p
             "columns."
         )
         raise LabelError(msg)
+    if labels is not None and not (_is_real(schema[labels]) or schema[labels].base_type() in WORDS):
+        msg = (
+            f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
+            "booleans, floats and integers of up to 64 bits are read. Convert them."
+        )
+        raise DtypeError(msg)
     wrong = [f"'{name}' ({schema[name]})" for name in names if not _is_real(schema[name])]
     if wrong:
         msg = (
-            f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers, "
-            "floats and booleans are read, and cobasis never casts silently. Encode them by a "
-            "rule that all parties share."
+            f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers "
+            "of up to 64 bits, floats and booleans are read, and cobasis never casts silently. "
+            "Encode them by a rule that all parties share."
         )
         raise DtypeError(msg)
 
 
-def refuse_rounding(part: pl.DataFrame, *, what: str) -> None:
+def refuse_rounding(part: pl.DataFrame, *, what: str, integers: Collection[str] = ()) -> None:
     """Raise DtypeError for integers that float64 does not hold.
 
     Parameters
@@ -70,6 +84,9 @@ def refuse_rounding(part: pl.DataFrame, *, what: str) -> None:
         Some rows.
     what : str
         What to call the table.
+    integers : collection of str
+        Columns of a CSV file that look like integers and were read as float64. There 2**53 is
+        refused as well: it may be what a larger one was rounded to.
 
     Raises
     ------
@@ -80,13 +97,20 @@ def refuse_rounding(part: pl.DataFrame, *, what: str) -> None:
     -----
     **Who sees what.** The message shows a column's name and no value.
 
-    **Cost.** One pass over the columns of 64-bit integers.
+    **Cost.** One pass over the columns of 64-bit integers, and of a CSV file's integers.
     """
     for series in part:
-        if series.dtype in {pl.Int64, pl.UInt64} and not series.is_between(-EXACT, EXACT).all():
+        if series.dtype in {pl.Int64, pl.UInt64}:
+            rounds = not series.is_between(-EXACT, EXACT).all()
+        elif series.name in integers:
+            rounds = (series.is_finite() & (series.abs() >= EXACT)).any()
+        else:
+            continue
+        if rounds:
             msg = (
                 f"column '{series.name}' of {what} holds integers above 2**53, which float64 "
-                "would round. Convert it to float64 yourself, where you can see what happens."
+                "would round. Convert it to float64 yourself, where you can see what happens; in "
+                "a CSV file, write it with a decimal point from the first row on."
             )
             raise DtypeError(msg)
 
@@ -114,7 +138,8 @@ def not_finite(source: Source, names: Sequence[str], *, n_rows: int) -> NotFinit
 
     **Cost.** One pass over the table.
     """
-    schema = source.frame.collect_schema()
+    with source.reading():
+        schema = source.frame.collect_schema()
     bad = [
         (~pl.col(name).is_finite().fill_null(value=False)).sum()
         if schema[name].is_float()
@@ -139,7 +164,7 @@ def not_finite(source: Source, names: Sequence[str], *, n_rows: int) -> NotFinit
 
 def _is_real(dtype: pl.DataType) -> bool:
     """Whether every value is a number that NumPy has a type for."""
-    return dtype.is_float() or dtype == pl.Boolean or (dtype.is_integer() and dtype != pl.Int128)
+    return dtype.is_float() or dtype == pl.Boolean or dtype in INTEGERS
 
 
 def _shown(listed: Sequence[str]) -> str:

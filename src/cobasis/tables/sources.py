@@ -40,12 +40,15 @@ class Source:
         What to call it in an error, with the party's name.
     path, stamp : Path and Stamp, or None
         The file, and what it was when it was opened; None for a frame in memory.
+    integers : frozenset of str
+        Columns of a CSV file that look like integers, and are read as float64.
     """
 
     frame: pl.LazyFrame = field(repr=False)
     what: str
     path: Path | None = None
     stamp: Stamp | None = None
+    integers: frozenset[str] = frozenset()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -74,7 +77,9 @@ class Source:
                     yield start, partial(_itself, frame)
                     start += frame.height
             return
-        row = sum(4 if each == pl.Float32 else 8 for each in chosen.collect_schema().dtypes())
+        with self.reading():
+            dtypes = chosen.collect_schema().dtypes()
+        row = sum(4 if each == pl.Float32 else 8 for each in dtypes)
         size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
         for start in range(0, n_rows, size):
             yield start, partial(self._rows, chosen, start, size)
@@ -107,6 +112,7 @@ def source_of(table: Any, *, party: str, numbers: Sequence[str] = ()) -> Source:
         For messages.
     numbers : sequence of str
         Columns that are read as float64 from a CSV file, whatever its first rows look like.
+        Which of them look like integers is kept: one of 2**53 or more would be rounded.
 
     Returns
     -------
@@ -161,7 +167,8 @@ def _of_file(path: Path, *, party: str, numbers: Sequence[str]) -> Source:
         return source
     guessed = [name for name in numbers if name in schema and schema[name].is_numeric()]
     read = _csv(path, schema_overrides=dict.fromkeys(guessed, pl.Float64))
-    return Source(frame=read, what=what, path=path, stamp=stamp)
+    integers = frozenset(name for name in guessed if schema[name].is_integer())
+    return Source(frame=read, what=what, path=path, stamp=stamp, integers=integers)
 
 
 def _csv(path: Path, **options: Any) -> pl.LazyFrame:  # noqa: ANN401

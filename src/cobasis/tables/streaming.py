@@ -26,8 +26,12 @@ Done = TypeVar("Done")
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
 
-PART_BLOCKS = 4
-"""Blocks of what is worked on at a time, at most."""
+PART_BLOCKS, WIDE_BLOCKS = 4, 16
+"""Blocks of what is worked on at a time, at most; of a wide table, where each piece that is
+worked on gives a large Gram matrix, so that they should be few."""
+
+WIDE = 512
+"""Above so many features a table is wide: a Gram matrix takes more than 2 MB."""
 
 
 class StreamedTable(Blocks):
@@ -51,7 +55,12 @@ class StreamedTable(Blocks):
     **Who sees what.** The party alone.
 
     **Cost.** Each pass reads the table once. In memory is what each thread works on: 128 MB of
-    cells of a Parquet file at most; of other sources, what polars reads ahead.
+    cells of a Parquet file at most; of other sources, what polars reads ahead. What a caller
+    makes of each piece comes on top: for the basis Gram matrices of ``8 m^2`` bytes, up to three
+    for each thread and three more.
+
+    A frame has no order that is sure to come again, so each pass over one takes the labels
+    along, and `labels` gives those of the latest pass: row by row they belong to its rows.
     """
 
     def __init__(
@@ -67,6 +76,7 @@ class StreamedTable(Blocks):
         self._names = [feature.name for feature in features]
         self._scaling = Scaling.of(features)
         self._size = max(256, BLOCK_CELLS // len(features))
+        self._along = labels if source.path is None else None
         refuse_schema(source, self._names, labels=labels, party=party)
         looked = source.collect(pl.len() if labels is None else pl.col(labels))
         self._labels = None if labels is None else looked[labels]
@@ -99,20 +109,28 @@ class StreamedTable(Blocks):
             The table changed during the pass, or cannot be read to its end.
         """
         own = threading.local()  # of each thread of the pool: its buffer
-        n_rows, done, batch = self.shape[0], 0, PART_BLOCKS * self._size
+        n_rows, done, wide = self.shape[0], 0, len(self._names) > WIDE
+        batch = (WIDE_BLOCKS if wide else PART_BLOCKS) * self._size
+        found: list[pl.Series] = []
 
-        def worked(part: Part) -> tuple[list[Done], int]:
+        def worked(part: Part) -> tuple[list[Done], int, pl.Series | None]:
             first, read = part
-            frame = read()
-            starts = range(0, frame.height, batch)
-            cut = [(first + start, frame[start : start + batch]) for start in starts]
-            return [work(row, self._blocks(each, own)) for row, each in cut], frame.height
+            whole = read()
+            labels = None if self._along is None else whole[self._along]
+            frame = whole.select(self._names)
+            size = max(1, frame.height) if wide else batch
+            starts = range(0, frame.height, size)
+            cut = [(first + start, frame[start : start + size]) for start in starts]
+            return [work(row, self._blocks(each, own)) for row, each in cut], frame.height, labels
 
-        parts = self.source.parts(self._names, n_rows=n_rows, batch=batch)
+        along = [] if self._along is None else [self._along]
+        columns = list(dict.fromkeys([*self._names, *along]))
+        parts = self.source.parts(columns, n_rows=n_rows, batch=batch)
         with one_blas_thread():
-            for results, height in in_order(worked, parts):
+            for results, height, labels in in_order(worked, parts):
                 yield from results
                 done += height
+                found += [] if labels is None else [labels]
                 self._report(step, done, n_rows)
         if done != n_rows:
             msg = (
@@ -120,9 +138,11 @@ class StreamedTable(Blocks):
                 "it was in use. Take a snapshot of it, then start again."
             )
             raise TableError(msg)
+        if found:
+            self._labels = pl.concat(found)
 
     def labels(self, agreement: Agreement) -> Labels | None:
-        """Return the labels as they travel, in the table's order.
+        """Return the labels as they travel, in the order of the latest pass over the rows.
 
         Parameters
         ----------
@@ -162,8 +182,9 @@ class StreamedTable(Blocks):
 
     def _blocks(self, frame: pl.DataFrame, own: threading.local) -> Iterator[Matrix]:
         """Give a part's rows on the agreed scale, in blocks that share the thread's buffer."""
-        refuse_rounding(frame, what=self.source.what)
-        columns = [series.to_numpy() for series in frame]
+        refuse_rounding(frame, what=self.source.what, integers=self.source.integers)
+        whole = frame.with_columns(pl.col(pl.Boolean).cast(pl.Float64))  # an empty cell is NaN
+        columns = [series.to_numpy() for series in whole]
         size = self._size
         if not hasattr(own, "buffer"):
             own.buffer = np.empty((len(columns), size))

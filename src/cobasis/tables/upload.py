@@ -1,5 +1,6 @@
 """From a table larger than memory to an upload on disk, in two passes."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy.typing as npt
 
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 from cobasis.engine.progress import Report, silent
+from cobasis.errors import OptionError
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.messages import ConsensusSpan
@@ -39,13 +41,15 @@ def prepare_upload(
         Parquet, CSV, polars ``LazyFrame`` or ``DataFrame``, pandas and the like. Agreed columns
         are found by name; others, an identifier for instance, are ignored.
     to : path
-        The upload, a safetensors file. It is there when it is whole, and not before.
+        The upload, a safetensors file. It is there when it is whole, and not before. Choose a
+        place on the party's own disk, and copy it from there when it is whole.
     labels : str, optional
         The column of labels; none for representation.
     work : path, optional
         A folder of the party's own for what the first pass gave, so that a second call after
         Ctrl-C or a crash goes on with the second pass; by default `to` with ``.work`` behind.
-        It holds private directions, readable by its owner, and is deleted at the end.
+        It holds private directions, readable by its owner, and is deleted at the end. Frames
+        are not resumed: nothing tells whether it is the same one the next time.
     consensus : ConsensusSpan, optional
         As in `Party.prepare`.
     basis : SecretBasis, optional
@@ -62,18 +66,21 @@ def prepare_upload(
     ------
     LocalError
         The table is not what the agreement says, cannot be read to its end, or changed between
-        the passes; the disk is full; all that `Party.prepare` refuses.
+        the passes; `to` is the table itself; the disk is full; all that `Party.prepare` refuses.
     MessageError
         The consensus belongs to another round.
 
     Notes
     -----
     **Who sees what.** The file is for the analyst: pseudonymised personal data, not anonymous
-    data.
+    data. Until it is whole, `to` with ``.part`` behind holds projected rows in nearly the table's
+    order, readable by its owner only. After a kill that file and the work folder stay until the
+    next run; delete both when there is to be none.
 
     **Cost.** Two passes over the table, one where the basis is not the party's own, three where
     a singular value that is wanted is below 1e-3 of the largest. Memory does not grow with the
-    table but for some 50 bytes per row, for its order and its label.
+    table but for some 50 bytes per row, for its order and its label. Of m features the Gram
+    matrices take ``8 m^2`` bytes each, up to three for each thread and three more.
 
     Examples
     --------
@@ -94,6 +101,7 @@ def prepare_upload(
     2
     """
     path = Path(to)
+    _refuse_own_table(table, path)
     with one_blas_thread():
         rows = open_table(
             table, agreement=party.agreement, party=party.name, labels=labels, report=report
@@ -103,13 +111,28 @@ def prepare_upload(
         plan = party.plan(rows, consensus=consensus, basis=basis, memory=memory)
         with PayloadWriter(path, header=_header(plan, encoded)) as writer:
             writer.write_anchor_image(plan.anchor_image)
+            write_rows(rows, plan, writer=writer, report=report)
+            encoded = rows.labels(party.agreement)  # as that pass over the rows found them
             if encoded is not None:
                 writer.write_labels(encoded[plan.order])
-            write_rows(rows, plan, writer=writer, report=report)
             rows.source.refuse_changed()
     party.keep(plan)
     memory.clear()
     return path
+
+
+def _refuse_own_table(table: object, to: Path) -> None:
+    """Raise OptionError where the upload would take the table's place, under whatever name."""
+    if not isinstance(table, (str, Path)):
+        return
+    same = Path(table).resolve() == to.resolve()
+    with suppress(OSError):  # one of them is not there, or out of reach, so nothing is lost
+        same = same or to.samefile(table)
+    if same:
+        msg = (
+            f"to='{to}' is the table itself, which the upload would overwrite. Choose another name."
+        )
+        raise OptionError(msg)
 
 
 def _memory(rows: StreamedTable, party: Party, work: Path) -> Memory:
