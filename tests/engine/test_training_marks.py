@@ -36,6 +36,11 @@ def stop_after(rounds):
     return report
 
 
+def told_to(rounds):
+    """Put the number of each round of training into a list."""
+    return lambda step, done, _: rounds.append(done) if step.startswith("training") else None
+
+
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_an_interrupted_training_ends_in_the_same_weights(tmp_path, task, dtype, monkeypatch):
@@ -61,12 +66,44 @@ def test_other_settings_do_not_continue_from_this_mark(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train_partitions(aligned, **options(), work=tmp_path / "work", report=stop_after(3))
     other = {**options(), "seed": 1}
-    seen = []
-    train_partitions(aligned, **other, work=tmp_path / "work", report=lambda *t: seen.append(t[1]))
+    rounds = []
+    train_partitions(aligned, **other, work=tmp_path / "work", report=told_to(rounds))
     fresh = train_partitions(aligned, **other)
     again = train_partitions(aligned, **other, work=tmp_path / "work")
     np.testing.assert_array_equal(fresh.estimator.coefs_[0], again.estimator.coefs_[0])
-    assert seen.count(1) > 0
+    assert rounds[0] == 1
+
+
+@pytest.mark.parametrize("how", ["truncated", "no safetensors", "no state"])
+def test_a_mark_that_cannot_be_read_counts_as_none(tmp_path, how):
+    aligned = aligned_rows(tmp_path, *rows_and_labels())
+    with pytest.raises(KeyboardInterrupt):
+        train_partitions(aligned, **options(), work=tmp_path / "work", report=stop_after(3))
+    (mark,) = (tmp_path / "work").iterdir()
+    data = mark.read_bytes()
+    if how == "truncated":
+        mark.write_bytes(data[:-10])
+    elif how == "no safetensors":
+        mark.write_bytes(b"0" * len(data))
+    else:
+        assert data.count(b"steps") == 1
+        mark.write_bytes(data.replace(b"steps", b"stops"))
+    rounds = []
+    found = train_partitions(aligned, **options(), work=tmp_path / "work", report=told_to(rounds))
+    fresh = train_partitions(aligned, **options())
+    assert rounds[0] == 1
+    np.testing.assert_array_equal(found.estimator.coefs_[0], fresh.estimator.coefs_[0])
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_perceptron_that_shuffles_keeps_no_mark_because_it_would_end_in_other_weights(tmp_path):
+    aligned = aligned_rows(tmp_path, *rows_and_labels())
+    given = options()
+    given["model"].set_params(shuffle=True)
+    for rounds in (1, 3):
+        with pytest.raises(KeyboardInterrupt):
+            train_partitions(aligned, **given, work=tmp_path / "work", report=stop_after(rounds))
+    assert not (tmp_path / "work").exists()
 
 
 SCRIPT = """
@@ -81,8 +118,9 @@ def report(step, done, total):
         print(done, flush=True)
 
 train_partitions(
-    open_aligned(sys.argv[1]), model=MLPClassifier((16,), random_state=0), task="classification",
-    seed=0, max_passes=100_000, work=Path(sys.argv[1]) / "work", report=report,
+    open_aligned(sys.argv[1]), model=MLPClassifier((16,), shuffle=False, random_state=0),
+    task="classification", seed=0, max_passes=100_000, work=Path(sys.argv[1]) / "work",
+    report=report,
 )
 """
 
@@ -108,11 +146,11 @@ def test_ctrl_c_and_a_kill_end_training_at_once_and_leave_a_whole_mark(tmp_path,
     rounds = []
     train_partitions(
         open_aligned(aligned.path),
-        model=MLPClassifier((16,), random_state=0),
+        model=MLPClassifier((16,), shuffle=False, random_state=0),
         task="classification",
         seed=0,
         max_passes=100_000,
         work=Path(aligned.path) / "work",
-        report=lambda step, done, _: rounds.append(done) if "training" in step else None,
+        report=told_to(rounds),
     )
     assert rounds == [] or rounds[0] > 3

@@ -9,8 +9,11 @@ interface would hold all rows in the workers' memory, and needs pandas and pyarr
 
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -27,6 +30,9 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator, Task
 
 Result = TypeVar("Result")
+
+_LOOK_SECONDS = 2.0
+"""How often, while trees are boosted, it is looked whether all workers are still there."""
 
 
 def there(aligned: AlignedRows, client: Any, *, report: Report) -> Pass:  # noqa: ANN401 -- an extra's
@@ -58,7 +64,8 @@ def there(aligned: AlignedRows, client: Any, *, report: Report) -> Pass:  # noqa
     **Who sees what.** The cluster's machines read aligned rows: they are the analyst's.
 
     **Cost.** Some milliseconds a partition for its task; one partition in memory for each of a
-    worker's threads.
+    worker's threads. Two results for each thread are under way, however many partitions there
+    are.
     """
     distributed = require_extra("distributed", extra="dask")
     if not isinstance(client, distributed.Client):
@@ -67,14 +74,18 @@ def there(aligned: AlignedRows, client: Any, *, report: Report) -> Pass:  # noqa
     n_partitions = len(aligned.partitions)
 
     def run(work: Callable[[int], Result], step: str | None = None) -> Iterator[Result]:
-        futures = client.map(partial(_quietly, work), range(n_partitions), pure=False)
+        task, indices = partial(_quietly, work), iter(range(n_partitions))
+        ahead = max(2, 2 * sum(client.nthreads().values()))
+        waiting = deque(client.submit(task, each, pure=False) for each in islice(indices, ahead))
         try:
-            for done, future in enumerate(futures, 1):
-                yield future.result()
+            for done in range(1, n_partitions + 1):
+                result = waiting.popleft().result()  # nobody holds it now: the worker lets it go
+                waiting.extend(client.submit(task, each, pure=False) for each in islice(indices, 1))
                 if step is not None:
                     report(step, done, n_partitions)
+                yield result
         finally:  # also when something is raised: nobody waits for what is left
-            client.cancel(futures)
+            client.cancel(list(waiting))
 
     return run
 
@@ -120,7 +131,7 @@ def fit_trees_there(
     Raises
     ------
     OptionError
-        The cluster has no workers, or more than there are partitions.
+        The cluster has no workers, or more than there are partitions; or it lost one of them.
     MissingExtraError
         xgboost is not installed.
 
@@ -131,14 +142,10 @@ def fit_trees_there(
     **Cost.** One byte for each entry, on the workers' disks; a round waits for the slowest.
     """
     tracker_of = require_extra("xgboost.tracker", extra="dask").RabitTracker
-    workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
     n_partitions = len(rows.aligned.partitions)
-    if not 0 < len(workers) <= n_partitions:
-        msg = (
-            f"the cluster has {len(workers)} workers for {n_partitions} partitions. Give at least "
-            "one worker, and write smaller partitions (partition_bytes=) for more of them."
-        )
-        raise OptionError(msg)
+    begun = _workers(client)
+    _refuse_number(len(begun), n_partitions)
+    workers = sorted(begun)
     classes = tuple(rows.aligned.class_counts) if task == "classification" else ()
     held = rows.first(rows.n_held, over) if rows.n_held else None
     tracker = tracker_of(n_workers=len(workers), host_ip=_address(client))
@@ -156,36 +163,88 @@ def fit_trees_there(
             max_rounds=max_rounds,
             workers=[worker],
             allow_other_workers=False,
+            retries=0,
             pure=False,
         )
         for place, worker in enumerate(workers)
     ]
     try:
-        raw = _together(futures)
+        raw = _together(futures, client=client, begun=begun)
     finally:
         client.cancel(futures)
-        tracker.free()
+        with suppress(ValueError):  # xgboost's: what broke its connections is raised above
+            tracker.free()
     return BoostedTrees(raw, np.array(classes) if classes else None)
 
 
-def _together(futures: list[Any]) -> npt.NDArray[np.uint8]:
+def _workers(client: Any) -> dict[str, str]:  # noqa: ANN401 -- distributed.Client
+    """Return each worker's own folder by its address: one that is started anew has another."""
+    found = client.scheduler_info(n_workers=-1)["workers"]
+    return {address: each["local_directory"] for address, each in found.items()}
+
+
+def _refuse_number(n_workers: int, n_partitions: int) -> None:
+    """Raise unless each worker can have a partition."""
+    if not 0 < n_workers <= n_partitions:
+        msg = (
+            f"the cluster has {n_workers} workers for {n_partitions} partitions. Give at least "
+            "one worker, and write smaller partitions (partition_bytes=) for more of them."
+        )
+        raise OptionError(msg)
+
+
+def _together(
+    futures: Sequence[Any],
+    *,
+    client: Any,  # noqa: ANN401 -- distributed.Client
+    begun: Mapping[str, str],
+) -> npt.NDArray[np.uint8]:
     """Wait for all workers; of their errors raise the one that made the others fail."""
     from distributed import wait  # noqa: PLC0415 -- an extra
 
-    wait(futures)  # type: ignore[no-untyped-call]  # distributed has few types
-    errors = [each.exception() for each in futures if each.status == "error"]
-    for error in sorted(errors, key=lambda each: not isinstance(each, CobasisError)):
+    waiting = list(futures)
+    while waiting:
+        with client.as_current(), suppress(TimeoutError):
+            wait(waiting, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED")  # type: ignore[no-untyped-call]  # distributed has few types
+        waiting = [each for each in futures if each.status == "pending"]
+        errors = [each.exception() for each in futures if each.status == "error"]
+        for error in errors:
+            if isinstance(error, CobasisError):
+                raise error
+        if waiting or errors:
+            _refuse_lost(begun, _workers(client))
+    for error in errors:
         raise error
     raw: npt.NDArray[np.uint8] = futures[0].result()
     return raw
 
 
+def _refuse_lost(begun: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Raise if a worker is gone: its share is nobody else's, so boosting would never end."""
+    lost = sorted(each for each, folder in begun.items() if found.get(each) != folder)
+    if lost:
+        msg = (
+            f"the cluster lost {len(lost)} of {len(begun)} workers while trees were boosted "
+            f"(first {lost[0]}). Each has a share of the rows, so the others cannot go on. See "
+            "that worker's log (often its memory was too small), and train again."
+        )
+        raise OptionError(msg)
+
+
 def _address(client: Any) -> str:  # noqa: ANN401 -- distributed.Client
     """Return the address of this machine that the scheduler is reached from."""
     host = urlsplit(client.scheduler.address).hostname or "127.0.0.1"
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, 80))  # sends nothing: it only chooses a way out
-        return str(probe.getsockname()[0])
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(host, 80, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.connect(place)  # sends nothing: it only chooses a way out
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        msg = (
+            f"cluster: this machine has no way to its scheduler '{host}': {error}. The workers "
+            "have to reach this machine, too. Connect the client by an address that both know."
+        )
+        raise OptionError(msg) from error
 
 
 def _share(

@@ -67,6 +67,9 @@ def planned(
     if dtype not in {None, "float32", "float64"}:
         msg = f"dtype='{dtype}' is not known. Choose 'float32' or 'float64'."
         raise OptionError(msg)
+    if partition_bytes < 1:
+        msg = f"partition_bytes={partition_bytes} holds no row. Give the bytes of some rows."
+        raise OptionError(msg)
     digest, sizes, stamps, labelled = hashlib.sha256(), {}, {}, {}
     widest, n_components, simulated = np.dtype(np.float32), 0, False
     for name in uploads:

@@ -8,7 +8,7 @@ everybody's: no second pass has to shuffle. Inside a partition rows are shuffled
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -59,7 +59,8 @@ def write_aligned(
         With a change of basis for each of them, and for nobody else.
     to : str or Path
         A folder; made if it is not there, for its owner only. Finished partitions of the same
-        uploads and alignment are kept, so a rerun continues where it was stopped.
+        uploads and alignment are kept, so a rerun continues where it was stopped; one that has
+        changed since is written again.
     dtype : {"float32", "float64"}, optional
         How numbers are kept; by default as wide as the widest upload.
     partition_bytes : int
@@ -74,8 +75,11 @@ def write_aligned(
 
     Raises
     ------
+    OptionError
+        `dtype` or `partition_bytes` is not one that can be written.
     PartitionError
-        The folder holds aligned rows of other uploads or another alignment.
+        The folder holds aligned rows of other uploads or another alignment, or a partition
+        that is cut short.
     UnknownPartyError, ShapeError, LabelError, NotFiniteError
         An upload that is not aligned, or does not fit its change of basis; labels that some
         parties sent and others did not; numbers that are none.
@@ -85,7 +89,7 @@ def write_aligned(
     **Who sees what.** The analyst; what is written is as private as the uploads.
 
     **Cost.** ``2 n l^2`` operations, one read of the uploads, one write. Memory: a few
-    partitions and one party's labels, however many rows there are.
+    partitions, and a block of rows and labels for each thread, however many rows there are.
     """
     folder = Path(to)
     with one_blas_thread():
@@ -98,11 +102,11 @@ def write_aligned(
         written, counts = [], Counter[int]()
         for index in range(plan.n_partitions):
             file = folder / f"part-{index:05d}.safetensors"
-            if not file.exists():
-                _write(file, plan, _gathered(uploads, alignment, plan, index))
-            partition, classes = _finished(file, plan)
-            written.append(partition)
-            counts.update(classes)
+            found = _finished(file, plan) if file.exists() else None
+            if found is None:
+                found = _write(file, plan, _gathered(uploads, alignment, plan, index))
+            written.append(found[0])
+            counts.update(found[1])
             report("aligning rows", index + 1, plan.n_partitions)
     aligned = AlignedRows(
         path=folder,
@@ -158,27 +162,42 @@ def _gathered(
     return {"rows": rows} if labels is None else {"rows": rows, "labels": labels}
 
 
-def _write(file: Path, plan: Plan, tensors: dict[str, Rows | Labels]) -> None:
-    """Write one partition, whole or not at all."""
+Described: TypeAlias = tuple[Partition, dict[int, int]]
+"""A partition, and how many rows of each class it has."""
+
+
+def _write(file: Path, plan: Plan, tensors: dict[str, Rows | Labels]) -> Described:
+    """Write one partition, whole or not at all, with the digest of what is to be in it."""
+    sha256 = digest_of(tensors)
     described = [(name, each.dtype, each.shape) for name, each in tensors.items()]
-    header, places = make_header(described, metadata={"run": plan.run})
+    header, places = make_header(described, metadata={"run": plan.run, "sha256": sha256})
     n_bytes = len(header) + sum(each.nbytes for each in tensors.values())
     with WholeFile(file, n_bytes=n_bytes) as whole:
         whole.write(header, offset=0)
         for name, each in tensors.items():
             whole.write(each, offset=places[name].offset)
+    return _described(file, plan, tensors, sha256)
 
 
-def _finished(file: Path, plan: Plan) -> tuple[Partition, dict[int, int]]:
-    """Describe a partition that is there, and count its classes."""
+def _finished(file: Path, plan: Plan) -> Described | None:
+    """Describe a partition that is there; None if it is not what was written."""
     tensors, header = read_partition(file)
     _refuse_other(header.metadata.get("run", ""), plan.run, file.parent)
+    sha256 = digest_of(tensors)
+    if header.metadata.get("sha256") != sha256:
+        return None
+    return _described(file, plan, tensors, sha256)
+
+
+def _described(
+    file: Path, plan: Plan, tensors: Mapping[str, Rows | Labels], sha256: str
+) -> Described:
+    """Describe a partition, and count its classes."""
     counts: dict[int, int] = {}
     if plan.label_dtype == "int64":
         classes, rows = np.unique(tensors["labels"], return_counts=True)
         counts = dict(zip(classes.tolist(), rows.tolist(), strict=True))
-    described = Partition(name=file.name, n_rows=len(tensors["rows"]), sha256=digest_of(tensors))
-    return described, counts
+    return Partition(name=file.name, n_rows=len(tensors["rows"]), sha256=sha256), counts
 
 
 def _refuse_other(found: str, wanted: str, folder: Path) -> None:

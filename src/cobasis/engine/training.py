@@ -62,8 +62,9 @@ def train_partitions(
         When mini-batches stop in any case, and how many rounds trees are boosted for; both
         stop before when held-out rows see no gain.
     work : str or Path, optional
-        A folder. There a perceptron's state is kept after each round, so that the same call
-        continues after an interruption, and xgboost has its cache.
+        A folder. There the state of ``"mlp"``, or of a perceptron with Adam and
+        ``shuffle=False``, is kept after each round, so that the same call continues after an
+        interruption, and xgboost has its cache.
     cluster : distributed.Client, optional
         Where to compute, for linear models and trees; its workers read the same folder.
     report : callable
@@ -82,6 +83,8 @@ def train_partitions(
         No such family for the task, or none that can be trained in parts.
     LabelError
         Labels are missing, are not classes, or are all of one class.
+    NotFiniteError
+        Mini-batches diverge in the first round.
     PartitionError
         A partition is not what was written.
     MissingExtraError
@@ -243,7 +246,8 @@ def _by_batches(estimator: Estimator, job: _Job) -> Estimator:
     """Train by mini-batches, with a mark after each round where that is possible."""
     mark = None
     perceptron = isinstance(estimator, MLPClassifier | MLPRegressor)
-    if job.work is not None and perceptron and estimator.solver == "adam":
+    exact = perceptron and estimator.solver == "adam" and not estimator.shuffle
+    if job.work is not None and exact:  # what else would end in other weights
         job.work.mkdir(mode=0o700, parents=True, exist_ok=True)
         told = [job.rows.aligned.run, job.seed, repr(sorted(estimator.get_params().items()))]
         name = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]

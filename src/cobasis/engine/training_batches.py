@@ -2,7 +2,9 @@
 
 A round is a pass over all partitions, or over a million rows of them if there are more.
 After each the rows that were held out judge; when they see no gain for ten rounds, the best
-model so far is kept. The order of partitions is drawn anew for each pass.
+model so far is kept. Up to 200 rows none is held out: the training's own loss judges, and for
+an estimator that tells none nobody does, so that its last round counts. The order of partitions
+is drawn anew for each pass.
 """
 
 import copy
@@ -18,6 +20,7 @@ from cobasis.engine.partitions import Labels, Rows
 from cobasis.engine.progress import Report
 from cobasis.engine.training_marks import Mark, read_mark, write_mark
 from cobasis.engine.training_passes import Pass, TurnedRows
+from cobasis.errors import NotFiniteError
 from cobasis.linalg.pool import in_order
 from cobasis.models.families import EARLY_STOPPING_ROWS, Estimator
 from cobasis.models.training import log_likelihood
@@ -84,13 +87,20 @@ def fit_batches(
     report : callable
         Told how many rounds are done, of how many at most.
     mark : Path, optional
-        A file that keeps a perceptron's state after each round, so that the same call after
-        an interruption goes on from there, to the same model. Removed at the end.
+        A file that keeps the state of an `MLPClassifier` or `MLPRegressor` (Adam, and
+        ``shuffle=False``) after each round, so that the same call after
+        an interruption goes on from there, to the same model; one that cannot be read counts
+        as none. Removed at the end.
 
     Returns
     -------
     estimator
-        As it was after its best round.
+        As it was after its best round; after its last where nothing judges.
+
+    Raises
+    ------
+    NotFiniteError
+        The first round's score is not finite.
 
     Notes
     -----
@@ -106,20 +116,14 @@ def fit_batches(
     schedule = _Schedule(n_partitions=n_partitions, per_round=per_round, seed=seed)
     held = rows.first(rows.n_held, over) if rows.n_held else None
     state = Mark()
-    if mark is not None and mark.exists():
+    if mark is not None:
         like = np.zeros((1, aligned.n_components), dtype=aligned.dtype)
-        state = read_mark(mark, estimator, classes=classes, like=like)
+        found = read_mark(mark, estimator, classes=classes, like=like)
+        estimator, state = found or (estimator, state)
     last = max_passes * schedule.rounds_per_pass
     while state.number < last and state.stale < PATIENCE:
         _one_round(estimator, rows, schedule, number=state.number, classes=classes)
-        score = _score(estimator, held)
-        better = score > state.score + _TOLERANCE
-        state = Mark(
-            number=state.number + 1,
-            score=score if better else state.score,
-            stale=0 if better else state.stale + 1,
-            best=copy.deepcopy(estimator) if better else state.best,
-        )
+        state = _judged(estimator, state, score=_score(estimator, held))
         if mark is not None:
             write_mark(mark, state, estimator=estimator)
         report("training, rounds at most", state.number, last)
@@ -128,10 +132,28 @@ def fit_batches(
     return state.best
 
 
-def _score(estimator: Estimator, held: tuple[Rows, Labels] | None) -> float:
-    """Judge by rows that were held out; by the training's own loss where there are none."""
+def _judged(estimator: Estimator, state: Mark, *, score: float | None) -> Mark:
+    """Return where training stands after one more round; without a score the last is the best."""
+    if state.best is None and score is not None and not np.isfinite(score):
+        msg = (
+            f"after its first round {type(estimator).__name__} scores {score}, so its training "
+            "diverges and there is no model to return. Give it a smaller learning rate or a "
+            "stronger penalty, or check the scale of the rows."
+        )
+        raise NotFiniteError(msg)
+    better = score is None or score > state.score + _TOLERANCE
+    return Mark(
+        number=state.number + 1,
+        score=state.score if score is None or not better else score,
+        stale=0 if better else state.stale + 1,
+        best=copy.deepcopy(estimator) if better else state.best,
+    )
+
+
+def _score(estimator: Estimator, held: tuple[Rows, Labels] | None) -> float | None:
+    """Judge by rows that were held out; by the training's own loss, if told, without any."""
     if held is None:
-        return -float(getattr(estimator, "loss_", 0.0))
+        return -float(estimator.loss_) if hasattr(estimator, "loss_") else None
     if hasattr(estimator, "predict_proba"):
         return log_likelihood(estimator, held[0], labels=held[1])
     return float(estimator.score(*held))

@@ -15,6 +15,7 @@ import numpy as np
 from cobasis.bundle.files import WholeFile, read_array
 from cobasis.bundle.tensors import make_header, read_header
 from cobasis.engine.partitions import Labels
+from cobasis.errors import CobasisError
 from cobasis.models.families import Estimator
 
 
@@ -79,15 +80,21 @@ def write_mark(file: Path, mark: Mark, *, estimator: Estimator) -> None:
             whole.write(each, offset=places[name].offset)
 
 
-def read_mark(file: Path, estimator: Estimator, *, classes: Labels | None, like: Any) -> Mark:  # noqa: ANN401 -- an array
-    """Bring a perceptron to the state that was kept.
+def read_mark(
+    file: Path,
+    estimator: Estimator,
+    *,
+    classes: Labels | None,
+    like: Any,  # noqa: ANN401 -- an array
+) -> tuple[Estimator, Mark] | None:
+    """Return a perceptron in the state that was kept.
 
     Parameters
     ----------
     file : Path
-        Written by `write_mark`.
+        Written by `write_mark`, if it is there.
     estimator : MLPClassifier or MLPRegressor
-        Unfitted; it is changed.
+        Unfitted.
     classes : ndarray or None
         Of a classifier.
     like : ndarray of shape (1, n_components)
@@ -95,13 +102,9 @@ def read_mark(file: Path, estimator: Estimator, *, classes: Labels | None, like:
 
     Returns
     -------
-    Mark
-        Where training stands.
-
-    Raises
-    ------
-    DiskError, FileFormatError
-        The file cannot be read.
+    estimator, Mark
+        Where training stands. None if there is no file that can be read: training begins anew,
+        and the file is replaced after its first round.
 
     Notes
     -----
@@ -109,6 +112,20 @@ def read_mark(file: Path, estimator: Estimator, *, classes: Labels | None, like:
 
     **Cost.** Four times the weights.
     """
+    try:
+        return _read(file, copy.deepcopy(estimator), classes=classes, like=like)
+    except (CobasisError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _read(
+    file: Path,
+    estimator: Estimator,
+    *,
+    classes: Labels | None,
+    like: Any,  # noqa: ANN401 -- an array
+) -> tuple[Estimator, Mark]:
+    """Bring a perceptron to the state that was kept; it is changed."""
     header = read_header(file)
     tensors: dict[str, list[Any]] = {}
     for name, place in sorted(header.places.items()):
@@ -126,7 +143,7 @@ def read_mark(file: Path, estimator: Estimator, *, classes: Labels | None, like:
             weights[...] = found
     adam = estimator._optimizer  # noqa: SLF001 -- same
     adam.ms, adam.vs, adam.t = tensors["first"], tensors["second"], state.pop("steps")
-    return Mark(**state, best=best)
+    return estimator, Mark(**state, best=best)
 
 
 def _weights(estimator: Estimator) -> list[Any]:
