@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.children import peak_bytes
 from cobasis.algorithms.base import Alignment, Fit, Target
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.overlay import Overlay
+from cobasis.algorithms.views import Overlay
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
 from cobasis.engine.partitioning import write_aligned
 from cobasis.engine.partitions import open_aligned

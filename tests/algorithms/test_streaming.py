@@ -1,7 +1,5 @@
 """Images that are read one by one: the same fits, few in memory, and never two versions."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 
@@ -9,24 +7,20 @@ from aligners import EPS, make_toy, on_every_aligner
 from cobasis.algorithms.base import align
 from cobasis.algorithms.images import BATCH_BYTES, batches
 from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.views import View
 from cobasis.errors import FileChangedError, ShapeError
 
 
-class Lazy(Mapping):
+class Lazy(View):
     """Images that exist while they are looked at, and a note of every look."""
 
     def __init__(self, images, dtype=np.float64):
+        super().__init__(images)
         self.images, self.dtype, self.looks = images, dtype, []
 
     def __getitem__(self, party):
         self.looks.append(party)
         return self.images[party].astype(self.dtype)
-
-    def __iter__(self):
-        return iter(self.images)
-
-    def __len__(self):
-        return len(self.images)
 
     def passes(self):
         return len(self.looks) / len(self.images)

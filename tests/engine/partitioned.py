@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from cobasis.algorithms.base import Alignment, Fit, Target
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.overlay import Overlay
+from cobasis.algorithms.views import Overlay
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
 from cobasis.engine.partitioning import write_aligned
 

@@ -6,7 +6,7 @@ and its own anchor image only), a party that leaves (changes nobody else's fit),
 images are read batch by batch and fits handed on as they are made.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol
@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from cobasis.algorithms.images import Images, Steady, batches, require_some
-from cobasis.algorithms.overlay import Overlay
+from cobasis.algorithms.views import Overlay, View
 from cobasis.errors import DuplicatePartyError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.pool import in_order
@@ -77,23 +77,16 @@ class Aligner(Protocol):
         ...
 
 
-class ChangesOfBasis(Mapping[str, Matrix]):
+class ChangesOfBasis(View[Matrix]):
     """The G_i of some fits, read when they are asked for."""
 
     def __init__(self, fits: Mapping[str, Fit]) -> None:
+        super().__init__(fits)
         self._fits = fits
 
     def __getitem__(self, party: str) -> Matrix:
         """Read one."""
         return self._fits[party].change_of_basis
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names."""
-        return iter(self._fits)
-
-    def __len__(self) -> int:
-        """Count parties."""
-        return len(self._fits)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from cobasis.algorithms.views import View
 from cobasis.errors import AnchorImageError, ConditionError, FileChangedError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table
 from cobasis.linalg.spans import numerical_rank
@@ -48,7 +49,7 @@ class Factored:
     determination: float
 
 
-class Steady(Mapping[str, Matrix]):
+class Steady(View[Matrix]):
     """Images that may not change between two readings.
 
     Parameters
@@ -64,6 +65,7 @@ class Steady(Mapping[str, Matrix]):
     """
 
     def __init__(self, images: Images) -> None:
+        super().__init__(images)
         self._images = images
         self._seen: dict[str, int] = {}
 
@@ -79,14 +81,6 @@ class Steady(Mapping[str, Matrix]):
             )
             raise FileChangedError(msg)
         return image
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names."""
-        return iter(self._images)
-
-    def __len__(self) -> int:
-        """Count parties."""
-        return len(self._images)
 
 
 def batches(

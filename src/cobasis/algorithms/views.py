@@ -1,9 +1,45 @@
-"""Fits read back lazily from where they were put, with later changes on top."""
+"""Mappings that read an entry when it is asked for, and never to tell whether it is there."""
 
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
+
+
+class View(Mapping[str, Value], Generic[Value]):
+    """A read-only mapping over known names; its subclasses say how one entry is read.
+
+    Parameters
+    ----------
+    names : collection of str
+        Which entries there are, in which order. Kept, not copied.
+
+    Notes
+    -----
+    **Who sees what.** What its subclass reads.
+
+    **Cost.** Names only; an entry is read each time that it is asked for.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    @abstractmethod
+    def __getitem__(self, name: str) -> Value:
+        """Read one entry."""
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an entry, without reading it."""
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over names; nothing is read."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Count entries; nothing is read."""
+        return len(self._names)
 
 
 class Overlay(Mapping[str, Value], Generic[Value]):
