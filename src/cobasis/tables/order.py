@@ -67,6 +67,7 @@ class _Bins:
         self._plan, self._writer = plan, writer
         n_rows, n_components = plan.shape
         self.size = max(1, BIN_BYTES // (8 * n_components))
+        self._number = np.min_scalar_type(n_rows // self.size)
         self._places = np.empty_like(plan.order)
         for start in range(0, n_rows, self.size):
             found = np.sort(plan.order[start : start + self.size])
@@ -78,7 +79,7 @@ class _Bins:
         projected = [self._plan.basis.project(block) for block in blocks]
         stop = first + sum(map(len, projected))
         places = self._places[first:stop]
-        numbers = places // self.size
+        numbers = (places // self.size).astype(self._number)  # short ones sort faster
         turn = np.argsort(numbers, kind="stable")
         rank = np.empty_like(turn)
         rank[turn] = np.arange(len(turn))
@@ -86,7 +87,8 @@ class _Bins:
         for each in projected:
             rows[rank[done : done + len(each)]] = each
             done += len(each)
-        edges = np.flatnonzero(np.diff(numbers[turn], prepend=-1, append=-1))
+        within = numbers[turn]
+        edges = [0, *(np.flatnonzero(within[1:] != within[:-1]) + 1), len(turn)]
         for start, end in pairwise(edges):
             self._writer.write_rows(int(places[turn[start]]), rows[start:end])
 

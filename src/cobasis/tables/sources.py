@@ -18,10 +18,10 @@ CSV = (".csv",)
 INFERRED_ROWS = 10_000
 """Rows of a CSV file from which its columns' types are guessed."""
 
-PART_ROWS, PART_BYTES = 2**17, 2**27
+PART_ROWS, PART_BYTES = 2**18, 2**28
 """The most that is read of a Parquet file at a time, by each thread.
 
-Less is not always better: a row group, in polars' files 2**18 rows, is unpacked anew for each.
+Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each.
 """
 
 Part = tuple[int, Callable[[], pl.DataFrame]]

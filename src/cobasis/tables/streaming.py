@@ -54,7 +54,7 @@ class StreamedTable(Blocks):
     -----
     **Who sees what.** The party alone.
 
-    **Cost.** Each pass reads the table once. In memory is what each thread works on: 128 MB of
+    **Cost.** Each pass reads the table once. In memory is what each thread works on: 256 MB of
     cells of a Parquet file at most; of other sources, what polars reads ahead. What a caller
     makes of each piece comes on top: for the basis Gram matrices of ``8 m^2`` bytes, up to three
     for each thread and three more.
