@@ -5,7 +5,7 @@ import pytest
 
 from aligners import key_of
 from cobasis.linalg import blocks as module
-from cobasis.linalg import leading
+from cobasis.linalg import eigen, leading
 from cobasis.linalg.blocks import WholeTable
 from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
@@ -68,7 +68,7 @@ def test_centred_directions_do_not_see_the_mean(n_rows, offset):
 def test_the_sense_of_a_direction_does_not_depend_on_the_route(n_rows, monkeypatch):
     table, _ = table_of(np.array([3.0, 2.0, 1.0]), n_rows)
     found = leading_directions(WholeTable(table), n_wanted=3)
-    monkeypatch.setattr(leading, "ACCURATE", 1.0)  # never a Gram matrix
+    monkeypatch.setattr(eigen, "ACCURATE", 1.0)  # never a Gram matrix
     np.testing.assert_allclose(leading_directions(WholeTable(table), n_wanted=3), found, atol=1e-12)
     np.testing.assert_allclose(
         leading_directions(WholeTable(-table[::-1]), n_wanted=3), found, atol=1e-12

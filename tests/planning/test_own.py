@@ -22,16 +22,16 @@ def size(a=1000, l=50, c=50):  # noqa: E741 -- the paper's letters
 
 
 def test_odc_does_one_product_and_one_factor_a_party():
-    found = own.odc(size())
+    found = own.work_of("odc", size())
     assert found.product == 2 * 1000 * 50**2 * 50
     assert found.factor == 18 * 50**3 * 50
     assert found.eigen == found.outer == found.triangle == 0
 
 
 def test_the_least_squares_methods_pay_for_one_eigenproblem_of_the_smaller_side():
-    assert own.imakura(size()).eigen_order == 1000
-    assert own.imakura(size(c=4)).eigen_order == 200
-    assert own.kawakami(size()).triangle == 2 * own.imakura(size()).triangle
+    assert own.work_of("imakura", size()).eigen_order == 1000
+    assert own.work_of("imakura", size(c=4)).eigen_order == 200
+    assert own.work_of("kawakami", size()).triangle == 2 * own.work_of("imakura", size()).triangle
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_least_squares_methods_pay_for_one_eigenproblem_of_the_smaller_side(
 def test_the_gram_matrix_costs_its_order_times_all_numbers(numbers, order, back):
     of = size(**numbers)
     a, l, c = of.letters  # noqa: E741 -- the paper's letters
-    found = own.imakura(of)
+    found = own.work_of("imakura", of)
     assert (found.eigen_order, found.outer) == (order, order * a * c * l)
     fits = c * 2 * a * l**2
     assert found.product == fits + (2 * a * c * l * l if back else 0)
@@ -63,7 +63,7 @@ def test_work_grows_with_every_number(method):
 
 
 def test_a_prediction_is_work_over_rate():
-    found = own.odc(size())
+    found = own.work_of("odc", size())
     expected = (found.product + found.factor + found.copied) / 1e9 + found.steps * 1e-6
     assert predict_alignment(size(), rates=RATES) == pytest.approx(expected)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.eigen import by_iteration
 from cobasis.linalg.spans import numerical_rank
 
 MAX_PASSES = 12
@@ -51,18 +52,15 @@ def sketched(
     **Cost.** At most 12 passes of ``4 a c l (size + 20)`` operations; memory ``3 a (size + 20)``.
     """
     rng = np.random.default_rng(0)
-    basis = np.linalg.qr(rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows))))[0]
-    directions, values, before = basis, np.zeros(size), np.zeros(size)
-    for _ in range(MAX_PASSES):
+    start = rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows)))
+
+    def product(_: int, basis: Matrix) -> Matrix:
         image = np.zeros_like(basis)
         for table in tables():
             image += table @ (table.T @ basis)
-        squares, turn = np.linalg.eigh(basis.T @ image)
-        values = np.sqrt(np.maximum(squares[::-1], 0.0))
-        directions = basis @ turn[:, ::-1]
-        if np.allclose(values[:size], before, rtol=STILL, atol=0.0):
-            break
-        before, basis = values[:size], np.linalg.qr(image)[0]
+        return image
+
+    directions, values = by_iteration(product, start, count=size, passes=MAX_PASSES, still=STILL)
     rank = numerical_rank(values, (len(directions), len(directions)))
     if not 1 <= size <= rank:
         msg = (

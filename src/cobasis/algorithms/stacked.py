@@ -9,24 +9,21 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
 from cobasis.algorithms.images import Images, batches, factored
 from cobasis.algorithms.sketch import sketched
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.eigen import of_columns, of_gram, stacked
 from cobasis.linalg.pool import in_order
-from cobasis.linalg.spans import numerical_rank
+from cobasis.linalg.spans import numerical_rank, right_singular
 
 GRAM_ROWS = 6000
 """Up to this many anchor rows their Gram matrix (288 MB) is made, whatever c is."""
 
 HELD_BYTES = 2**29
 """Above that many rows, images are held side by side up to this, and sketched beyond."""
-
-_EXACT = 1e-3
-"""Smallest ratio of the wanted singular values that survives being squared: error 2e-9."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +124,10 @@ def leading_directions(
     wanted = size if isinstance(size, int) else size(run.widths)
     gain = float(np.sqrt(np.mean(run.gains)))
     if gram is None:
-        found = _of_table(together, wanted) or _precisely(iter([together]), wanted)
+        found = of_columns(together, wanted) or _precisely(iter([together]), wanted)
     else:
         del together
-        found = _of_gram(gram, wanted) or _precisely(_wide(run.tables()), wanted)
+        found = of_gram(gram, wanted) or _precisely(_wide(run.tables()), wanted)
     return Leading(directions=found[0], singular_values=found[1], gain=gain)
 
 
@@ -156,46 +153,22 @@ def _added(gram: Matrix | None, table: Matrix) -> Matrix:
     return added
 
 
-def _of_gram(gram: Matrix, wanted: int) -> tuple[Matrix, Matrix] | None:
-    """Return the leading eigenvectors and the roots of their values, if those are exact."""
-    size = len(gram)
-    if not 1 <= wanted <= size:
-        return None
-    squares, vectors = eigh(
-        gram, subset_by_index=(size - wanted, size - 1), lower=True, check_finite=False
-    )
-    if not squares[0] > (_EXACT**2) * squares[-1]:
-        return None
-    return np.ascontiguousarray(vectors[:, ::-1]), np.sqrt(squares[::-1])
-
-
-def _of_table(table: Matrix, wanted: int) -> tuple[Matrix, Matrix] | None:
-    """Return what `_of_gram` does, through the Gram matrix of the columns."""
-    found = _of_gram(dsyrk(1.0, table.T, lower=1), wanted)
-    if found is None:
-        return None
-    vectors, values = found
-    directions, triangle = np.linalg.qr(table @ (vectors / values))
-    return directions * np.sign(np.diag(triangle)), values
-
-
 def _precisely(tables: Iterator[Matrix], wanted: int) -> tuple[Matrix, Matrix]:
     """Return the leading left singular vectors and values without squaring anything."""
     triangle: list[Matrix] = []
     n_columns = 0
     for table in tables:
         n_columns += table.shape[1]
-        rows = np.vstack([*triangle, table.T])
-        triangle = [np.asarray(np.linalg.qr(rows, mode="r"))]
-    _, values, right = np.linalg.svd(triangle[0], full_matrices=False)
-    rank = numerical_rank(values, (right.shape[1], n_columns))
+        triangle = [stacked(*triangle, table.T)]
+    found = right_singular(triangle[0])
+    rank = numerical_rank(found.singular_values, (len(found.directions), n_columns))
     if not 1 <= wanted <= rank:
         msg = (
             f"n_components={wanted} is not between 1 and the rank {rank} of all anchor images "
             "together, so the target has no such directions. Use a number between the two."
         )
         raise DimensionError(msg)
-    return right[:wanted].T, values[:wanted]
+    return found.directions[:, :wanted], found.singular_values[:wanted]
 
 
 def _by_sketch(run: _Pass, size: int | Callable[[list[int]], int]) -> Leading:

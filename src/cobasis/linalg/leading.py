@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from scipy.linalg import eigh
 
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.eigen import by_iteration, of_columns, of_gram, stacked
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.spans import numerical_rank, right_singular
 from cobasis.linalg.threads import one_blas_thread
-
-ACCURATE = 1e-3
-"""Down to this ratio of smallest wanted to largest singular value, a Gram matrix is trusted."""
 
 LARGEST_GRAM = 4096
 """With more rows and columns than this, the span is found by a randomised range finder."""
@@ -80,13 +77,12 @@ def _tall(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
     mean = total / n_rows  # zero where it is not asked for
     rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, mean included
     gram -= n_rows * np.outer(mean, mean)
-    if rounding > 0:
-        values, vectors = _top(gram, n_wanted)
-        if values[-1] > ACCURATE**2 * rounding:
-            return vectors
+    found = of_gram(gram, n_wanted, against=rounding)
+    if found:
+        return found[0]
     triangle: Matrix = np.zeros((0, n_columns))
     for part in blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely"):
-        triangle = _stacked(triangle, part)
+        triangle = stacked(triangle, part)
     return _real(triangle, n_wanted, shape=blocks.shape)
 
 
@@ -94,12 +90,8 @@ def _wide(table: Matrix, n_wanted: int, *, centred: bool) -> Matrix:
     """Return directions from X X', or from a thin SVD where that is not safe."""
     if centred:
         table = table - table.mean(axis=0)
-    if n_wanted <= len(table) and table.any():
-        values, vectors = _top(table @ table.T, n_wanted)
-        if values[-1] > ACCURATE**2 * values[0]:
-            columns: Matrix = np.linalg.qr(table.T @ vectors)[0]
-            return columns
-    return _real(table, n_wanted, shape=(table.shape[0], table.shape[1]))
+    found = of_columns(table.T, n_wanted)
+    return found[0] if found else _real(table, n_wanted, shape=(table.shape[0], table.shape[1]))
 
 
 def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, int]) -> Matrix:
@@ -119,24 +111,16 @@ def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
     mean = np.zeros(n_columns)
     if centred:
         mean = sum(blocks.over(_total, step=f"{STEP}, mean"), start=mean) / n_rows
-    basis = np.linalg.qr(start)[0]
-    for number in range(1, RANGE_PASSES + 1):
-        image = -n_rows * np.outer(mean, mean @ basis)
-        for part in blocks.over(partial(_image, basis), step=f"{STEP}, pass {number}"):
-            image += part
-        inside = basis.T @ image  # (X Q)'(X Q): how strong each direction is
-        if number < RANGE_PASSES:
-            basis = np.linalg.qr(image)[0]
-    values, vectors = _top((inside + inside.T) / 2, n_wanted)
-    real = int(np.count_nonzero(values > RANGE_RANK**2 * max(values[0], 0.0)))
-    return basis @ vectors[:, :real]
 
+    def product(number: int, basis: Matrix) -> Matrix:
+        parts = blocks.over(partial(_image, basis), step=f"{STEP}, pass {number}")
+        return sum(parts, start=-n_rows * np.outer(mean, mean @ basis))
 
-def _top(symmetric: Matrix, count: int) -> tuple[Matrix, Matrix]:
-    """Return the largest eigenvalues and their vectors, largest first."""
-    size = len(symmetric)
-    values, vectors = eigh(symmetric, subset_by_index=[size - count, size - 1])
-    return values[::-1], vectors[:, ::-1]
+    directions, values = by_iteration(
+        product, start, count=n_wanted, passes=RANGE_PASSES, still=0.0
+    )
+    real = int(np.count_nonzero(values[:n_wanted] > RANGE_RANK * values[0]))
+    return directions[:, :real]
 
 
 def _gathered(blocks: Blocks) -> Matrix:
@@ -167,13 +151,8 @@ def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
     """Return R of a part about `mean`."""
     triangle: Matrix = np.zeros((0, len(mean)))
     for block in blocks:
-        triangle = _stacked(triangle, block - mean)
+        triangle = stacked(triangle, block - mean)
     return triangle
-
-
-def _stacked(triangle: Matrix, below: Matrix) -> Matrix:
-    """Return R of one table on top of another."""
-    return np.asarray(np.linalg.qr(np.vstack([triangle, below]), mode="r"))
 
 
 def _image(basis: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:

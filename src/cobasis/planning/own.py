@@ -4,7 +4,8 @@ The paper's count is in :mod:`cobasis.planning.work` and :mod:`cobasis.planning.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cobasis.algorithms.images import BATCH_BYTES, LARGEST_BATCH
 from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
@@ -49,25 +50,8 @@ class Work:
     steps: float = 0.0
 
 
-def odc(size: Size) -> Work:
-    """Return what ODC does: one product and one polar factor a party.
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    Work
-        By kernel; ``2 a c l^2 + 18 c l^3`` in all.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+def _odc(size: Size) -> Work:
+    """Count one product and one polar factor a party: ``2 a c l^2 + 18 c l^3``."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     return Work(
         product=c * work.product(rows=l, inner=a, columns=l),
@@ -77,81 +61,15 @@ def odc(size: Size) -> Work:
     )
 
 
-def whitened(size: Size) -> Work:
-    """Return what whitened ODC does: ODC on the Q of each image.
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    Work
-        By kernel.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+def _whitened(size: Size) -> Work:
+    """Count ODC on the Q of each image."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
-    return Work(
-        product=c * work.product(rows=l, inner=a, columns=l),
-        factor=c * POLAR * l**3,
-        triangle=c * 4 * a * l**2,
-        copied=BYTES_PER_NUMBER * 2 * a * c * l,
-        steps=2 * STEPS * c,
-    )
-
-
-def imakura(size: Size) -> Work:
-    """Return what Imakura-DC does here: a Gram matrix, its leading vectors, a QR a party.
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    Work
-        By kernel.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
-    return _least_squares(size, factored=1)
-
-
-def kawakami(size: Size) -> Work:
-    """Return what Kawakami-DC does here: as Imakura-DC, with a QR before the Gram matrix too.
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    Work
-        By kernel.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
-    return _least_squares(size, factored=2)
+    then = _odc(size)
+    return replace(then, triangle=c * 4 * a * l**2, copied=2 * then.copied, steps=2 * then.steps)
 
 
 def _least_squares(size: Size, *, factored: int) -> Work:
-    """Add up target and fits; `factored` is how many QR factorisations a party needs."""
+    """Count target and fits; `factored` is how many QR factorisations a party needs."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     wide = c * l
     fits = c * work.product(rows=l, inner=a, columns=l)
@@ -163,11 +81,8 @@ def _least_squares(size: Size, *, factored: int) -> Work:
         back = work.product(rows=a, inner=wide, columns=l) if order == wide else 0.0
         outer = float(order) * a * wide
         target = Work(product=fits + back, outer=outer, eigen=float(order) ** 3, eigen_order=order)
-    return Work(
-        product=target.product,
-        outer=target.outer,
-        eigen=target.eigen,
-        eigen_order=target.eigen_order,
+    return replace(
+        target,
         triangle=c * factored * 4 * a * l**2,
         copied=BYTES_PER_NUMBER * 2 * a * wide,
         steps=2 * STEPS * c,
@@ -175,10 +90,10 @@ def _least_squares(size: Size, *, factored: int) -> Work:
 
 
 METHODS: Mapping[str, Callable[[Size], Work]] = {
-    "odc": odc,
-    "whitened": whitened,
-    "imakura": imakura,
-    "kawakami": kawakami,
+    "odc": _odc,
+    "whitened": _whitened,
+    "imakura": partial(_least_squares, factored=1),
+    "kawakami": partial(_least_squares, factored=2),
 }
 """By the name that the agreement uses. GOPP is not here: who knows how often it iterates?"""
 
