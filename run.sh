@@ -9,7 +9,7 @@ words="./run.sh demo [OPTIONS]     the whole round on real data: alone, together
 ./run.sh test [ARGS]        all checks and tests; with ARGS, only 'pytest ARGS'
 ./run.sh check              the static checks alone: ruff, mypy, import-linter
 ./run.sh bench [--quick]    measures speed and memory against the goals; see bench --help
-./run.sh experiment NAME    runs experiments/NAME.py
+./run.sh experiment NAME    measures a table or figure of the papers, or all: see --help
 ./run.sh wheelhouse [DIR]   fills DIR with all it takes to install without a network
 ./run.sh lock [--upgrade]   for maintainers: writes the requirements*.lock files anew
 ./run.sh ANYTHING ELSE      is 'cobasis ANYTHING ELSE'; try ./run.sh --help"
@@ -148,10 +148,15 @@ case $1 in
         cd "$here"
         exec "$venv/bin/python" -m benchmarks "${@:2}" ;;
     experiment)
-        script=$here/experiments/${2:-}.py
-        [ -f "$script" ] || give_up "experiments/ holds no '${2:-}.py'."
+        case ${2:-} in
+            all | -*) ;;
+            *) [ -f "$here/experiments/studies/${2:-}.py" ] ||
+                give_up "experiments/studies/ holds no '${2:-}.py'. There are:" \
+                    $(cd "$here/experiments/studies" && ls [!_]*.py | sed 's/\.py$//') all ;;
+        esac
         set_up requirements.lock requirements-experiments.lock
-        exec "$venv/bin/python" "$script" "${@:3}" ;;
+        cd "$here"
+        exec "$venv/bin/python" -m experiments "${@:2}" ;;
     wheelhouse)
         set_up requirements.lock
         wheelhouse "${@:2}" ;;

@@ -1,0 +1,1 @@
+"""The papers' tables and figures, run again; not part of the wheel."""

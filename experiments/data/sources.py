@@ -1,0 +1,84 @@
+"""Evaluation data in its original formats, from the folder that COBASIS_DATA names.
+
+No data is part of this project. Each file is checked against its SHA-256; where one is
+missing, the message says where it is to be had and what to call it.
+"""
+
+import gzip
+import hashlib
+import lzma
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+CACHE = Path(__file__).parents[2] / "build" / "data"
+"""What takes minutes to make from the files, such as fingerprints."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One file: where it lies under COBASIS_DATA, its digest, and where it comes from."""
+
+    path: str
+    sha256: str
+    origin: str
+
+
+class MissingDataError(FileNotFoundError):
+    """An evaluation file that is not there, or is not the one that was measured."""
+
+
+def read_verified(source: Source) -> bytes:
+    """Return the content of a file, unpacked, after checking its SHA-256."""
+    folder = os.environ.get("COBASIS_DATA")
+    path = Path(folder or ".") / source.path
+    if folder is None or not path.is_file():
+        msg = (
+            f"{source.path} is not in the folder that COBASIS_DATA names ({folder or 'not set'}). "
+            f"Get {source.origin}, and put it there under that name."
+        )
+        raise MissingDataError(msg)
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != source.sha256:
+        msg = (
+            f"{path} has SHA-256 {found}, expected {source.sha256}: it is another version, and "
+            f"figures would not compare. Get {source.origin}."
+        )
+        raise MissingDataError(msg)
+    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix, bytes)
+    return unpack(content)
+
+
+def cached(
+    name: str, make: Callable[[], npt.NDArray[np.generic]], *sources: Source
+) -> npt.NDArray[np.generic]:
+    """Return an array that was made from files before, or make it and keep it.
+
+    Parameters
+    ----------
+    name : str
+        What it is called in the cache.
+    make : callable
+        Makes it from the files.
+    *sources : Source
+        What it is made from; other files give another array. They are verified in any case.
+    """
+    for source in sources:
+        read_verified(source)
+    digests = "".join(source.sha256 for source in sources).encode()
+    path = CACHE / f"{name}-{hashlib.sha256(digests).hexdigest()[:12]}.npy"
+    if path.exists():
+        kept: npt.NDArray[np.generic] = np.load(path, allow_pickle=False)
+        return kept
+    found = make()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    with part.open("wb") as file:
+        np.save(file, found, allow_pickle=False)
+    part.replace(path)
+    return found

@@ -1,0 +1,86 @@
+"""The papers' models, and how predictions are judged."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.svm import SVC
+
+Table = npt.NDArray[np.float64]
+Labels = npt.NDArray[Any]
+Model = Any
+"""A scikit-learn estimator."""
+
+Make = Callable[[int], Model]
+"""A model from a seed."""
+
+MLP: Mapping[str, Any] = {
+    "hidden_layer_sizes": (256,),
+    "batch_size": 32,
+    "early_stopping": True,
+    "max_iter": 1000,
+    "learning_rate_init": 1e-3,
+}
+"""ODC paper, section 7; the learning rate is scikit-learn's, since the paper has none."""
+
+
+def mlp(seed: int, **options: Any) -> Model:  # noqa: ANN401
+    """Return the papers' network for classes."""
+    return MLPClassifier(**{**MLP, **options}, random_state=seed)
+
+
+def mlp_regressor(seed: int, **options: Any) -> Model:  # noqa: ANN401
+    """Return the papers' network for numbers."""
+    return MLPRegressor(**{**MLP, **options}, random_state=seed)
+
+
+def svm(_: int) -> Model:
+    """Return the papers' support vector machine, which stores rows: simulation only."""
+    return SVC(C=1.0, kernel="rbf", gamma="scale")
+
+
+def fitted(model: Model, rows: Table, labels: Labels) -> Model:
+    """Fit a model; that a network stops at its last epoch is no news."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(rows, labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """How predictions for a whole test set are judged.
+
+    Attributes
+    ----------
+    predict : callable
+        ``predict(model, rows)``.
+    judge : callable
+        ``judge(labels, predictions)``.
+    """
+
+    predict: Callable[[Model, Table], Table]
+    judge: Callable[[Labels, Table], float]
+
+
+def _scores(model: Model, rows: Table) -> Table:
+    found: Table = model.predict_proba(rows)[:, 1]
+    return found
+
+
+def _labels(model: Model, rows: Table) -> Table:
+    found: Table = model.predict(rows)
+    return found
+
+
+ACCURACY = Metric(predict=_labels, judge=lambda y, found: 100 * float(np.mean(y == found)))
+ROC_AUC = Metric(predict=_scores, judge=lambda y, found: 100 * float(roc_auc_score(y, found)))
+PR_AUC = Metric(
+    predict=_scores, judge=lambda y, found: 100 * float(average_precision_score(y, found))
+)
+RMSE = Metric(predict=_labels, judge=lambda y, found: float(np.sqrt(np.mean(np.square(y - found)))))

@@ -1,0 +1,128 @@
+"""Means with intervals, and the tests that the papers use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A mean over repeats.
+
+    Attributes
+    ----------
+    mean : float
+        Of all repeats.
+    margin : float
+        Half of the 95 % interval by Student's t; NaN for a single repeat.
+    repeats : int
+        How many.
+    """
+
+    mean: float
+    margin: float
+    repeats: int
+
+    def __str__(self) -> str:
+        """Print the mean with its margin, to two digits of the margin."""
+        if np.isnan(self.margin):
+            return f"{self.mean:.4g} (1)"
+        digits = 1 if self.margin == 0 else int(max(0, 1 - np.floor(np.log10(self.margin))))
+        digits = min(digits, 4)
+        return f"{self.mean:.{digits}f} ± {self.margin:.{digits}f}"
+
+
+def summary(values: Sequence[float]) -> Summary:
+    """Return mean and 95 % interval of repeats."""
+    count = len(values)
+    mean = float(np.mean(values))
+    if count == 1:
+        return Summary(mean=mean, margin=float("nan"), repeats=1)
+    error = float(np.std(values, ddof=1)) / np.sqrt(count)
+    return Summary(mean=mean, margin=float(stats.t.ppf(0.975, count - 1) * error), repeats=count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paired:
+    """A one-sided paired t-test of the second being worse than the first.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of second minus first.
+    p : float
+        One-sided: small where the second is worse.
+    effect : float
+        Cohen's d of the differences.
+    """
+
+    difference: float
+    p: float
+    effect: float
+
+
+def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
+    """Compare two series of the same repeats, as the ODC paper's section 8 does."""
+    differences = np.subtract(second, first)
+    spread = float(np.std(differences, ddof=1))
+    mean = float(np.mean(differences))
+    if spread == 0:
+        p = 1.0 if mean >= 0 else 0.0
+        return Paired(difference=mean, p=p, effect=float(np.sign(mean) * np.inf) if mean else 0.0)
+    p = float(stats.ttest_rel(second, first, alternative="less").pvalue)
+    return Paired(difference=mean, p=p, effect=mean / spread)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variance:
+    """What an analysis of variance says of one factor.
+
+    Attributes
+    ----------
+    f, p : float
+        F and its p-value.
+    effect : float
+        Cohen's f.
+    """
+
+    f: float
+    p: float
+    effect: float
+
+
+def one_way(groups: Sequence[Sequence[float]]) -> Variance:
+    """Ask whether a factor's levels differ, as the ODC paper's Tables 17 and 18 do."""
+    found = stats.f_oneway(*groups)
+    within = sum(map(len, groups)) - len(groups)
+    effect = float(np.sqrt(found.statistic * (len(groups) - 1) / within))
+    return Variance(f=float(found.statistic), p=float(found.pvalue), effect=effect)
+
+
+def two_way(cells: Sequence[Sequence[Sequence[float]]]) -> dict[str, Variance]:
+    """Ask the same of two factors and their interaction, all cells of one size (Table 19).
+
+    Parameters
+    ----------
+    cells : nested sequence of shape (first's levels, second's levels, repeats)
+        The measured values.
+    """
+    table = np.asarray(cells, dtype=np.float64)
+    first, second, repeats = table.shape
+    mean = table.mean()
+    rows, columns, inner = table.mean((1, 2)), table.mean((0, 2)), table.mean(2)
+    apart = inner - rows[:, None] - columns + mean
+    squares = {
+        "first": (second * repeats * np.sum((rows - mean) ** 2), first - 1),
+        "second": (first * repeats * np.sum((columns - mean) ** 2), second - 1),
+        "interaction": (repeats * np.sum(apart**2), (first - 1) * (second - 1)),
+    }
+    within = first * second * (repeats - 1)
+    rest = np.sum((table - inner[:, :, None]) ** 2) / within
+    found = {}
+    for name, (sum_of_squares, freedom) in squares.items():
+        f = float(sum_of_squares / freedom / rest)
+        p = float(stats.f.sf(f, freedom, within))
+        found[name] = Variance(f=f, p=p, effect=float(np.sqrt(f * freedom / within)))
+    return found

@@ -1,0 +1,90 @@
+"""What one experiment is: its cells, what a cell measures, and what the papers print for it."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Settings = Mapping[str, str | int | float]
+"""What tells one cell of a table from the others: ``{"data": "mnist", "condition": ...}``."""
+
+Values = dict[str, float]
+"""What a cell measured: ``{"odc/mlp": 95.9, ...}``, in the unit that the paper prints."""
+
+SEED = 20261121
+"""Of everything: repeat r of any cell draws from ``[SEED, r]``."""
+
+STUDIES = Path(__file__).parent / "studies"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A number that a paper prints.
+
+    Attributes
+    ----------
+    value : float
+        As printed.
+    margin : float or None
+        Half of its 95 % interval, where there is one.
+    """
+
+    value: float
+    margin: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """One table or figure.
+
+    Attributes
+    ----------
+    title : str
+        "Table 7, images", with what it shows.
+    source : str
+        Which paper prints it; "ours" for what no paper has.
+    settings : str
+        What is fixed for all cells, and which of it the papers leave open: Markdown.
+    unit : str
+        Of the values: "accuracy, %".
+    cells : sequence of Settings
+        One repeat of the study.
+    run : callable
+        ``run(settings, repeat=r)`` measures one cell. It has one core, and shares nothing.
+    published : mapping of str to Published
+        By ``key(settings, value's name)``.
+    explained : mapping of str to str
+        Why some of our numbers differ, by the beginning of their key; what differs and is not
+        here is listed as open.
+    repeats : int
+        How many repeats a result that is kept should have.
+    more : bool
+        Whether larger values are better.
+    """
+
+    title: str
+    source: str
+    settings: str
+    unit: str
+    cells: Sequence[Settings]
+    run: Callable[..., Values]
+    published: Mapping[str, Published] = field(default_factory=dict)
+    explained: Mapping[str, str] = field(default_factory=dict)
+    repeats: int = 10
+    more: bool = True
+
+
+def key(settings: Settings, value: str) -> str:
+    """Return what a number is called: the settings' values and its own name, with slashes."""
+    return "/".join([*(f"{each}" for each in settings.values()), value])
+
+
+def names() -> list[str]:
+    """Return all experiments, in the order of their files."""
+    return sorted(path.stem for path in STUDIES.glob("[!_]*.py"))
+
+
+def load(name: str) -> Study:
+    """Return one experiment."""
+    study: Study = importlib.import_module(f"experiments.studies.{name}").STUDY
+    return study

@@ -1,0 +1,175 @@
+"""The systems side by side: alone, pooled, and every aligner, judged in one way.
+
+Each party predicts the whole test set with its own ``F_i G_i``; the figure is the mean over
+parties. Parties whose aligned test rows are the same, as concordance makes them, are judged once.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cobasis import PrivacyWarning, Round, simulate
+from experiments.models import Labels, Make, Metric, Table, fitted
+from experiments.study import SEED, Values
+
+SAME = 1e-9
+"""Aligned rows that differ by less than this, relative, are the same."""
+
+JUDGES = 5
+"""Parties that predict, at most, where all their predictions differ: the first ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dealt:
+    """Rows as parties hold them, and a test set that every party predicts whole.
+
+    Attributes
+    ----------
+    parties : mapping of str to (rows, labels)
+        Of shapes (n_i, m) and (n_i,).
+    test_rows, test_labels : ndarray
+        Of shapes (n, m) and (n,).
+    """
+
+    parties: Mapping[str, tuple[Table, Labels]]
+    test_rows: Table
+    test_labels: Labels
+
+    def pooled(self) -> tuple[Table, Labels]:
+        """Return everybody's rows in one table."""
+        tables, labels = zip(*self.parties.values(), strict=True)
+        return np.vstack(tables), np.concatenate(labels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """What a model is trained on, and the test rows as the parties see them.
+
+    Attributes
+    ----------
+    rows, labels : ndarray
+        Aligned, of all parties.
+    tests : sequence of (ndarray, int)
+        Different versions of the test rows, and how many parties see each.
+    """
+
+    rows: Table
+    labels: Labels
+    tests: Sequence[tuple[Table, int]]
+
+
+def generator(repeat: int, *also: int) -> np.random.Generator:
+    """Return the generator of one repeat; `also` tells what it is for."""
+    return np.random.default_rng([SEED, repeat, *also])
+
+
+def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Shared:  # noqa: ANN401
+    """Run one round for the representation alone; options are those of `cobasis.simulate`.
+
+    The same repeat gives the same secrets, so that aligners and conditions differ in nothing else.
+    """
+    done = a_round(dealt.parties, repeat=repeat, **options)
+    tests: list[tuple[Table, int]] = []
+    for party in list(done.parties.values())[:judges]:
+        seen = party.transform(dealt.test_rows)
+        for index, (known, count) in enumerate(tests):
+            if np.linalg.norm(seen - known) <= SAME * np.linalg.norm(known):
+                tests[index] = (known, count + 1)
+                break
+        else:
+            tests.append((seen, 1))
+    rows = np.vstack([p.transform(dealt.parties[name][0]) for name, p in done.parties.items()])
+    return Shared(rows=rows, labels=dealt.pooled()[1], tests=tests)
+
+
+def a_round(
+    parties: Mapping[str, tuple[Table, Labels]],
+    *,
+    repeat: int,
+    **options: Any,  # noqa: ANN401
+) -> Round:
+    """Simulate a round that ends with aligned rows; the papers' anchors warn, and are meant."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return simulate(parties, rng=generator(repeat, 1), task="representation", **options)
+
+
+def judged(
+    shared: Shared,
+    test_labels: Labels,
+    *,
+    make: Make,
+    metrics: Mapping[str, Metric],
+    repeat: int,
+) -> Values:
+    """Train once on aligned rows and return each metric's mean over parties."""
+    model = fitted(make(repeat), shared.rows, shared.labels)
+    total = sum(count for _, count in shared.tests)
+    found: Values = {}
+    for name, metric in metrics.items():
+        each = [
+            count * metric.judge(test_labels, metric.predict(model, rows))
+            for rows, count in shared.tests
+        ]
+        found[name] = sum(each) / total
+    return found
+
+
+def central(
+    dealt: Dealt,
+    *,
+    n_components: int | None,
+    make: Make,
+    metrics: Mapping[str, Metric],
+    repeat: int,
+) -> Values:
+    """Return the ceiling: pooled rows, raw or on their own top directions, whichever is better."""
+    rows, labels = dealt.pooled()
+    turns = [None] if n_components is None else [None, top_directions(rows, n_components)]
+    found: list[Values] = []
+    for turn in turns:
+        seen, test = (
+            (rows, dealt.test_rows) if turn is None else (rows @ turn, dealt.test_rows @ turn)
+        )
+        shared = Shared(rows=seen, labels=labels, tests=[(test, 1)])
+        found.append(judged(shared, dealt.test_labels, make=make, metrics=metrics, repeat=repeat))
+    best = {name: max(each[name] for each in found) for name in metrics}
+    raw = {f"{name}, raw": found[0][name] for name in metrics}
+    return best | raw
+
+
+def alone(
+    dealt: Dealt,
+    *,
+    make: Make,
+    metrics: Mapping[str, Metric],
+    repeat: int,
+    judges: int = JUDGES,
+) -> Values:
+    """Return the mean over parties of what each does with its own raw rows."""
+    found: dict[str, list[float]] = {name: [] for name in metrics}
+    for rows, labels in list(dealt.parties.values())[:judges]:
+        shared = Shared(rows=rows, labels=labels, tests=[(dealt.test_rows, 1)])
+        values = judged(shared, dealt.test_labels, make=make, metrics=metrics, repeat=repeat)
+        for name, value in values.items():
+            found[name].append(value)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def top_directions(rows: Table, count: int) -> Table:
+    """Return the leading right singular vectors of pooled rows, as columns."""
+    if rows.shape[0] < rows.shape[1]:
+        left = np.linalg.eigh(rows @ rows.T)[1][:, ::-1][:, :count]
+        found: Table = np.linalg.qr(rows.T @ left)[0]
+        return found
+    turn: Table = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :count]
+    return turn
+
+
+def prefixed(values: Values, *parts: str) -> Values:
+    """Return values with a longer name: ``odc/mlp`` and a metric's, if there are several."""
+    start = "/".join(parts)
+    return {f"{start}/{name}" if name else start: value for name, value in values.items()}
