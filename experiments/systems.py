@@ -11,12 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from cobasis import PrivacyWarning, Round, simulate
+from cobasis import GOPP, ODC, Imakura, Kawakami, PrivacyWarning, Round, Whitened, simulate
 from experiments.models import Labels, Make, Metric, Table, fitted
 from experiments.study import SEED, Values
 
+PAPERS: Mapping[str, Any] = {
+    "imakura": Imakura(scale="paper"),
+    "kawakami": Kawakami(scale="paper"),
+    "odc": ODC(),
+    "gopp": GOPP(),
+}
+"""The papers' aligners as the papers have them."""
+
+OURS: Mapping[str, Any] = {
+    "imakura, rescaled": Imakura(),
+    "kawakami, rescaled": Kawakami(),
+    "whitened": Whitened(),
+}
+"""With the one global scalar that makes sizes comparable, and whitened ODC."""
+
 SAME = 1e-9
 """Aligned rows that differ by less than this, relative, are the same."""
+
+DEALT = "test rows dealt out"
+"""Each test row predicted by one party only, and all predictions judged together."""
 
 JUDGES = 5
 """Parties that predict, at most, where all their predictions differ: the first ones."""
@@ -105,16 +123,23 @@ def judged(
     metrics: Mapping[str, Metric],
     repeat: int,
 ) -> Values:
-    """Train once on aligned rows and return each metric's mean over parties."""
+    """Train once on aligned rows and return each metric's mean over parties.
+
+    Where parties differ, the figure with test rows dealt out stands beside it: scores of
+    several parties in one ranking show how far they are calibrated alike.
+    """
     model = fitted(make(repeat), shared.rows, shared.labels)
     total = sum(count for _, count in shared.tests)
+    turns = np.arange(len(test_labels)) % len(shared.tests)
     found: Values = {}
     for name, metric in metrics.items():
-        each = [
-            count * metric.judge(test_labels, metric.predict(model, rows))
-            for rows, count in shared.tests
-        ]
-        found[name] = sum(each) / total
+        predicted = [metric.predict(model, rows) for rows, _ in shared.tests]
+        each = [metric.judge(test_labels, one) for one in predicted]
+        counts = [count for _, count in shared.tests]
+        found[name] = float(np.dot(each, counts)) / total
+        if len(predicted) > 1:
+            dealt = np.choose(turns, predicted)
+            found[f"{name}, {DEALT}" if name else DEALT] = metric.judge(test_labels, dealt)
     return found
 
 
