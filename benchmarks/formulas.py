@@ -1,6 +1,6 @@
 """Counts of work and memory against measurements, and predicted seconds against real ones."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from benchmarks.published import algorithm_2, algorithm_3
 from benchmarks.timing import interleaved
 from cobasis import ODC, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms.base import Aligner
+from cobasis.algorithms.views import View
 from cobasis.planning import memory, own, work
 from cobasis.planning.prediction import predict_alignment
 from cobasis.planning.rates import calibrate
@@ -163,7 +164,7 @@ def peaks(size: Size, method: str) -> dict[str, Any]:
     }
 
 
-class Lazy(Mapping[str, Matrix]):
+class Lazy(View[Matrix]):
     """Images that are drawn each time they are asked for.
 
     Parameters
@@ -174,19 +175,12 @@ class Lazy(Mapping[str, Matrix]):
 
     def __init__(self, *, a: int, l: int, c: int) -> None:  # noqa: E741
         self._shape = (a, l)
-        self._names = {name: number for number, name in enumerate(names(c))}
+        self._numbers = {name: number for number, name in enumerate(names(c))}
+        super().__init__(self._numbers)
 
     def __getitem__(self, name: str) -> Matrix:
         """Draw one."""
-        return np.random.default_rng([SEED, self._names[name]]).random(self._shape)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over names."""
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._names)
+        return np.random.default_rng([SEED, self._numbers[name]]).random(self._shape)
 
 
 def run_theirs(method: str, **size: int) -> int:

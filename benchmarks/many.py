@@ -1,19 +1,20 @@
 """Very many parties without much memory: images made when asked for, uploads, and a sink."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.inputs import SEED, Images, Matrix, different
+from benchmarks.inputs import SEED, Images, Matrix, different, names
 from cobasis.algorithms.base import Fit
+from cobasis.algorithms.views import View
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 
 BASES = 16
 A, L = 1000, 50
 
 
-class SimulatedImages(Mapping[str, Matrix]):
+class SimulatedImages(View[Matrix]):
     """Anchor images that are made anew each time: 16 spans, and each party's own signs.
 
     Parameters
@@ -23,9 +24,9 @@ class SimulatedImages(Mapping[str, Matrix]):
     """
 
     def __init__(self, n_parties: int) -> None:
+        super().__init__(dict.fromkeys(names(n_parties)))
         self._made: Images = different("isometric")(a=A, l=L, c=BASES)
         self._bases = list(self._made.values())
-        self._n_parties = n_parties
 
     def __getitem__(self, name: str) -> Matrix:
         """Make one party's image."""
@@ -33,18 +34,6 @@ class SimulatedImages(Mapping[str, Matrix]):
         rng = np.random.default_rng([SEED, number])
         image: Matrix = self._bases[number % BASES] * rng.choice([-1.0, 1.0], L)
         return image
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names."""
-        return (f"party-{number:06d}" for number in range(self._n_parties))
-
-    def __len__(self) -> int:
-        """Return the number of parties."""
-        return self._n_parties
-
-    def __contains__(self, name: object) -> bool:
-        """Whether there is a party of that name."""
-        return isinstance(name, str) and int(name.removeprefix("party-")) < self._n_parties
 
 
 class Dropped(MutableMapping[str, Fit]):
@@ -89,10 +78,10 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     and another image: this is what makes 20,000 files a matter of seconds.
     """
     images = SimulatedImages(n_parties)
-    names = list(images)
-    path = folder / f"{names[0]}.safetensors"
+    first_name, *others = images
+    path = folder / f"{first_name}.safetensors"
     header = PayloadHeader(
-        party=names[0],
+        party=first_name,
         agreement_digest=bytes(32),
         anchor_tag=bytes(32),
         simulated=True,
@@ -101,14 +90,14 @@ def write_uploads(folder: Path, n_parties: int) -> int:
         n_anchor_rows=A,
         dtype="float32",
     )
-    first = images[names[0]].astype(np.float32)
+    first = images[first_name].astype(np.float32)
     with PayloadWriter(path, header=header) as writer:
         writer.write_anchor_image(first)
         writer.write_rows(0, np.zeros((1, L), np.float32))
     whole = path.read_bytes()
     place = whole.index(first.tobytes())
-    for name in names[1:]:
-        start = whole[:place].replace(names[0].encode(), name.encode())
+    for name in others:
+        start = whole[:place].replace(first_name.encode(), name.encode())
         image = images[name].astype(np.float32).tobytes()
         rest = whole[place + len(image) :]
         (folder / f"{name}.safetensors").write_bytes(start + image + rest)

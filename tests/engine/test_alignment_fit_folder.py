@@ -81,6 +81,14 @@ def test_fits_are_read_before_and_after_they_are_written_down(tmp_path):
     assert repr(fits).endswith("of 10 parties>")
 
 
+def test_a_fit_of_single_precision_is_kept_in_double(tmp_path):
+    change = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with FitFolder(tmp_path) as fits:
+        fits["north"] = Fit(change_of_basis=change, determination=1.0)
+    found = FitFolder(tmp_path)["north"].change_of_basis
+    np.testing.assert_array_equal(found, change.astype(np.float64), strict=True)
+
+
 def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path):
     filled(tmp_path, n_parties=4)
     (tmp_path / "fits-00002.safetensors.part").write_bytes(b"half")

@@ -118,6 +118,20 @@ def test_uploads_of_another_agreement_are_refused_by_name(tmp_path):
         UploadFolder(tmp_path / "uploads").check(agreement)
 
 
+def test_an_upload_of_another_agreement_that_is_left_out_does_not_stop_certification(tmp_path):
+    agreement, made = uploads_of(tmp_path / "uploads")
+    foreign = replace(made["east"], party="guest", agreement_digest=bytes(32))
+    write_upload(foreign, tmp_path / "uploads" / "guest.safetensors")
+    uploads = UploadFolder(tmp_path / "uploads")
+    with pytest.raises(UnknownPartyError, match="'guest'"):
+        uploads.check(agreement)
+    images = uploads.anchor_images(excluded=["guest"])
+    alignment = align_folder(images, aligner=ODC(), to=tmp_path / "fits")
+    found = certify_folder(uploads, alignment, agreement=agreement)
+    assert found.verdict == "aligned"
+    assert set(found.parties) == set(NAMES)
+
+
 def test_a_late_party_that_is_not_in_the_folder_is_refused_by_name(tmp_path):
     agreement, made = uploads_of(tmp_path / "uploads")
     uploads = UploadFolder(tmp_path / "uploads")

@@ -252,7 +252,7 @@ def test_an_upload_that_is_replaced_meanwhile_is_refused(tmp_path):
             file.unlink()
             uploads["p00"] = write_upload(file, rows * 2, labels)
 
-    with pytest.raises(FileChangedError, match="'p00' was replaced"):
+    with pytest.raises(FileChangedError, match="the upload of party 'p00' changed while"):
         write_aligned(uploads, alignment, **options, report=replace)
 
 

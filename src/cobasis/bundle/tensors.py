@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -190,7 +190,7 @@ def is_name(name: str) -> bool:
     return 0 < len(name) <= MAX_NAME and name.isprintable()
 
 
-def refuse(what: str, reason: str) -> None:
+def refuse(what: str, reason: str) -> NoReturn:
     """Raise FileFormatError."""
     msg = f"{what} cannot be used: {reason}. Have it written, or sent, once more."
     raise FileFormatError(msg)
@@ -205,14 +205,13 @@ def _parse(text: bytes, what: str) -> dict[str, Any]:
             raise ValueError(msg)
         return dict(pairs)
 
-    found: object = None
     try:
-        found = json.loads(text.decode(), object_pairs_hook=once)
+        found: object = json.loads(text.decode(), object_pairs_hook=once)
     except (ValueError, RecursionError):
         refuse(what, "its header is no JSON object with every name once")
     if not isinstance(found, dict):
         refuse(what, "its header is no JSON object")
-    return dict(found)  # type: ignore[call-overload, no-any-return]  # refused above
+    return found
 
 
 def _place(name: str, entry: object, begin: int, what: str) -> Place:
@@ -224,8 +223,8 @@ def _place(name: str, entry: object, begin: int, what: str) -> Place:
                 place = Place(dtype=DTYPES[word], shape=tuple(shape), offset=begin + start)
                 if place.n_bytes == stop - start:
                     return place
-    msg = (
-        f"{what} cannot be used: its table {name[:MAX_NAME]!r} is described wrongly or is not of "
-        "float64, float32 or int64 numbers. Have it written, or sent, once more."
+    refuse(
+        what,
+        f"its table {name[:MAX_NAME]!r} is described wrongly or is not of float64, float32 or "
+        "int64 numbers",
     )
-    raise FileFormatError(msg)

@@ -1,6 +1,5 @@
 """An upload written to disk in parts, in whatever order its rows come."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -217,37 +216,3 @@ def _as_stored(table: npt.NDArray[Any], place: Place, *, name: str) -> npt.NDArr
     except FloatingPointError:
         msg = f"{name} hold numbers above float32's range. Write the upload with dtype='float64'."
         raise DtypeError(msg) from None
-
-
-def write_tables(
-    path: Path, tables: Mapping[str, npt.NDArray[Any]], *, metadata: Mapping[str, str]
-) -> None:
-    """Write whole tables as float64 into one safetensors file, or nothing.
-
-    Parameters
-    ----------
-    path : Path
-        Where it will stand.
-    tables : mapping of str to ndarray
-        By name, none empty.
-    metadata : mapping of str to str
-        What else the file says.
-
-    Raises
-    ------
-    DiskError
-        The disk is full, or may not be written to.
-
-    Notes
-    -----
-    **Who sees what.** Whoever may read the folder.
-
-    **Cost.** The file is as large as the tables; it waits until they are on the disk.
-    """
-    shapes = [(name, _STORED["float64"], table.shape) for name, table in tables.items()]
-    start, places = make_header(shapes, metadata=metadata)
-    n_bytes = len(start) + sum(place.n_bytes for place in places.values())
-    with WholeFile(path, n_bytes=n_bytes) as file:
-        file.write(start, offset=0)
-        for name, place in places.items():
-            file.write(_as_stored(tables[name], place, name=name), offset=place.offset)

@@ -1,10 +1,10 @@
 """An alignment of more than fits in memory: read from files, written to files, resumed."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.images import Images, require_some
+from cobasis.algorithms.views import View
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.engine.progress import Report, silent
 from cobasis.engine.run_mark import claim, is_claimed
@@ -89,7 +89,7 @@ def align_folder(
         return align(aligner, read, target=fits.target, sink=fits, workers=workers)
 
 
-class Watched(Mapping[str, Matrix]):
+class Watched(View[Matrix]):
     """Images that report every reading of one of them.
 
     Parameters
@@ -111,6 +111,7 @@ class Watched(Mapping[str, Matrix]):
     """
 
     def __init__(self, images: Images, *, step: str, report: Report, done: int = 0) -> None:
+        super().__init__(images)
         self._images = images
         self._step = step
         self._report = report
@@ -123,15 +124,3 @@ class Watched(Mapping[str, Matrix]):
         self._done = self._done % len(self) + 1
         self._report(self._step, self._done, len(self))
         return image
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names; nothing is read."""
-        return iter(self._images)
-
-    def __len__(self) -> int:
-        """Return how many images there are."""
-        return len(self._images)
-
-    def __contains__(self, party: object) -> bool:
-        """Whether there is an image of that name; nothing is read."""
-        return party in self._images

@@ -9,7 +9,7 @@ from cobasis.engine.alignments import Watched
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import NotFiniteError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.refusals import refuse_certificate, refuse_labels, require_known
+from cobasis.protocol.refusals import refuse_certificate, refuse_labels
 from cobasis.store.folder import UploadFolder
 
 BLOCK_CELLS = 2**21
@@ -31,7 +31,7 @@ def certify_folder(
     uploads : UploadFolder
         Where anchor images and rows are.
     alignment : Alignment
-        Of those of its parties that are to be judged.
+        Of those of its parties that are to be judged; the others' files are not opened.
     agreement : Agreement
         Says the anchor's kind, the features and the thresholds.
     report : callable
@@ -47,7 +47,7 @@ def certify_folder(
     Raises
     ------
     UnknownPartyError, MessageError
-        An upload is not of this agreement, or a party that was aligned is not in the folder.
+        An aligned party's upload is not of this agreement, or is not in the folder.
     UndeterminedFitError, ScaleError, FlaggedPartyError
         A model may not be trained on these parties together.
     NotFiniteError
@@ -62,16 +62,16 @@ def certify_folder(
     **Cost.** One reading of all rows, and of all images beside a panel of at most 50; see
     ``cobasis.algorithms.concordance.certify``.
     """
-    uploads.check(agreement)
     parties = list(alignment.fits)
+    uploads.check(agreement, parties=parties)
     sizes: dict[str, float] = {}
     for done, party in enumerate(parties):
         report("measuring rows", done, len(parties))
-        require_known(party, uploads)
-        labels = uploads[party].labels()
+        upload = uploads[party]
+        labels = upload.labels()
         if labels is not None:
             refuse_labels(labels, agreement, party=party)
-        sizes[party] = _root_mean_square(uploads[party])
+        sizes[party] = _root_mean_square(upload)
     report("measuring rows", len(parties), len(parties))
     images = uploads.anchor_images(excluded=[name for name in uploads if name not in sizes])
     certificate = certify(

@@ -15,8 +15,8 @@ import numpy as np
 
 from cobasis.algorithms.base import Fit, Target
 from cobasis.bundle.files import Stamp, read_array
+from cobasis.bundle.tables import write_tables
 from cobasis.bundle.tensors import Header, read_header
-from cobasis.bundle.writing import write_tables
 from cobasis.errors import (
     AnotherRunError,
     DiskError,
@@ -161,8 +161,9 @@ class FitFolder(MutableMapping[str, Fit]):
         if not self._gathered:
             return
         number = max(self._shards, default=-1) + 1
-        tables = {_TENSOR + party: fit.change_of_basis for party, fit in self._gathered.items()}
-        determinations = [fit.determination for fit in self._gathered.values()]
+        fits = self._gathered.items()
+        tables = {_TENSOR + party: np.asarray(fit.change_of_basis, _NUMBERS) for party, fit in fits}
+        determinations = [fit.determination for _, fit in fits]
         path = self._shard_path(number)
         write_tables(path, tables, metadata={"determination": json.dumps(determinations)})
         self._index(number, _own_header(path))
@@ -255,10 +256,9 @@ class FitFolder(MutableMapping[str, Fit]):
         if not isinstance(determinations, list) or len(determinations) != len(header.places):
             _refuse_damaged(self._shard_path(number))
         self._shards[number] = header.stamp
-        for (name, place), determination in zip(header.places.items(), determinations, strict=True):
+        for (name, place), each in zip(header.places.items(), determinations, strict=True):
             shape = self._shapes.setdefault(place.shape, place.shape)
-            party = name.removeprefix(_TENSOR)
-            self._kept[party] = _Kept(number, place.offset, shape, determination)
+            self._kept[name.removeprefix(_TENSOR)] = _Kept(number, place.offset, shape, each)
 
     def _read_target(self) -> Target:
         """Read the target that an earlier run kept."""

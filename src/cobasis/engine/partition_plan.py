@@ -10,7 +10,7 @@ import numpy as np
 from cobasis.algorithms.base import Alignment
 from cobasis.bundle.files import Stamp
 from cobasis.bundle.payload import Payload
-from cobasis.errors import FileChangedError, LabelError, OptionError, ShapeError, UnknownPartyError
+from cobasis.errors import LabelError, OptionError, ShapeError, UnknownPartyError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,16 +43,6 @@ class Plan:
             )
             first = (first + more) % whole
             yield name, start, stop
-
-    def refuse_changed(self, upload: Payload) -> None:
-        """Refuse an upload that is not the one that was planned with."""
-        if upload.stamp != self.stamps[upload.party]:
-            msg = (
-                f"the upload of party '{upload.party}' was replaced while its rows were being "
-                "aligned, so partitions would hold rows of two versions. Start again, in an "
-                "empty folder."
-            )
-            raise FileChangedError(msg)
 
 
 def planned(

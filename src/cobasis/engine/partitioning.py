@@ -13,9 +13,9 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from cobasis.algorithms.base import Alignment
-from cobasis.bundle.files import WholeFile
+from cobasis.bundle.files import refuse_changed
 from cobasis.bundle.payload import Payload
-from cobasis.bundle.tensors import make_header
+from cobasis.bundle.tables import write_tables
 from cobasis.engine.partition_plan import Plan, planned
 from cobasis.engine.partitions import (
     MANIFEST,
@@ -136,7 +136,7 @@ def _gathered(
     def blocks() -> Iterator[tuple[Payload, Matrix, int, int]]:
         for name, start, stop in stripes:
             each, change = uploads[name], alignment.changes_of_basis[name]
-            plan.refuse_changed(each)
+            refuse_changed(each.stamp, plan.stamps[name], what=f"the upload of party '{name}'")
             for first in range(start, stop, _ROWS_AT_ONCE):
                 yield each, change, first, min(first + _ROWS_AT_ONCE, stop)
 
@@ -169,13 +169,7 @@ Described: TypeAlias = tuple[Partition, dict[int, int]]
 def _write(file: Path, plan: Plan, tensors: dict[str, Rows | Labels]) -> Described:
     """Write one partition, whole or not at all, with the digest of what is to be in it."""
     sha256 = digest_of(tensors)
-    described = [(name, each.dtype, each.shape) for name, each in tensors.items()]
-    header, places = make_header(described, metadata={"run": plan.run, "sha256": sha256})
-    n_bytes = len(header) + sum(each.nbytes for each in tensors.values())
-    with WholeFile(file, n_bytes=n_bytes) as whole:
-        whole.write(header, offset=0)
-        for name, each in tensors.items():
-            whole.write(each, offset=places[name].offset)
+    write_tables(file, tensors, metadata={"run": plan.run, "sha256": sha256})
     return _described(file, plan, tensors, sha256)
 
 

@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import Stamp, WholeFile, read_array
-from cobasis.bundle.tensors import Header, read_header
+from cobasis.bundle.files import Stamp, WholeFile
+from cobasis.bundle.tables import read_tables
+from cobasis.bundle.tensors import Header
 from cobasis.errors import CobasisError, PartitionError
 from cobasis.linalg.arrays import Matrix
 
@@ -174,21 +175,10 @@ def read_partition(file: Path) -> tuple[dict[str, Any], Header]:
     **Cost.** One read.
     """
     try:
-        header = read_header(file)
-        tensors = {}
-        for name, place in header.places.items():
-            tensors[name] = np.empty(place.shape, dtype=place.dtype)
-            read_array(
-                file,
-                tensors[name],
-                offset=place.offset,
-                stamp=header.stamp,
-                what=f"partition '{file}'",
-            )
+        return read_tables(file)
     except CobasisError as error:
         msg = f"partition '{file}' cannot be read. {error.args[0]} {_AGAIN}"
         raise PartitionError(msg) from error
-    return tensors, header
 
 
 def digest_of(tensors: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.bundle.files import WholeFile, read_array
-from cobasis.bundle.tensors import make_header, read_header
+from cobasis.bundle.tables import read_tables, write_tables
 from cobasis.engine.partitions import Labels
 from cobasis.errors import CobasisError
 from cobasis.models.families import Estimator
@@ -60,8 +59,8 @@ def write_mark(file: Path, mark: Mark, *, estimator: Estimator) -> None:
     **Cost.** Four times the weights.
     """
     adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the running averages
-    tensors = {
-        f"{what}.{place:03d}": np.ascontiguousarray(each)
+    tables = {
+        f"{what}.{place:03d}": each
         for what, arrays in (
             ("now", _weights(estimator)),
             ("best", _weights(mark.best)),
@@ -71,13 +70,7 @@ def write_mark(file: Path, mark: Mark, *, estimator: Estimator) -> None:
         for place, each in enumerate(arrays)
     }
     state = {"number": mark.number, "score": mark.score, "stale": mark.stale, "steps": adam.t}
-    described = [(name, each.dtype, each.shape) for name, each in tensors.items()]
-    header, places = make_header(described, metadata={"state": json.dumps(state)})
-    n_bytes = len(header) + sum(each.nbytes for each in tensors.values())
-    with WholeFile(file, n_bytes=n_bytes) as whole:
-        whole.write(header, offset=0)
-        for name, each in tensors.items():
-            whole.write(each, offset=places[name].offset)
+    write_tables(file, tables, metadata={"state": json.dumps(state)})
 
 
 def read_mark(
@@ -126,12 +119,10 @@ def _read(
     like: Any,  # noqa: ANN401 -- an array
 ) -> tuple[Estimator, Mark]:
     """Bring a perceptron to the state that was kept; it is changed."""
-    header = read_header(file)
-    tensors: dict[str, list[Any]] = {}
-    for name, place in sorted(header.places.items()):
-        array = np.empty(place.shape, dtype=place.dtype)
-        read_array(file, array, offset=place.offset, stamp=header.stamp, what=header.what)
-        tensors.setdefault(name.partition(".")[0], []).append(array)
+    tables, header = read_tables(file)
+    arrays: dict[str, list[Any]] = {}
+    for name in sorted(tables):
+        arrays.setdefault(name.partition(".")[0], []).append(tables[name])
     state = json.loads(header.metadata["state"])
     if classes is None:
         estimator.partial_fit(like, np.zeros(1))
@@ -139,10 +130,10 @@ def _read(
         estimator.partial_fit(like, classes[:1], classes=classes)
     best = copy.deepcopy(estimator)
     for made, kept in ((estimator, "now"), (best, "best")):
-        for weights, found in zip(_weights(made), tensors[kept], strict=True):
+        for weights, found in zip(_weights(made), arrays[kept], strict=True):
             weights[...] = found
     adam = estimator._optimizer  # noqa: SLF001 -- same
-    adam.ms, adam.vs, adam.t = tensors["first"], tensors["second"], state.pop("steps")
+    adam.ms, adam.vs, adam.t = arrays["first"], arrays["second"], state.pop("steps")
     return estimator, Mark(**state, best=best)
 
 

@@ -147,6 +147,11 @@ class Agreement(_Fields):
         """Made once: of thousands of features, and asked for by every message."""
         return hashlib.sha256(self.model_dump_json().encode()).digest()
 
+    @cached_property
+    def members(self) -> frozenset[str]:
+        """The parties, to look one of thousands up in."""
+        return frozenset(self.parties)
+
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
         fields = [self.round_id, self.anchor, str(self.n_anchor_rows), str(len(self.features))]

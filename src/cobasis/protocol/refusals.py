@@ -1,6 +1,6 @@
 """What the analyst refuses, and why."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -28,11 +28,11 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import SpanProposal, Upload
 
 
-def require_known(party: str, known: Iterable[str]) -> None:
+def require_known(party: str, known: Collection[str]) -> None:
     """Raise UnknownPartyError unless `party` is one of `known`."""
-    listed = tuple(known)
-    if party not in listed:
-        msg = f"party '{party}' is not known here ({', '.join(listed) or 'nobody is'}). Check it."
+    if party not in known:
+        listed = ", ".join(sorted(known)) or "nobody is"
+        msg = f"party '{party}' is not known here ({listed}). Check it."
         raise UnknownPartyError(msg)
 
 
@@ -74,7 +74,7 @@ class Envelope(Protocol):
 
 def check_envelope(message: Envelope, agreement: Agreement) -> None:
     """Refuse a message of an unknown party or of another agreement."""
-    require_known(message.party, agreement.parties)
+    require_known(message.party, agreement.members)
     if message.agreement_digest != agreement.digest():
         msg = (
             f"the message of party '{message.party}' belongs to another agreement than round "

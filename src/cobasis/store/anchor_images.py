@@ -1,11 +1,12 @@
 """Anchor images that stay on disk: each is read when it is asked for, and forgotten."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from cobasis.algorithms.views import View
 from cobasis.bundle.files import Stamp, read_array
 from cobasis.bundle.payload import MAX_IMAGE_BYTES
 from cobasis.bundle.tensors import Place, read_header, refuse
@@ -23,7 +24,7 @@ class ImageFile(NamedTuple):
     place: Place
 
 
-class AnchorImageFiles(Mapping[str, Matrix]):
+class AnchorImageFiles(View[Matrix]):
     """Anchor images by party name, as every aligner takes them, without holding one of them.
 
     Parameters
@@ -42,6 +43,7 @@ class AnchorImageFiles(Mapping[str, Matrix]):
     """
 
     def __init__(self, files: Mapping[str, ImageFile]) -> None:
+        super().__init__(files)
         self._files = files
 
     def __getitem__(self, party: str) -> Matrix:
@@ -51,18 +53,6 @@ class AnchorImageFiles(Mapping[str, Matrix]):
         what = f"the anchor image of party '{party}' in '{path}'"
         read_array(path, image, offset=place.offset, stamp=stamp, what=what)
         return image
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names; nothing is read."""
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        """Return how many parties there are."""
-        return len(self._files)
-
-    def __contains__(self, party: object) -> bool:
-        """Whether there is an image of that name; nothing is read."""
-        return party in self._files
 
     def __repr__(self) -> str:
         """Say how many, and not whose."""
@@ -165,10 +155,9 @@ def images_in_files(paths: Mapping[str, Path], *, tensor: str = "anchor_image") 
         place = header.places.get(tensor)
         if place is None:
             refuse(header.what, f"it has no table {tensor!r}")
-        elif len(place.shape) != 2 or place.dtype.kind != "f":  # noqa: PLR2004 -- rows and columns
+        if len(place.shape) != 2 or place.dtype.kind != "f":  # noqa: PLR2004 -- rows and columns
             refuse(header.what, f"its {tensor!r} is {place.dtype} of shape {place.shape}")
-        elif place.n_bytes > MAX_IMAGE_BYTES:
+        if place.n_bytes > MAX_IMAGE_BYTES:
             refuse(header.what, f"its {tensor!r} has {place.n_bytes:,} bytes")
-        else:
-            files[party] = ImageFile(str(path), header.stamp, place)
+        files[party] = ImageFile(str(path), header.stamp, place)
     return AnchorImageFiles(files)

@@ -1,13 +1,14 @@
 """A folder of uploads, one file per party."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cobasis.algorithms.views import View
 from cobasis.bundle.files import refuse_changed
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.errors import AnchorTagError, DiskError, DuplicatePartyError, MessageError
-from cobasis.protocol.refusals import check_envelope, refuse_sizes
+from cobasis.protocol.refusals import check_envelope, refuse_sizes, require_known
 from cobasis.store.anchor_images import AnchorImageFiles, ImageFile
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ SUFFIX = ".safetensors"
 _LISTED = 5
 
 
-class UploadFolder(Mapping[str, Payload]):
+class UploadFolder(View[Payload]):
     """The uploads in a folder, by party name, in the names' order.
 
     Parameters
@@ -73,6 +74,7 @@ class UploadFolder(Mapping[str, Payload]):
             key = (payload.agreement_digest, payload.anchor_tag)
             self._anchors.setdefault(key, []).append(party)
         self._files = dict(sorted(self._files.items()))
+        super().__init__(self._files)
 
     def __getitem__(self, party: str) -> Payload:
         """Open one party's upload; its numbers stay on disk."""
@@ -81,34 +83,24 @@ class UploadFolder(Mapping[str, Payload]):
         refuse_changed(payload.stamp, stamp, what=f"the upload of party '{party}' in '{path}'")
         return payload
 
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over party names; nothing is read."""
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        """Return how many uploads there are."""
-        return len(self._files)
-
-    def __contains__(self, party: object) -> bool:
-        """Whether there is an upload of that party; nothing is read."""
-        return party in self._files
-
     def __repr__(self) -> str:
         """Say where, and how many."""
         return f"<UploadFolder '{self.path}' of {len(self)} parties>"
 
-    def check(self, agreement: "Agreement") -> None:
+    def check(self, agreement: "Agreement", *, parties: Collection[str] | None = None) -> None:
         """Refuse uploads that are not of this agreement, by what their headers say.
 
         Parameters
         ----------
         agreement : Agreement
             What everybody signed.
+        parties : collection of str, optional
+            Whose uploads to look at; by default everybody's.
 
         Raises
         ------
         UnknownPartyError
-            A file is of somebody whom the agreement does not name.
+            A file is of somebody whom the agreement does not name, or one of `parties` has none.
         MessageError
             An upload belongs to another agreement, or its tables are of other sizes.
 
@@ -118,7 +110,8 @@ class UploadFolder(Mapping[str, Payload]):
 
         **Cost.** One open and one read of a kilobyte per file.
         """
-        for party in self:
+        for party in self if parties is None else parties:
+            require_known(party, self)
             payload = self[party]
             check_envelope(payload, agreement)
             labels = payload.labels_place
