@@ -4,6 +4,7 @@ Each party predicts the whole test set with its own ``F_i G_i``; the figure is t
 parties. Parties whose aligned test rows are the same, as concordance makes them, are judged once.
 """
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, PrivacyWarning, Round, Whitened, simulate
+from cobasis.errors import UndeterminedFitError
 from experiments.models import Labels, Make, Metric, Table, fitted
 from experiments.study import SEED, Values
 
@@ -72,11 +74,14 @@ class Shared:
         Aligned, of all parties.
     tests : sequence of (ndarray, int)
         Different versions of the test rows, and how many parties see each.
+    left_out : frozenset of str
+        Parties whose fit was refused as undetermined.
     """
 
     rows: Table
     labels: Labels
     tests: Sequence[tuple[Table, int]]
+    left_out: frozenset[str] = frozenset()
 
 
 def generator(repeat: int, *also: int) -> np.random.Generator:
@@ -89,9 +94,10 @@ def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) 
 
     The same repeat gives the same secrets, so that aligners and conditions differ in nothing else.
     """
-    done = a_round(dealt.parties, repeat=repeat, **options)
+    done, left_out = _determined(dealt, repeat=repeat, **options)
+    parties = {name: party for name, party in done.parties.items() if name not in left_out}
     tests: list[tuple[Table, int]] = []
-    for party in list(done.parties.values())[:judges]:
+    for party in list(parties.values())[:judges]:
         seen = party.transform(dealt.test_rows)
         for index, (known, count) in enumerate(tests):
             if np.linalg.norm(seen - known) <= SAME * np.linalg.norm(known):
@@ -99,8 +105,9 @@ def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) 
                 break
         else:
             tests.append((seen, 1))
-    rows = np.vstack([p.transform(dealt.parties[name][0]) for name, p in done.parties.items()])
-    return Shared(rows=rows, labels=dealt.pooled()[1], tests=tests)
+    rows = np.vstack([party.transform(dealt.parties[name][0]) for name, party in parties.items()])
+    labels = np.concatenate([dealt.parties[name][1] for name in parties])
+    return Shared(rows=rows, labels=labels, tests=tests, left_out=left_out)
 
 
 def a_round(
@@ -113,6 +120,22 @@ def a_round(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         return simulate(parties, rng=generator(repeat, 1), task="representation", **options)
+
+
+def _determined(dealt: Dealt, **options: Any) -> tuple[Round, frozenset[str]]:  # noqa: ANN401
+    """Run a round, without parties whose fit is refused; return it, and who was left out.
+
+    Where bases are not orthonormal a fit is now and then one that rounding would decide.
+    """
+    left_out: frozenset[str] = frozenset()
+    while True:
+        try:
+            return a_round(dealt.parties, exclude=left_out, **options), left_out
+        except UndeterminedFitError as error:
+            named = re.search(r"party '([^']+)'", str(error))
+            if named is None or len(left_out) >= len(dealt.parties) // 2:
+                raise
+            left_out |= {named[1]}
 
 
 def judged(

@@ -72,6 +72,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
         shared = aligned(
             split, repeat=repeat, aligner=aligner, span_condition=settings["condition"], **ROUND
         )
+        if shared.left_out:
+            found[f"{method}/parties left out"] = len(shared.left_out)
         for name, make in MODELS.items():
             if name == "svm" and method.endswith("rescaled"):
                 continue  # gamma="scale" does not see a rescale
