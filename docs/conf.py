@@ -42,11 +42,18 @@ def _block(translator: Any, node: nodes.math_block) -> None:  # noqa: ANN401
     raise nodes.SkipNode
 
 
+MADE_FROM_RESULTS = {
+    "explanation/speed": "speed_figures.py",
+    "explanation/evidence": "evidence_pages.py",
+    "explanation/gallery": "evidence_pages.py",
+}
+
+
 def _with_figures(_: "Sphinx", name: str, source: list[str]) -> None:
-    """Put tables and charts made from the benchmark's result into the page on speed."""
-    if name == "explanation/speed":
-        filled = runpy.run_path(str(Path(__file__).with_name("speed_figures.py")))["filled"]
-        source[0] = filled(source[0])
+    """Put tables and charts made from results into the pages that have places for them."""
+    if name in MADE_FROM_RESULTS:
+        path = Path(__file__).with_name(MADE_FROM_RESULTS[name])
+        source[0] = runpy.run_path(str(path))["filled"](source[0])
 
 
 def setup(app: "Sphinx") -> None:

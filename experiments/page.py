@@ -1,58 +1,207 @@
 """The page that sets our numbers beside the papers', made from results alone."""
 
-import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from experiments.statistics import Summary, summary
+from experiments.comparing import (
+    AGREES,
+    EXPLAINED,
+    OPEN,
+    UNJUDGED,
+    Number,
+    not_measured,
+    numbers,
+)
+from experiments.figures import draw, save
+from experiments.layout import ACROSS, Layout, layout, parts
 from experiments.store import Results
 from experiments.study import Published, Study, load
 
-EXPLAINED, OPEN = "differs, see below", "**differs, open**"
+Kept = Mapping[str, Results]
+ABSENT = "*Not measured yet: `./run.sh experiment {name} --record` writes this.*"
+LISTED = 12
+"""Keys that a sentence still lists."""
 
 
-def write_page(studies: Iterable[str], kept: Mapping[str, Results], folder: Path) -> Path:
-    """Write one Markdown page with a table for each experiment that has results."""
-    parts = ["# The papers' tables and figures, run again", ""]
-    for name in studies:
-        parts += section(load(name), kept[name].values(), name=name)
-    folder.mkdir(parents=True, exist_ok=True)
+def write_page(studies: Iterable[str], kept: Kept, folder: Path) -> Path:
+    """Write one Markdown page with a table and a chart for each experiment that has results."""
+    shown = list(studies)
+    lines = ["# The papers' tables and figures, run again", "", summarised(shown, kept), ""]
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for name in shown:
+        study = load(name)
+        found = numbers(study, kept[name])
+        lines += [f"## {study.title}", ""]
+        figure = draw(study, found)
+        if figure is not None:
+            save(figure, folder / "figures" / f"{name}.svg")
+            lines += [f"![{study.title}](figures/{name}.svg)", ""]
+        lines += section(name, kept[name])
     path = folder / "evidence.md"
-    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
-def section(study: Study, values: Mapping[str, list[float]], *, name: str) -> list[str]:
-    """Return the lines of one experiment: ours, the paper's, and whether they agree."""
-    lines = [f"## {study.title}", "", f"`./run.sh experiment {name}` · {study.source}", ""]
-    lines += [study.settings, ""]
-    if not values:
-        return [*lines, "*Not measured yet.*", ""]
-    lines += [f"| {study.unit} | ours | the paper's | |", "|---|---|---|---|"]
-    reasons: dict[str, str] = {}
-    for place, repeats in values.items():
-        ours, theirs = summary(repeats), study.published.get(place)
-        said = ""
-        if differ(ours, theirs):
-            reason = next(
-                (why for start, why in study.explained.items() if place.startswith(start)), ""
-            )
-            reasons |= {reason: place} if reason else {}
-            said = EXPLAINED if reason else OPEN
-        lines.append(f"| {place} | {ours} | {_printed(theirs)} | {said} |")
-    counts = sorted({len(repeats) for repeats in values.values()})
-    lines += ["", f"Repeats: {', '.join(map(str, counts))}; margins are 95 % intervals.", ""]
-    return [*lines, *(f"- {why}" for why in reasons), ""]
+def summarised(studies: Iterable[str], kept: Kept) -> str:
+    """Say how many numbers agree with the papers', and list those that nobody can explain."""
+    counts: Counter[str] = Counter()
+    listed: list[str] = []
+    absent: list[str] = []
+    for name in studies:
+        study = load(name)
+        found = numbers(study, kept[name])
+        counts.update(each.verdict for each in found)
+        absent += [] if found else [f"`{name}`"]
+        different = [each for each in found if each.verdict == OPEN]
+        if different:
+            listed.append(f"- **{study.title}** (`{name}`), {len(different)}:")
+            listed += [f"  - {_beside(each)}" for each in different]
+    judged = counts[AGREES] + counts[EXPLAINED] + counts[OPEN]
+    told = (
+        f"Numbers that a paper prints and that we measured often enough to judge: {judged}. "
+        f"{counts[AGREES]} differ by no more than the two 95 % intervals together, "
+        f"{counts[EXPLAINED]} by more for a reason that stands at their table, and "
+        f"**{counts[OPEN]} by more for a reason that we do not know**."
+    )
+    if counts[UNJUDGED]:
+        told += f" {counts[UNJUDGED]} more have one repeat so far and cannot be judged."
+    lines = [told]
+    if absent:
+        lines += ["", f"Not measured yet: {', '.join(absent)}."]
+    if listed:
+        lines += ["", "Open differences:", "", *listed]
+    return "\n".join(lines)
 
 
-def differ(ours: Summary, theirs: Published | None) -> bool:
-    """Tell whether two numbers are further apart than their two intervals together."""
-    if theirs is None or math.isnan(ours.margin):
-        return False
-    return abs(ours.mean - theirs.value) > ours.margin + (theirs.margin or 0.0)
+def section(name: str, results: Results) -> list[str]:
+    """Return the lines of one experiment, without its heading."""
+    study = load(name)
+    found = numbers(study, results)
+    lines = [f"`./run.sh experiment {name}` · {study.source}", "", study.settings, ""]
+    if not found:
+        return [*lines, ABSENT.format(name=name), ""]
+    laid = layout(each.settings for each in found)
+    letters = _letters(found)
+    for heading, each in parts(found, laid).items():
+        lines += [f"**{heading}**", ""] if heading else []
+        lines += _table(study, each, laid=laid, letters=letters)
+        lines += [""]
+    lines += [f"- ({letter}) {reason}" for reason, letter in letters.items()]
+    lines += [""] if letters else []
+    lines += _after(study, results, found)
+    return lines
+
+
+def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]:
+    """Return what stands below the tables: tests, how it was measured, what is left out."""
+    lines: list[str] = []
+    if study.analysis is not None:
+        try:
+            lines += [*study.analysis(results.complete(study)), ""]
+        except (LookupError, ValueError, ArithmeticError):
+            lines += ["*Too little is measured for the tests that belong here.*", ""]
+    cells = results.cells.values()
+    repeats = sorted({each.ours.repeats for each in found})
+    minutes = sum(cell.seconds for cell in cells) / 60
+    lines.append(
+        f"Repeats: {' to '.join(dict.fromkeys(map(str, (repeats[0], repeats[-1]))))}. "
+        f"{minutes:.1f} minutes of one core in all. "
+        f"Commit {', '.join(sorted({f'`{cell.commit}`' for cell in cells}))}."
+    )
+    left_out = not_measured(study, found)
+    if left_out:
+        some = ", ".join(f"`{place}`" for place in left_out[:LISTED])
+        rest = f" and {len(left_out) - LISTED} more" if len(left_out) > LISTED else ""
+        lines.append(f"Printed in the paper and not measured here: {some}{rest}.")
+    return [*lines, ""]
+
+
+def _table(
+    study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
+) -> list[str]:
+    """Return one table: names down, levels of one setting across."""
+    names = dict.fromkeys(each.name for each in found)
+    if laid.down and len(names) <= ACROSS:
+        return _table_of_levels(study, found, laid=laid, letters=letters)
+    if not laid.across:
+        rows = [
+            [_row(each, laid), _ours(each), _printed(each.theirs), _mark(each, letters)]
+            for each in found
+        ]
+        return _markdown([study.unit, "ours", "the paper's", ""], rows)
+    cells: dict[str, dict[str | int | float, str]] = {}
+    for each in found:
+        cells.setdefault(each.name, {})[each.settings[laid.across]] = _cell(each, letters)
+    rows = [[name, *(row.get(level, "") for level in laid.levels)] for name, row in cells.items()]
+    used = [0, *(i + 1 for i in range(len(laid.levels)) if any(row[i + 1] for row in rows))]
+    head = [
+        f"{study.unit}; {laid.across}",
+        *map(_level, laid.levels),
+    ]
+    return _markdown([head[i] for i in used], [[row[i] for i in used] for row in rows])
+
+
+def _table_of_levels(
+    study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
+) -> list[str]:
+    """Return one table: many levels of one setting down, names across."""
+    names = list(dict.fromkeys(each.name for each in found))
+    rows: dict[str | int | float, dict[str, str]] = {}
+    for each in found:
+        rows.setdefault(each.settings[laid.down], {})[each.name] = _cell(each, letters)
+    lines = [[_level(at), *(row.get(name, "") for name in names)] for at, row in rows.items()]
+    return _markdown([f"{study.unit}; {laid.down}", *names], lines)
+
+
+def _row(each: Number, laid: Layout) -> str:
+    at = each.settings.get(laid.down, "all")
+    return each.name if at == "all" else f"{laid.down} = {_level(at)}: {each.name}"
+
+
+def _level(level: str | float) -> str:
+    return level if isinstance(level, str) else f"{level:,}"
+
+
+def _cell(each: Number, letters: Mapping[str, str]) -> str:
+    theirs = f"<br>paper {_printed(each.theirs)}" if each.theirs else ""
+    mark = _mark(each, letters)
+    return f"{_ours(each)}{theirs}" + (f"<br>{mark}" if mark else "")
+
+
+def _ours(each: Number) -> str:
+    text = str(each.ours)
+    exact = each.ours.margin == 0 or each.ours.repeats == 1
+    return text if exact else f"{text} ({each.ours.repeats})"
+
+
+def _mark(each: Number, letters: Mapping[str, str]) -> str:
+    if each.verdict == EXPLAINED:
+        return f"differs ({letters[each.reason]})"
+    return "**differs, open**" if each.verdict == OPEN else ""
+
+
+def _letters(found: Sequence[Number]) -> dict[str, str]:
+    """Return a letter for each reason that is needed."""
+    reasons = dict.fromkeys(each.reason for each in found if each.verdict == EXPLAINED)
+    return {reason: _letter(index) for index, reason in enumerate(reasons)}
+
+
+def _letter(index: int) -> str:
+    return chr(ord("a") + index % 26) * (1 + index // 26)
+
+
+def _beside(each: Number) -> str:
+    return f"{each.place}: {_ours(each)}, the paper {_printed(each.theirs)}"
 
 
 def _printed(theirs: Published | None) -> str:
     if theirs is None:
         return ""
-    return f"{theirs.value:g}" + (f" ± {theirs.margin:g}" if theirs.margin is not None else "")
+    margin = f" ± {theirs.margin:.3g}" if theirs.margin is not None else ""
+    return f"{theirs.value:,.10g}{margin}"
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines]

@@ -1,127 +1,222 @@
 """Cells measured side by side, one core each, until all are there or the time is up."""
 
-import multiprocessing
 import os
 import time
-import traceback
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from multiprocessing import connection
+from statistics import median
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.store import RECORDED, Cell, Results, commit
-from experiments.study import Settings, Study, key, load
+from experiments.store import RECORDED, Results, commit
+from experiments.study import key, load
+from experiments.workers import Task, Trouble, Worker
 
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
+GRACE = 300.0
+"""Seconds after the time is up in which cells under way may still end; then they are dropped."""
 
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """One cell that is still to be measured.
+
+@dataclass
+class Outcome:
+    """What became of a run.
 
     Attributes
     ----------
-    study : str
-        Whose.
-    settings : Settings
-        Which.
-    repeat : int
-        Which repeat.
-    expected : float
-        Seconds, from an earlier run; 0 where nobody knows.
+    measured : int
+        Cells.
+    failed : list of str
+        Cells that raised.
+    missing : dict of str to list of str
+        What to do about a file that is not there, and the studies that need it.
+    dropped : list of str
+        Cells that were under way when the time, and the grace after it, was up.
     """
 
-    study: str
-    settings: Settings
-    repeat: int
-    expected: float = 0.0
+    measured: int = 0
+    failed: list[str] = field(default_factory=list)
+    missing: dict[str, list[str]] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
 
 
 def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results]) -> list[Task]:
-    """List what is not measured yet: first repeats first, and of a repeat the dear ones first."""
+    """List what is not measured yet, first repeats first.
+
+    How long each will take is a guess from what was kept or recorded: of the same cell, else of
+    its study.
+    """
     found = []
     for name in studies:
         study = load(name)
         known = {**_seconds(Results(name, folder=RECORDED).read()), **_seconds(kept[name])}
+        guess = median(known.values()) if known else 0.0
         for repeat in range(study.repeats if repeats is None else repeats):
             for settings in study.cells:
                 if key(settings, str(repeat)) not in kept[name].cells:
-                    expected = known.get(key(settings, ""), 0.0)
+                    expected = known.get(key(settings, ""), guess)
                     found.append(
                         Task(study=name, settings=settings, repeat=repeat, expected=expected)
                     )
-    return sorted(found, key=lambda task: (task.repeat, -task.expected))
+    return sorted(found, key=lambda task: task.repeat)
 
 
 def _seconds(results: Results) -> dict[str, float]:
     return {key(cell.settings, ""): cell.seconds for cell in results.cells.values()}
 
 
-def measured(task: Task) -> Cell:
-    """Measure one cell; called in a process of its own."""
-    started = time.process_time()
-    values = load(task.study).run(task.settings, repeat=task.repeat)
-    return Cell(
-        settings=task.settings,
-        repeat=task.repeat,
-        values={name: float(value) for name, value in values.items()},
-        seconds=round(time.process_time() - started, 1),
-        commit=os.environ["COBASIS_COMMIT"],
-    )
+def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
+    """Return tasks in the order in which they should begin.
+
+    Of one repeat the dear ones come first, so that none is left alone at the end. Where a repeat
+    does not fit in the seconds that are available, the cheap ones come first, so that as many
+    tables as possible have something.
+    """
+    found: list[Task] = []
+    by_repeat: dict[int, list[Task]] = {}
+    for task in tasks:
+        by_repeat.setdefault(task.repeat, []).append(task)
+    for _, each in sorted(by_repeat.items()):
+        available -= sum(task.expected for task in each)
+        sign = 1 if available < 0 else -1
+        found += sorted(each, key=lambda task: sign * task.expected)
+    return found
 
 
 def run(
     tasks: list[Task], kept: dict[str, Results], *, console: Console, until: float, workers: int
-) -> list[str]:
-    """Measure cells and keep each as it comes; return what failed.
+) -> Outcome:
+    """Measure cells and keep each as it comes.
 
-    A cell that an earlier run says would not be done in time is not begun.
+    A cell that would not be done in time, by what an earlier run says, is not begun, and none is
+    begun after the time is up.
     """
     os.environ.update(ONE_THREAD, COBASIS_COMMIT=commit())
-    failed: list[str] = []
-    rest = list(tasks)
-    under_way: dict[Future[Cell], Task] = {}
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=50)
+    left = max(0.0, until - time.monotonic())
+    at_work = Crew(
+        rest=ordered(tasks, available=workers * left),
+        kept=kept,
+        until=until,
+        grace=min(GRACE, left / 10),
+        console=console,
+    )
+    crew = [Worker() for _ in range(min(workers, len(tasks)))]
     with _progress(console) as progress:
         bar = progress.add_task("", total=len(tasks))
         try:
-            while rest or under_way:
-                while rest and len(under_way) < workers:
-                    task = rest.pop(0)
-                    if time.monotonic() + task.expected < until:
-                        under_way[pool.submit(measured, task)] = task
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    task = under_way.pop(future)
-                    progress.update(bar, advance=1, description=task.study)
-                    failed += _keep(future, task, kept[task.study], console)
+            while at_work.go_on(crew):
+                under_way = [escape(str(each.task)) for each in crew if each.task]
+                done = len(tasks) - len(at_work.rest) - len(under_way)
+                progress.update(bar, completed=done, description=", ".join(under_way))
+                at_work.take(crew)
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-    return failed
+            for each in crew:
+                each.stop()
+    return at_work.outcome
 
 
-def _keep(future: Future[Cell], task: Task, results: Results, console: Console) -> list[str]:
-    """Write what a process found, or say why there is nothing."""
-    where = f"{task.study} {key(task.settings, str(task.repeat))}"
-    try:
-        cell = future.result()
-    except Exception as error:  # noqa: BLE001 -- one cell's trouble must not end the others
-        console.print(f"[red]failed[/red] {where}: {error}")
-        console.print("".join(traceback.format_exception(error)), markup=False, style="dim")
-        return [where]
-    results.cells[cell.place] = cell
-    study: Study = load(task.study)
-    results.write(study)
-    return []
+@dataclass(kw_only=True)
+class Crew:
+    """What is left to do, by when, and what came of it.
+
+    Attributes
+    ----------
+    rest : list of Task
+        To begin, in order.
+    kept : dict of str to Results
+        Where cells go, by study.
+    until, grace : float
+        When to begin nothing more, and how many seconds later to drop what is under way.
+    console : rich.console.Console
+        Where trouble is said.
+    pace : float
+        Seconds on the clock for each expected one, so far.
+    """
+
+    rest: list[Task]
+    kept: dict[str, Results]
+    until: float
+    grace: float
+    console: Console
+    pace: float = 1.0
+    outcome: Outcome = field(default_factory=Outcome)
+    given_up: set[tuple[str, str]] = field(default_factory=set)
+
+    def go_on(self, crew: list[Worker]) -> bool:
+        """Begin what can be begun; tell whether anything is under way."""
+        for each in crew:
+            task = None if each.task else self.next()
+            if task:
+                each.begin(task)
+        return any(each.task for each in crew)
+
+    def next(self) -> Task | None:
+        """Return the next task that would be done in time."""
+        while self.rest:
+            task = self.rest.pop(0)
+            in_time = time.monotonic() + task.expected * self.pace < self.until
+            if in_time and task.cell not in self.given_up:
+                return task
+        return None
+
+    def take(self, crew: list[Worker]) -> None:
+        """Wait for the next cell and keep it; when the grace is over, drop what is under way."""
+        busy = {each.connection: each for each in crew if each.task}
+        patience = self.until + self.grace - time.monotonic()
+        endless = patience == float("inf")
+        ready = connection.wait(list(busy), None if endless else max(0.0, patience))
+        for one in ready:
+            worker = next(each for mark, each in busy.items() if mark is one)
+            self.keep(worker)
+            if not worker.process.is_alive():
+                crew[crew.index(worker)] = Worker()
+        if not ready:
+            self.outcome.dropped += [str(each.task) for each in busy.values()]
+            self.rest.clear()
+            for each in busy.values():
+                each.task = None
+
+    def keep(self, worker: Worker) -> None:
+        """Write what a process found, or note why there is nothing."""
+        task = worker.task
+        if task is None:  # pragma: no cover -- only busy workers are asked
+            return
+        took = time.monotonic() - worker.started
+        found = worker.result()
+        if isinstance(found, Trouble):
+            self.note(task, found)
+            return
+        if task.expected > 1:
+            self.pace = max(1.0, 0.5 * self.pace + 0.5 * took / task.expected)
+        results = self.kept[task.study]
+        results.cells[found.place] = found
+        results.write(load(task.study))
+        self.outcome.measured += 1
+        if not self.console.is_terminal:
+            self.console.print(f"{task}: {took:.1f} s", markup=False, highlight=False)
+
+    def note(self, task: Task, trouble: Trouble) -> None:
+        """Note trouble; the cell's other repeats would have the same, and are not tried."""
+        self.given_up.add(task.cell)
+        if trouble.missing:
+            needed_by = self.outcome.missing.setdefault(trouble.reason, [])
+            if task.study not in needed_by:
+                needed_by.append(task.study)
+            return
+        self.outcome.failed.append(str(task))
+        self.console.print(f"failed: {task}: {trouble.reason}", markup=False, style="red")
+        self.console.print(trouble.story, markup=False, style="dim")
 
 
 def _progress(console: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.description}"),
         console=console,
+        disable=not console.is_terminal,
     )

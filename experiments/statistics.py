@@ -6,6 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+TWO = 2
+"""Fewer repeats have no spread."""
+
+LARGE = 1e5
+"""From here on a number without a margin is printed whole."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
@@ -28,10 +34,17 @@ class Summary:
     def __str__(self) -> str:
         """Print the mean with its margin, to two digits of the margin."""
         if np.isnan(self.margin):
-            return f"{self.mean:.4g} (1)"
-        digits = 1 if self.margin == 0 else int(max(0, 1 - np.floor(np.log10(self.margin))))
-        digits = min(digits, 4)
-        return f"{self.mean:.{digits}f} ± {self.margin:.{digits}f}"
+            return f"{self.printed(self.mean)} (1)"
+        if self.margin == 0:
+            return self.printed(self.mean)
+        return f"{self.printed(self.mean)} ± {self.printed(self.margin)}"
+
+    def printed(self, value: float) -> str:
+        """Print a value of this kind, to two digits of the margin."""
+        if np.isnan(self.margin) or self.margin == 0:
+            return f"{value:,.5g}" if abs(value) < LARGE else f"{value:,.0f}"
+        digits = int(max(0, 1 - np.floor(np.log10(self.margin))))
+        return f"{value:,.{min(digits, 4)}f}"
 
 
 def summary(values: Sequence[float]) -> Summary:
@@ -64,8 +77,13 @@ class Paired:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
-    """Compare two series of the same repeats, as the ODC paper's section 8 does."""
+    """Compare two series of the same repeats, as the ODC paper's section 8 does.
+
+    Of a single repeat p and effect are NaN.
+    """
     differences = np.subtract(second, first)
+    if len(differences) < TWO:
+        return Paired(difference=float(np.mean(differences)), p=np.nan, effect=np.nan)
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
     if spread == 0:
@@ -92,8 +110,16 @@ class Variance:
     effect: float
 
 
+UNKNOWN = Variance(f=float("nan"), p=float("nan"), effect=float("nan"))
+
+
 def one_way(groups: Sequence[Sequence[float]]) -> Variance:
-    """Ask whether a factor's levels differ, as the ODC paper's Tables 17 and 18 do."""
+    """Ask whether a factor's levels differ, as the ODC paper's Tables 17 and 18 do.
+
+    Where a level has a single repeat all figures are NaN.
+    """
+    if min(map(len, groups)) < TWO:
+        return UNKNOWN
     found = stats.f_oneway(*groups)
     within = sum(map(len, groups)) - len(groups)
     effect = float(np.sqrt(found.statistic * (len(groups) - 1) / within))
@@ -110,6 +136,8 @@ def two_way(cells: Sequence[Sequence[Sequence[float]]]) -> dict[str, Variance]:
     """
     table = np.asarray(cells, dtype=np.float64)
     first, second, repeats = table.shape
+    if repeats < TWO:
+        return dict.fromkeys(("first", "second", "interaction"), UNKNOWN)
     mean = table.mean()
     rows, columns, inner = table.mean((1, 2)), table.mean((0, 2)), table.mean(2)
     apart = inner - rows[:, None] - columns + mean

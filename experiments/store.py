@@ -4,13 +4,13 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from experiments.study import Settings, Study, Values, key
+from experiments.study import SEED, Settings, Study, Values, key
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "results"
@@ -20,6 +20,10 @@ WORK = HERE.parent / "build" / "experiments"
 """Where a run writes."""
 
 PACKAGES = ("cobasis", "numpy", "scipy", "scikit-learn", "rdkit")
+
+
+class DamagedResultsError(ValueError):
+    """A file of results that cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,8 @@ class Cell:
         Of one core.
     commit : str
         The code that measured it.
+    wall : float
+        Seconds on the clock; 0 where nobody looked.
     """
 
     settings: Settings
@@ -45,6 +51,7 @@ class Cell:
     values: Values
     seconds: float
     commit: str
+    wall: float = 0.0
 
     @property
     def place(self) -> str:
@@ -64,11 +71,14 @@ class Results:
         Where its file is.
     cells : dict of str to Cell
         By place.
+    recorded_with : mapping of str to str
+        Versions, as they stood in the file.
     """
 
     name: str
     folder: Path = WORK
     cells: dict[str, Cell] = field(default_factory=dict)
+    recorded_with: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -76,10 +86,25 @@ class Results:
         return self.folder / f"{self.name}.json"
 
     def read(self) -> "Results":
-        """Read what is there already."""
-        if self.path.exists():
-            kept = json.loads(self.path.read_text(encoding="utf-8"))["cells"]
-            self.cells = {cell.place: cell for cell in (Cell(**each) for each in kept)}
+        """Read what is there already.
+
+        Raises
+        ------
+        DamagedResultsError
+            Where the file is not one that this software wrote.
+        """
+        if not self.path.exists():
+            return self
+        try:
+            whole = json.loads(self.path.read_text(encoding="utf-8"))
+            cells = whole.get("cells", [])  # a file from before there were cells holds none
+            self.cells = {cell.place: cell for cell in (Cell(**each) for each in cells)}
+        except (ValueError, AttributeError, TypeError) as error:
+            msg = (
+                f"{self.path} is no result of an experiment ({error}); move it away or use --fresh"
+            )
+            raise DamagedResultsError(msg) from error
+        self.recorded_with = whole.get("versions", {})
         return self
 
     def write(self, study: Study) -> None:
@@ -90,6 +115,9 @@ class Results:
             "name": self.name,
             "title": study.title,
             "unit": study.unit,
+            "source": study.source,
+            "settings": study.settings,
+            "seed": SEED,
             "versions": versions(),
             "cells": [vars(cell) for cell in cells],
         }
@@ -98,20 +126,38 @@ class Results:
         part.replace(self.path)
 
     def values(self) -> dict[str, list[float]]:
-        """Return all repeats of each number, by its key."""
-        found: dict[str, list[float]] = {}
-        for cell in self.cells.values():
-            for name, value in cell.values.items():
-                found.setdefault(key(cell.settings, name), []).append(value)
-        return found
+        """Return all repeats of each number, by its key, in their order."""
+        return _by_key(self.cells.values())
+
+    def complete(self, study: Study) -> dict[str, list[float]]:
+        """Return the same of those repeats that every cell of a study has."""
+        places = [key(settings, "") for settings in study.cells]
+        had = [{c.repeat for c in self.cells.values() if key(c.settings, "") == p} for p in places]
+        whole = set.intersection(*had) if had else set()
+        return _by_key(c for c in self.cells.values() if c.repeat in whole)
 
 
-def versions() -> Mapping[str, Any]:
+def _by_key(cells: Iterable[Cell]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for cell in sorted(cells, key=lambda each: each.repeat):
+        for name, value in cell.values.items():
+            found.setdefault(key(cell.settings, name), []).append(value)
+    return found
+
+
+def versions() -> Mapping[str, str]:
     """Return what numbers depend on besides the code."""
-    return {name: version(name) for name in PACKAGES} | {
+    return {name: _version(name) for name in PACKAGES} | {
         "python": platform.python_version(),
         "machine": platform.machine(),
     }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "absent"
 
 
 def commit() -> str:

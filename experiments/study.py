@@ -16,6 +16,9 @@ SEED = 20261121
 
 STUDIES = Path(__file__).parent / "studies"
 
+ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")
+"""Beginnings of names, as readers want them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
@@ -60,6 +63,16 @@ class Study:
         How many repeats a result that is kept should have.
     more : bool
         Whether larger values are better.
+    analysis : callable or None
+        Markdown lines from ``{key: repeats}``, for tests over many numbers; only repeats that
+        every cell has, in their order.
+    exact : bool
+        Whether values are computed rather than measured, so that one repeat has no error.
+    times : sequence of str
+        Patterns (as for file names) of keys whose values no second run repeats, because they are
+        times; values with "seconds" in their name are left out of ``--check`` anyway.
+    figure : bool
+        Whether a chart of all values says something.
     """
 
     title: str
@@ -72,6 +85,10 @@ class Study:
     explained: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 10
     more: bool = True
+    analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
+    exact: bool = False
+    times: Sequence[str] = ()
+    figure: bool = True
 
 
 def key(settings: Settings, value: str) -> str:
@@ -80,8 +97,11 @@ def key(settings: Settings, value: str) -> str:
 
 
 def names() -> list[str]:
-    """Return all experiments, in the order of their files."""
-    return sorted(path.stem for path in STUDIES.glob("[!_]*.py"))
+    """Return all experiments: the newest paper's, older versions', then ours."""
+    found = sorted(path.stem for path in STUDIES.glob("[!_]*.py"))
+    return sorted(
+        found, key=lambda name: next(i for i, s in enumerate(ORDER) if name.startswith(s))
+    )
 
 
 def load(name: str) -> Study:

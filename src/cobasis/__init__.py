@@ -22,6 +22,7 @@ from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 from cobasis.protocol.simulation import simulate
+from cobasis.protocol.vertical import join_vertical
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "Whitened",
     "align",
     "draw_anchor",
+    "join_vertical",
     "numeric_features",
     "simulate",
     "train",

@@ -3,12 +3,19 @@
 import copy
 import pickle
 import warnings
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from aligners import EPS, GOLDEN, haar, key_of, make_anchor
-from cobasis.algorithms.anchors import MAX_ISOMETRIC_FEATURES, anchor_gain, draw_anchor
+from cobasis.algorithms.anchors import (
+    FROM_PUBLIC_ROWS,
+    MAX_ISOMETRIC_FEATURES,
+    AnchorKind,
+    anchor_gain,
+    draw_anchor,
+)
 from cobasis.errors import (
     AnchorError,
     NotFiniteError,
@@ -90,10 +97,10 @@ def test_gaussian_and_uniform_anchors_have_their_law():
     assert uniform.mean() == pytest.approx(0.5, abs=0.015)
 
 
-@pytest.mark.parametrize("kind", ["isometric", "gaussian", "uniform", "public"])
+@pytest.mark.parametrize("kind", get_args(AnchorKind))
 def test_the_gain_is_what_the_anchor_makes_of_a_unit_vector(kind):
     gain = anchor_gain(kind, 400)
-    if kind == "public":
+    if kind in FROM_PUBLIC_ROWS:
         assert gain is None
         return
     image = make_anchor(kind, n_rows=400, n_features=40).apply(haar(1, 40))
@@ -110,9 +117,11 @@ def test_a_seed_is_no_secret(kind, key):
         draw_anchor(kind, key=key, n_rows=4, n_features=3)
 
 
-@pytest.mark.parametrize(("kind", "reason"), [("uniform", "read"), ("public", "colluder")])
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("uniform", "read"), ("public", "colluder"), ("smote", "law")]
+)
 def test_anchors_that_leak_are_warned_about(kind, reason):
-    rows = np.eye(4)[:, :3] if kind == "public" else None
+    rows = np.eye(4 if kind == "public" else 30)[:, :3] if kind in FROM_PUBLIC_ROWS else None
     with pytest.warns(PrivacyWarning, match=rf"anchor='{kind}'.*{reason}.*\[CB501\]") as caught:
         draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=rows)
     assert len(caught) == 1
@@ -138,8 +147,8 @@ def test_an_isometric_anchor_of_too_many_features_is_refused_before_it_is_drawn(
 
 
 def test_an_anchor_that_does_not_exist_is_refused():
-    with pytest.raises(OptionError, match=r"anchor 'smote' does not exist.*\[CB107\]"):
-        draw_anchor("smote", key=KEY, n_rows=4, n_features=3)
+    with pytest.raises(OptionError, match=r"anchor 'orthogonal' does not exist.*\[CB107\]"):
+        draw_anchor("orthogonal", key=KEY, n_rows=4, n_features=3)
 
 
 def public(rows, **shape):
@@ -159,8 +168,12 @@ def test_public_rows_are_the_anchor_and_are_copied():
 def test_public_rows_belong_to_the_public_anchor_only(kind):
     with pytest.raises(AnchorError, match=rf"'{kind}' takes no public rows.*\[CB201\]"):
         draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=np.ones((4, 3)))
-    with pytest.raises(AnchorError, match=r"'public' needs public rows.*\[CB201\]"):
-        draw_anchor("public", key=KEY, n_rows=4, n_features=3)
+
+
+@pytest.mark.parametrize("kind", FROM_PUBLIC_ROWS)
+def test_anchors_from_public_rows_need_them(kind):
+    with pytest.raises(AnchorError, match=rf"'{kind}' needs public rows.*\[CB201\]"):
+        draw_anchor(kind, key=KEY, n_rows=4, n_features=3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Secret bases: the table of bases, real directions only, and eq. 92's four conditions."""
 
 import re
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners import CONDITIONS, EPS, GOLDEN, STEADY, haar, key_of
+from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import (
     BASES,
     check_basis_rule,
@@ -21,7 +23,7 @@ from cobasis.errors import AgreementError, DimensionError, OptionError, Orthonor
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.spans import orthonormality_defect, principal_cosines
 
-ANCHORS = ("isometric", "gaussian", "uniform", "public")
+ANCHORS = get_args(AnchorKind)
 
 
 def normal(number: int, *shape: int) -> np.ndarray:
@@ -33,11 +35,11 @@ def directions(rows, n_components: int, *, centred: bool = False) -> np.ndarray:
 
 
 def test_the_table_of_bases_is_the_designs():
-    """`lpp` is the evaluation issue's."""
     columns = {name: (rule.exchanges, rule.needs, rule.under_dp) for name, rule in BASES.items()}
     assert columns == {
         "svd": (1, "n_i >= l", False),
         "pca": (1, "n_i > l", False),
+        "lpp": (1, "n_i > l", False),
         "haar": (1, "", True),
         "public": (1, "public rows at every party", True),
         "consensus": (2, "isometric anchor, c >= 3", False),

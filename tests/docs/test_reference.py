@@ -16,6 +16,8 @@ REFERENCE = ROOT / "docs" / "reference"
 PUBLIC = [
     *(f"cobasis.{name}" for name in cobasis.__all__),
     *(f"cobasis.estimators.{name}" for name in cobasis.estimators.__all__),
+    *(f"cobasis.privacy.gaussian.{name}" for name in ("noise_scale", "delta_of", "epsilon_of")),
+    *(f"cobasis.privacy.clipping.{name}" for name in ("clip_rows", "sensitivity_of")),
 ]
 
 

@@ -1,7 +1,6 @@
 """AMES, with the evaluation data: the certificate's verdicts and whitened ODC's identities."""
 
 import os
-import sys
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -9,35 +8,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.data.molecules import TASKS, deal_molecules
+from experiments.studies import ames
+from experiments.systems import a_round as simulated
+from experiments.systems import generator
 
 from cobasis import Analyst, ConsortiumSecret, PrivacyWarning
 from cobasis.errors import FlaggedPartyError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-
-import ames
-import evaluation_data
-
 pytestmark = [
     pytest.mark.data,
     pytest.mark.skipif(
-        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / evaluation_data.AMES.path).is_file(),
+        not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / TASKS["ames"].source.path).is_file(),
         reason="COBASIS_DATA names no folder with tdc/ames.tab.gz",
     ),
 ]
 
+UNIFORM = {"anchor": "uniform", "n_anchor_rows": ames.UNIFORM_ROWS}
+
 
 @cache
 def rows():
-    return ames.deal(evaluation_data.ames(), np.random.default_rng(0))
+    return deal_molecules("ames", rng=generator(0)).parties
 
 
 @cache
 def a_round(anchor):
-    options = {"anchor": anchor}
-    if anchor == "uniform":
-        options["n_anchor_rows"] = ames.UNIFORM_ROWS
-    return ames.a_round(rows(), 0, **options)
+    options = UNIFORM if anchor == "uniform" else {"anchor": anchor}
+    return simulated(rows(), repeat=0, n_components=ames.N_COMPONENTS, **options)
 
 
 def with_a_wrong_secret(done):
@@ -78,7 +76,28 @@ def test_the_certificate_tells_a_wrong_secret_from_honest_parties(anchor, honest
     assert analyst.certificate.parties["label-1-1"].residual == pytest.approx(wrong, abs=0.04)
 
 
-def test_whitened_odc_does_not_see_whether_bases_are_orthonormal():
-    found = ames.identities(rows(), seed=0, n_components=50)
-    assert len(found) == 3
-    assert max(found.values()) < 1e-9
+def all_maps(aligner, condition, **anchor):
+    """Return all F_i G_i under each other: what the unit vectors are aligned to."""
+    options = {"aligner": aligner, "span_condition": condition, "n_components": 50, **anchor}
+    done = simulated(rows(), repeat=0, **options)
+    unit = np.eye(2048)
+    return np.vstack([party.transform(unit) for party in done.parties.values()])
+
+
+def distance(first, second):
+    """Return how far two stacks of F_i G_i are apart, up to one common rotation, relative."""
+    left, _, right = np.linalg.svd(first.T @ second)
+    return float(np.linalg.norm(first @ (left @ right) - second) / np.linalg.norm(second))
+
+
+@pytest.mark.parametrize(
+    ("oblique", "orthonormal", "anchor"),
+    [
+        (("whitened", "samespan"), ("odc", "samespan_orth"), {}),
+        (("whitened", "diffspan"), ("odc", "diffspan_orth"), {}),
+        (("whitened", "samespan"), ("whitened", "samespan_orth"), UNIFORM),
+    ],
+)
+def test_whitened_odc_does_not_see_whether_bases_are_orthonormal(oblique, orthonormal, anchor):
+    found = distance(all_maps(*oblique, **anchor), all_maps(*orthonormal, **anchor))
+    assert found < 1e-9

@@ -188,19 +188,35 @@ def test_bench_measures_with_what_the_tests_need(checkout):
     assert sum("requirements-test.lock" in line for line in asked) == 1
 
 
-def test_an_experiment_that_does_not_exist_is_named_before_anything_is_set_up(checkout):
-    assert "table9.py" in checkout.run("experiment", "table9", status=2).stderr
+def studies(checkout, *names):
+    folder = checkout.folder / "experiments" / "studies"
+    folder.mkdir(parents=True)
+    for name in ("__init__", "_shared", *names):
+        (folder / f"{name}.py").touch()
+
+
+@pytest.mark.parametrize("name", ["table_9", "", "_shared/../x"])
+def test_an_experiment_that_does_not_exist_is_named_and_those_that_do_are_listed(checkout, name):
+    studies(checkout, "table_07", "traffic")
+    said = checkout.run("experiment", name, status=2).stderr
+    assert f"holds no '{name}.py'" in said
+    assert "There are: table_07 traffic all" in said
     assert checkout.asked() == []
 
 
-def test_an_experiment_runs_with_its_own_lock_and_arguments(checkout):
-    (checkout.folder / "experiments").mkdir()
-    script = checkout.folder / "experiments" / "table9.py"
-    script.touch()
-    checkout.run("experiment", "table9", "--quick")
+@pytest.mark.parametrize("name", ["table_07", "all"])
+def test_an_experiment_runs_with_its_own_lock_and_arguments(checkout, name):
+    studies(checkout, "table_07")
+    checkout.run("experiment", name, "--budget", "90m")
     asked = checkout.asked()
-    assert asked[-1] == f"{script} --quick"
+    assert asked[-1] == f"-m experiments {name} --budget 90m"
     assert sum("requirements-experiments.lock" in line for line in asked) == 1
+
+
+def test_help_of_experiments_needs_no_name(checkout):
+    studies(checkout, "table_07")
+    checkout.run("experiment", "--help")
+    assert checkout.asked()[-1] == "-m experiments --help"
 
 
 def test_a_wheelhouse_is_never_put_over_a_folder_that_holds_something(checkout):

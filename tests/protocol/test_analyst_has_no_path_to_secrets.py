@@ -18,6 +18,7 @@ ANALYSTS = (
     "cobasis.protocol.refusals",
     "cobasis.protocol.returns",
     "cobasis.protocol.common_span",
+    "cobasis.protocol.vertical",
     "cobasis.bundle",
     "cobasis.store",
     "cobasis.engine",

@@ -71,7 +71,7 @@ def party_with_canaries(**changes):
     return party, rows, labels, private
 
 
-@pytest.mark.parametrize("basis", ["svd", "pca", "haar"])
+@pytest.mark.parametrize("basis", ["svd", "pca", "lpp", "haar"])
 @pytest.mark.parametrize("anchor", ["isometric", "gaussian"])
 def test_an_upload_holds_no_private_value(basis, anchor):
     party, rows, labels, private = party_with_canaries(basis=basis, anchor=anchor)

@@ -194,11 +194,10 @@ def test_the_tag_changes_with_everything_that_determines_the_anchor(changes):
     assert secret.anchor_tag(agree(secret, **changes)) != secret.anchor_tag(agree(secret))
 
 
-def test_other_public_rows_give_another_tag():
+@pytest.mark.parametrize("use", [{"basis": "public"}, {"anchor": "public"}, {"anchor": "smote"}])
+def test_other_public_rows_give_another_tag(use):
     secret = ConsortiumSecret(KEY)
-    one, two = (
-        agree(secret, basis="public", public_rows_sha256=digit * 64) for digit in ("0", "1")
-    )
+    one, two = (agree(secret, **use, public_rows_sha256=digit * 64) for digit in ("0", "1"))
     assert secret.anchor_tag(one) != secret.anchor_tag(two)
 
 

@@ -37,7 +37,7 @@ def public_rows():
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS)
-@pytest.mark.parametrize("basis", ["svd", "pca", "consensus"])
+@pytest.mark.parametrize("basis", ["svd", "pca", "lpp", "consensus"])
 def test_every_aligner_learns_from_every_basis_that_needs_no_public_rows(aligner, basis):
     assert accuracy(run(aligner=aligner, basis=basis)) > 0.9
 
@@ -72,6 +72,15 @@ def test_public_anchors_take_their_size_from_the_rows_and_warn():
     with pytest.warns(PrivacyWarning, match="colluder"):
         done = run(anchor="public", public_rows=public_rows())
     assert done.agreement.n_anchor_rows == len(public_rows())
+    assert accuracy(done) > 0.9
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS)
+def test_smote_anchors_mix_public_rows_learn_and_warn_every_party(aligner):
+    with pytest.warns(PrivacyWarning, match="mixes public rows") as caught:
+        done = run(anchor="smote", public_rows=public_rows(), aligner=aligner)
+    assert len(caught) == len(NAMES)
+    assert done.agreement.n_anchor_rows == 1000
     assert accuracy(done) > 0.9
 
 

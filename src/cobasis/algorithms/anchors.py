@@ -6,13 +6,17 @@ from typing import Literal, Protocol, get_args
 
 import numpy as np
 
+from cobasis.algorithms.smote import mixed_rows
 from cobasis.errors import AnchorError, OptionError, PrivacyWarning
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.linalg.haar import HaarIsometry
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KeyStream
 
-AnchorKind = Literal["isometric", "gaussian", "uniform", "public"]
+AnchorKind = Literal["isometric", "gaussian", "uniform", "public", "smote"]
+
+FROM_PUBLIC_ROWS: frozenset[AnchorKind] = frozenset({"public", "smote"})
+"""The anchors that are made of public rows, and so need them at every party."""
 
 MAX_ISOMETRIC_FEATURES = 8192
 """Above this an isometric anchor would take minutes and gigabytes at every party."""
@@ -26,6 +30,11 @@ _WARNINGS = {
     "public": (
         "anchor='public' makes the analyst a colluder as soon as it finds the public rows: "
         "F_i = A^+ A_i. It is here to reproduce the papers; use anchor='isometric'."
+    ),
+    "smote": (
+        "anchor='smote' mixes public rows two by two: whoever finds the rows knows the law of A, "
+        "and A F_i shows that law through F_i (as its covariance does at once). It is here to "
+        "reproduce the papers; use anchor='isometric'."
     ),
 }
 
@@ -89,15 +98,16 @@ def draw_anchor(
 
     Parameters
     ----------
-    kind : {"isometric", "gaussian", "uniform", "public"}
+    kind : {"isometric", "gaussian", "uniform", "public", "smote"}
         Isometric: Haar with A' A = I, by Stewart's construction. Gaussian: i.i.d. N(0, 1).
-        Uniform: i.i.d. U[0, 1), the papers'. Public: the rows given.
+        Uniform: i.i.d. U[0, 1), the papers'. Public: the rows given. Smote: rows on lines
+        between the rows given and their neighbours.
     key : bytes of length 32
         The consortium secret's bytes; an integer is refused.
     n_rows, n_features : int
         The shape (a, m). Isometric needs ``a >= m``.
-    public_rows : ndarray of shape (n_rows, n_features), optional
-        For ``kind="public"`` only.
+    public_rows : ndarray of shape (n_public, n_features), optional
+        For public and smote anchors only; ``n_public = n_rows`` for public ones.
 
     Returns
     -------
@@ -116,18 +126,20 @@ def draw_anchor(
     Warns
     -----
     PrivacyWarning
-        For uniform and public anchors.
+        For uniform, public and smote anchors.
 
     Notes
     -----
     **Who sees what.** Parties only. Whoever has A and A F_i has F_i. Under the isometric
     and the Gaussian anchor A F_i alone has the same law whatever F_i is.
 
-    **Cost.** a m numbers; isometric draws ``a m - m^2 / 2`` Gaussians.
+    **Cost.** a m numbers; isometric draws ``a m - m^2 / 2`` Gaussians; smote compares
+    ``min(a, n_public)`` public rows with all of them, 2 m operations each.
 
     References
     ----------
-    ODC paper, section 2.1 (uniform: section 7; public: section 9).
+    ODC paper, section 2.1 (uniform: section 7; public: section 9). Smote: Imakura et al.,
+    Expert Systems with Applications 228 (2023) 120385.
 
     Examples
     --------
@@ -140,11 +152,11 @@ def draw_anchor(
     if kind not in get_args(AnchorKind):
         msg = f"anchor '{kind}' does not exist. Choose one of {', '.join(get_args(AnchorKind))}."
         raise OptionError(msg)
-    if (public_rows is not None) != (kind == "public"):
-        verb = "needs" if kind == "public" else "takes no"
+    if (public_rows is not None) != (kind in FROM_PUBLIC_ROWS):
+        verb = "needs" if kind in FROM_PUBLIC_ROWS else "takes no"
         msg = (
             f"anchor='{kind}' {verb} public rows, so it is not clear which anchor is meant. "
-            "Give public_rows with anchor='public', and only with it."
+            "Give public_rows with anchor='public' or 'smote', and only with them."
         )
         raise AnchorError(msg)
     if kind in _WARNINGS:
@@ -154,7 +166,10 @@ def draw_anchor(
         _refuse_isometric_shape(n_rows, n_features)
         return HaarIsometry(stream, n_rows=n_rows, n_columns=n_features)
     if public_rows is not None:
-        return DenseAnchor(rows=_public(public_rows, n_rows, n_features))
+        pool = as_matrix(public_rows, name="public_rows", columns=n_features)
+        if kind == "smote":
+            return DenseAnchor(rows=mixed_rows(pool, stream=stream, n_rows=n_rows))
+        return DenseAnchor(rows=_public(pool, n_rows))
     draw = stream.normal if kind == "gaussian" else stream.uniform
     return DenseAnchor(rows=draw((n_rows, n_features)))
 
@@ -175,9 +190,8 @@ def _refuse_isometric_shape(n_rows: int, n_features: int) -> None:
         raise AnchorError(msg)
 
 
-def _public(rows: Matrix, n_rows: int, n_features: int) -> Matrix:
-    """Check public rows against the shape that was agreed."""
-    table = as_matrix(rows, name="public_rows", columns=n_features)
+def _public(table: Matrix, n_rows: int) -> Matrix:
+    """Check public rows against the number that was agreed."""
     if table.shape[0] != n_rows:
         msg = (
             f"public_rows has {table.shape[0]} rows, the agreement says {n_rows}. "
@@ -192,7 +206,7 @@ def anchor_gain(kind: AnchorKind, n_rows: int) -> float | None:
 
     Parameters
     ----------
-    kind : {"isometric", "gaussian", "uniform", "public"}
+    kind : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_rows : int
         a.
@@ -200,7 +214,7 @@ def anchor_gain(kind: AnchorKind, n_rows: int) -> float | None:
     Returns
     -------
     float or None
-        1, sqrt(a), sqrt(a / 12) (about the mean); None for public rows.
+        1, sqrt(a), sqrt(a / 12) (about the mean); None where public rows decide.
 
     Notes
     -----

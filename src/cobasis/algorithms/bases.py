@@ -15,7 +15,7 @@ from cobasis.linalg.spans import (
     orthonormality_defect,
 )
 
-BasisName = Literal["svd", "pca", "haar", "public", "consensus"]
+BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,9 @@ class BasisRule:
 BASES: dict[BasisName, BasisRule] = {
     "svd": BasisRule(span="own", exchanges=1, needs="n_i >= l", under_dp=False),
     "pca": BasisRule(span="own, agreed centre", exchanges=1, needs="n_i > l", under_dp=False),
+    "lpp": BasisRule(
+        span="own, agreed centre; orthonormalised", exchanges=1, needs="n_i > l", under_dp=False
+    ),
     "haar": BasisRule(span="from the consortium secret", exchanges=1, needs="", under_dp=True),
     "public": BasisRule(
         span="agreed public rows", exchanges=1, needs="public rows at every party", under_dp=True
@@ -69,9 +72,9 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
 
     Parameters
     ----------
-    basis : {"svd", "pca", "haar", "public", "consensus"}
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
         The basis.
-    anchor : {"isometric", "gaussian", "uniform", "public"}
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor.
     n_parties : int
         c.

@@ -137,8 +137,9 @@ def certify(
         Of the same parties.
     row_sizes : mapping of str to float
         Root mean square of each X_i F_i.
-    anchor : {"isometric", "gaussian", "uniform", "public"}
-        The anchor's kind; uniform and public ones are centred before they are compared.
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
+        The anchor's kind; images under any but isometric and Gaussian ones are centred before
+        they are compared.
     n_features : int
         m.
     rng : numpy.random.Generator
@@ -161,7 +162,7 @@ def certify(
     parties are more than 500); a panel of that many images in memory.
     """
     limits = thresholds or Thresholds()
-    centred = anchor in {"uniform", "public"}
+    centred = anchor not in {"isometric", "gaussian"}
     with one_blas_thread():
         panel = draw_panel(images, centred=centred, rng=rng)
         axes = np.linalg.qr(alignment.target.rows)[0]

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.images import Images
 from cobasis.linalg.arrays import Matrix
 
@@ -66,10 +66,10 @@ def unrelated_residual(
     Parameters
     ----------
     images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        Some of the round's, for their rows; of public rows also for their values.
+        Some of the round's, for their rows; of anchors from public rows also for their values.
     n_components : int
         The round's typical l.
-    anchor : {"isometric", "gaussian", "uniform", "public"}
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_features : int
         m.
@@ -80,8 +80,8 @@ def unrelated_residual(
     -------
     float
         The mean over ten pairs of five draws. Haar bases under an anchor of that kind and
-        size; for public rows, which the analyst cannot draw, the round's own images with
-        their anchor rows shuffled.
+        size; for anchors from public rows, which the analyst cannot draw, the round's own
+        images with their anchor rows shuffled.
 
     Notes
     -----
@@ -90,7 +90,7 @@ def unrelated_residual(
     **Cost.** A QR factorisation of an ``m x 5l`` matrix and ten small SVDs.
     """
     n_rows = next(iter(images.values())).shape[0]
-    if anchor == "public":
+    if anchor in FROM_PUBLIC_ROWS:
         drawn = [image[rng.permutation(n_rows)] for image in list(images.values())[:_DRAWS]]
         drawn = drawn if len(drawn) > 1 else [*drawn, *(d[rng.permutation(n_rows)] for d in drawn)]
     else:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from cobasis.algorithms.anchors import MAX_ISOMETRIC_FEATURES, AnchorKind, anchor_gain
+from cobasis.algorithms.anchors import (
+    FROM_PUBLIC_ROWS,
+    MAX_ISOMETRIC_FEATURES,
+    AnchorKind,
+    anchor_gain,
+)
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName, check_basis_rule
 from cobasis.algorithms.concordance import Thresholds
@@ -66,13 +71,13 @@ class Agreement(_Fields):
         All labels that may occur; empty unless the task is classification.
     n_components : int
         l, the columns of every secret basis.
-    anchor : {"isometric", "gaussian", "uniform", "public"}
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_anchor_rows : int
         a.
     public_rows_sha256 : str or None
-        Digest of the public rows, where anchor or basis are public; else None.
-    basis : {"svd", "pca", "haar", "public", "consensus"}
+        Digest of the public rows, where anchor or basis are made of them; else None.
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
         How parties choose their secret bases.
     aligner : {"odc", "gopp", "whitened", "imakura", "kawakami"}
         The method.
@@ -204,9 +209,11 @@ def _refuse_contradictions(agreement: Agreement) -> None:
             problems.append(
                 f"{n_features} features are above {MAX_ISOMETRIC_FEATURES}: use anchor='gaussian'"
             )
-    needs_public = "public" in {agreement.anchor, agreement.basis}
+    needs_public = agreement.anchor in FROM_PUBLIC_ROWS or agreement.basis == "public"
     if needs_public != (agreement.public_rows_sha256 is not None):
-        problems.append("public_rows_sha256 goes with a public anchor or basis, and only with one")
+        problems.append(
+            "public_rows_sha256 goes with a public basis or a public or smote anchor, only with one"
+        )
     problems += _task_problems(agreement)
     if problems:
         msg = (

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import filled, own_directions, require_components
+from cobasis.algorithms.locality import local_directions
 from cobasis.errors import (
     AgreementError,
     MessageError,
@@ -68,12 +69,11 @@ class Chooser:
         """Return the party's own real directions, at most n_components of them."""
         if memory is not None and "directions" in memory:
             return memory["directions"]
-        found = own_directions(
-            rows,
-            n_components=self.agreement.n_components,
-            party=self.party,
-            centred=self.agreement.basis == "pca",
-        )
+        size, name = self.agreement.n_components, self.agreement.basis
+        if name == "lpp":
+            found = local_directions(rows, n_components=size, party=self.party)
+        else:
+            found = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
         if memory is not None:
             memory["directions"] = found
         return found

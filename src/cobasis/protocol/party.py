@@ -32,7 +32,7 @@ class Party(Predictor):
     key : PartyKey, optional
         The party's own; drawn from the system by default.
     public_rows : array-like of shape (n_public, n_features), optional
-        The agreed public rows, where anchor or basis are public.
+        The agreed public rows, where anchor or basis are made of them.
     complete_basis : bool
         Fill a basis up where rows are too few; simulation only.
 
@@ -45,7 +45,7 @@ class Party(Predictor):
     Warns
     -----
     PrivacyWarning
-        The agreement's anchor is uniform or public.
+        The agreement's anchor is uniform, public or smote.
 
     Notes
     -----

@@ -8,7 +8,7 @@ import secrets
 
 import numpy.typing as npt
 
-from cobasis.algorithms.anchors import Anchor, draw_anchor
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, Anchor, draw_anchor
 from cobasis.algorithms.bases import require_orthonormal
 from cobasis.errors import CommitmentError
 from cobasis.linalg.arrays import Matrix, as_matrix
@@ -81,7 +81,7 @@ class ConsortiumSecret(_Key):
             key=self._mac(b"draw", agreement.anchor_recipe()),
             n_rows=agreement.n_anchor_rows,
             n_features=len(agreement.features),
-            public_rows=public_rows if agreement.anchor == "public" else None,
+            public_rows=public_rows if agreement.anchor in FROM_PUBLIC_ROWS else None,
         )
 
     def check_opens(self, agreement: Agreement, *, party: str) -> None:

@@ -61,19 +61,19 @@ def simulate(
     aligner : str or Aligner
         "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options, of which
         the agreement then does not know.
-    anchor : {"isometric", "gaussian", "uniform", "public"}
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_anchor_rows : int, optional
-        a; by default the number of features, for Gaussian and uniform anchors at least
-        1,000, and that of the public rows for public ones.
-    basis : {"svd", "pca", "haar", "public", "consensus"}
+        a; by default the number of features, for Gaussian, uniform and smote anchors at
+        least 1,000, and that of the public rows for public ones.
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
         How parties choose their bases.
     model : str or scikit-learn estimator, optional
         A family, or an estimator that is fitted as it is; by default logistic or ridge.
     features : iterable of NumericFeature, optional
         Names, centres and scales; by default x0, x1, ... as they are.
     public_rows : array-like of shape (n_public, n_features), optional
-        For public anchors and bases.
+        For public and smote anchors and for public bases.
     span_condition : str, optional
         One of the papers' four, eq. (92), instead of a basis. Under the two that are not
         orthonormal nobody is flagged: the certificate is made for orthonormal bases.
@@ -97,7 +97,7 @@ def simulate(
     Warns
     -----
     PrivacyWarning
-        For uniform and public anchors, once a party.
+        For uniform, public and smote anchors, once a party.
 
     Notes
     -----

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import accuracy_score, r2_score
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.bases import BasisName, check_basis_rule
 from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import AgreementError
@@ -188,7 +188,7 @@ def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> C
 
 def _round(data: Dealt, settings: Settings) -> Round:
     """Run one round with the settings."""
-    public = "public" in {settings.anchor, settings.basis}
+    public = settings.anchor in FROM_PUBLIC_ROWS or settings.basis == "public"
     return simulate(
         data.rows,
         rng=np.random.default_rng(settings.seed),

@@ -1,0 +1,102 @@
+"""The pages on evidence, from what `./run.sh experiment` recorded; `conf.py` calls it.
+
+The pages hold ``{{ name }}`` where something goes, and the build puts it there: no number on them
+is typed by hand, and a study without a result says so.
+"""
+
+# ruff: noqa: INP001 -- imported by conf.py, not a package
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # experiments are no part of the installed package
+
+from experiments.comparing import numbers  # noqa: E402
+from experiments.figures import draw, left_out, svg  # noqa: E402
+from experiments.store import RECORDED, Results  # noqa: E402
+from experiments.study import load, names  # noqa: E402
+
+from experiments import page as pages  # noqa: E402 -- found by the line above
+
+PLACE = re.compile(r"\{\{ (\w+) \}\}")
+Kept = Mapping[str, Results]
+
+
+def filled(page: str, *, folder: Path = RECORDED) -> str:
+    """Return a page with everything in its place.
+
+    Parameters
+    ----------
+    page : str
+        Markdown with ``{{ name }}`` where something goes.
+    folder : Path
+        Where results are.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    kept = {name: Results(name, folder=folder).read() for name in names()}
+    return PLACE.sub(lambda found: PARTS[found[1]](kept), page)
+
+
+def summary(kept: Kept) -> str:
+    """Return how many numbers agree, and the open differences."""
+    return pages.summarised(kept, kept)
+
+
+def contents(kept: Kept) -> str:
+    """Return one line for each study, with what it is and how much of it is there."""
+    lines = ["| | of | cells there |", "|---|---|---|"]
+    for name, results in kept.items():
+        study = load(name)
+        whole = len(study.cells) * study.repeats
+        source = study.source.replace("|", r"\|")
+        lines.append(
+            f"| [{study.title}](#study-{name}) | {source} | {len(results.cells)} of {whole} |"
+        )
+    return "\n".join(lines)
+
+
+def studies(kept: Kept) -> str:
+    """Return the section of each study."""
+    lines: list[str] = []
+    for name, results in kept.items():
+        lines += [f"(study-{name})=", f"## {load(name).title}", ""]
+        lines += pages.section(name, results)
+    return "\n".join(lines)
+
+
+def gallery(kept: Kept) -> str:
+    """Return the chart of each study that has a result and a chart."""
+    lines: list[str] = []
+    for name, results in kept.items():
+        study = load(name)
+        found = numbers(study, results)
+        figure = draw(study, found)
+        if figure is None:
+            continue
+        lines += [
+            f"## {study.title}",
+            "",
+            "```{raw} html",
+            svg(figure, title=study.title),
+            "```",
+            "",
+        ]
+        lines += [f"{left_out(found)} [The numbers](#study-{name}).".strip(), ""]
+    return "\n".join(lines) if lines else "*Not measured yet: `./run.sh experiment all` does it.*"
+
+
+PARTS: Mapping[str, Callable[[Kept], str]] = {
+    "summary": summary,
+    "contents": contents,
+    "studies": studies,
+    "gallery": gallery,
+}
+"""By what stands between the braces."""

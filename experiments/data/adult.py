@@ -1,0 +1,143 @@
+"""UCI Adult: 48,842 persons, both files merged, as numbers in [0, 1]."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.data.sources import Source, read_verified
+from experiments.models import Labels, Table
+from experiments.systems import Dealt
+
+ORIGIN = "of Adult (Census Income), UCI Machine Learning Repository, packed with gzip -9 -n"
+SOURCES = (
+    Source(
+        path="adult/adult.data.gz",
+        sha256="c7a2b4716a97f930123e0baf879188d701e798172631a654fc703d4b082907f3",
+        origin=f"adult.data {ORIGIN}",
+    ),
+    Source(
+        path="adult/adult.test.gz",
+        sha256="8a2c1bffa6e7ce5abfa43881ae5e87c4311ebc2b3cd526c9c40a43f19f06f799",
+        origin=f"adult.test {ORIGIN}",
+    ),
+)
+
+COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
+)
+NUMBERS = frozenset(
+    {"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"}
+)
+"""The others are words: one column of 0 and 1 for each word, "?" (not known) being one."""
+
+HALVES = (COLUMNS[:7], COLUMNS[7:])
+"""The two feature blocks of a vertical partition: 50 and 58 columns of numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Persons:
+    """All persons.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, n_features)
+        In [0, 1].
+    labels : ndarray of shape (n,)
+        1 for an income above 50,000.
+    columns : tuple of str
+        Which of `COLUMNS` each feature is of.
+    """
+
+    rows: Table
+    labels: Labels
+    columns: tuple[str, ...]
+
+    def held(self, columns: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Return which features are of some columns."""
+        return np.isin(self.columns, list(columns))
+
+
+@cache
+def adult() -> Persons:
+    """Return all persons: numbers by minimum and maximum of all, words as 0 and 1."""
+    return as_numbers([line for source in SOURCES for line in _lines(read_verified(source))])
+
+
+def _lines(content: bytes) -> list[list[str]]:
+    """Return the fields of each person; other lines have none."""
+    lines = content.decode("ascii").splitlines()
+    return [line.split(", ") for line in lines if line.count(",") == len(COLUMNS)]
+
+
+def as_numbers(persons: Sequence[Sequence[str]]) -> Persons:
+    """Return persons as features, in the order of their columns.
+
+    Parameters
+    ----------
+    persons : sequence of sequence of str
+        Fields as in the files, the income last, with or without its full stop.
+    """
+    fields = dict(zip((*COLUMNS, "income"), zip(*persons, strict=True), strict=True))
+    tables: list[Table] = []
+    columns: list[str] = []
+    for name in COLUMNS:
+        values = np.array(fields[name])
+        if name in NUMBERS:
+            numbers = values.astype(np.float64)
+            low, high = numbers.min(), numbers.max()
+            tables.append(((numbers - low) / max(high - low, 1))[:, None])
+        else:
+            tables.append((values[:, None] == np.unique(values)).astype(np.float64))
+        columns += [name] * tables[-1].shape[1]
+    labels = np.array([income.startswith(">") for income in fields["income"]])
+    return Persons(rows=np.hstack(tables), labels=labels.astype(np.int64), columns=tuple(columns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partitioned:
+    """Persons in blocks; each block is held by two parties, one a half of the features.
+
+    Attributes
+    ----------
+    dealt : Dealt
+        Blocks with all features, and the test set.
+    halves : sequence of ndarray of bool, shape (n_features,)
+        Which features each party of a block holds.
+    """
+
+    dealt: Dealt
+    halves: Sequence[npt.NDArray[np.bool_]]
+
+
+def partition(
+    persons: Persons, *, rng: np.random.Generator, n_blocks: int, n_tests: int
+) -> Partitioned:
+    """Deal persons at random: a test set, and blocks of the same size from the rest."""
+    order = rng.permutation(len(persons.labels))
+    test, rest = order[:n_tests], order[n_tests:]
+    size = len(rest) // n_blocks
+    blocks = {f"block-{n:03d}": rest[n * size : (n + 1) * size] for n in range(n_blocks)}
+    return Partitioned(
+        dealt=Dealt(
+            parties={name: (persons.rows[at], persons.labels[at]) for name, at in blocks.items()},
+            test_rows=persons.rows[test],
+            test_labels=persons.labels[test],
+        ),
+        halves=[persons.held(half) for half in HALVES],
+    )

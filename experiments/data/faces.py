@@ -1,0 +1,134 @@
+"""Faces, for evaluation only: pictures of people never go into the project, its docs or tests.
+
+CelebA's licence is for non-commercial research and forbids passing pictures on. Decoded pictures
+stay in memory: no cache of them lies in a working copy, where it could be committed by mistake.
+"""
+
+import csv
+import io
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.data.sources import Source, read_verified
+from experiments.models import Labels
+
+CELEBA = Source(
+    path="celeba_subset/celeba_aligned_128_webp.zip",
+    sha256="f36b6466a20a54b1858e44a6a9000bb254af309de1fd456cc4d5d5adbb8c49bf",
+    origin=(
+        "4,361 CelebA pictures (Liu et al. 2015) of 299 people, at most 17 of each, the largest "
+        "face turned so that the eyes are at (50.0, 65.4) and (77.3, 65.4) of 128 x 128, WebP "
+        "quality 75, in a zip that is not compressed"
+    ),
+)
+CELEBA_LABELS = Source(
+    path="celeba_subset/labels.csv",
+    sha256="43f7b80747f17ef8f1f8dca4f685d902331d9770633ac06c1ec57fcca1678234",
+    origin="CelebA's identities and 40 attributes of those pictures, coded 0 and 1",
+)
+OLIVETTI = Source(
+    path="olivetti/olivetti_faces.npz",
+    sha256="3e015e3b16585791b77ac8eba034de8c68f5678cf5255e4f03f5354ca6f8e4dc",
+    origin=(
+        "the Olivetti faces (AT&T Laboratories Cambridge) as arrays images (400, 64, 64) and "
+        "subject (400,), in one npz file"
+    ),
+)
+
+Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faces:
+    """Pictures of people.
+
+    Attributes
+    ----------
+    pixels : ndarray of shape (n, height * width * channels), uint8
+        One picture a row.
+    people : ndarray of shape (n,)
+        Who it is, as a number.
+    male : ndarray of shape (n,) or None
+        CelebA's attribute, 0 or 1; Olivetti has none.
+    """
+
+    pixels: Pixels
+    people: Labels
+    male: Labels | None = None
+
+    def scaled(self, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
+        """Return some pictures in [0, 1]; single precision, since 4,000 take 0.8 GB so."""
+        found: npt.NDArray[np.float32] = self.pixels[chosen].astype(np.float32)
+        found /= np.float32(255)
+        return found
+
+
+@cache
+def celeba() -> Faces:
+    """Return the CelebA subset: 4,361 pictures of 128 x 128 x 3, decoded once a process."""
+    table = list(csv.DictReader(io.StringIO(read_verified(CELEBA_LABELS).decode())))
+    return Faces(
+        pixels=_decoded([row["image"] for row in table]),
+        people=np.array([int(row["identity"]) for row in table]),
+        male=np.array([int(row["Male"]) for row in table]),
+    )
+
+
+def olivetti() -> Faces:
+    """Return the Olivetti faces: 400 grey pictures of 64 x 64, ten of each of 40 people."""
+    with np.load(io.BytesIO(read_verified(OLIVETTI)), allow_pickle=False) as kept:
+        images, people = kept["images"], kept["subject"]
+    return Faces(pixels=images.reshape(len(images), -1), people=people.astype(np.int64))
+
+
+def _decoded(names: list[str]) -> Pixels:
+    """Decode WebP pictures; Pillow comes with matplotlib."""
+    from PIL import Image  # noqa: PLC0415 -- only where pictures are unpacked
+
+    with zipfile.ZipFile(io.BytesIO(read_verified(CELEBA))) as pack:
+        pictures = [
+            np.asarray(Image.open(io.BytesIO(pack.read(name))).convert("RGB"), dtype=np.uint8)
+            for name in names
+        ]
+    return np.stack(pictures).reshape(len(pictures), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Pairs of pictures: of one person, or of two.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_pairs,)
+        Rows of the pictures.
+    same : ndarray of shape (n_pairs,), bool
+        Whether they show one person.
+    """
+
+    first: npt.NDArray[np.intp]
+    second: npt.NDArray[np.intp]
+    same: npt.NDArray[np.bool_]
+
+
+def pairs_of(people: Labels, *, rng: np.random.Generator, n_each: int) -> Pairs:
+    """Draw as many pairs of one person as of two, without a repetition.
+
+    Parameters
+    ----------
+    people : ndarray of shape (n,)
+        Who each picture shows.
+    rng : numpy.random.Generator
+        Chooses.
+    n_each : int
+        Of each kind, at most; no more than there are.
+    """
+    first, second = np.triu_indices(len(people), k=1)
+    same = people[first] == people[second]
+    kinds = [rng.permutation(np.flatnonzero(same == kind)) for kind in (True, False)]
+    count = min(n_each, *map(len, kinds))
+    chosen = np.concatenate([kind[:count] for kind in kinds])
+    return Pairs(first=first[chosen], second=second[chosen], same=same[chosen])

@@ -1,0 +1,211 @@
+"""Patients of many hospitals: the eICU demo, Diabetes 130-US, and UCI's heart disease.
+
+What is missing is NaN; how to fill it up is the experiment's choice.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.data.sources import Source, read_verified
+from experiments.models import Labels, Table
+
+EICU = (
+    Source(
+        path="eicu_demo/los_25features.csv.gz",
+        sha256="7c8b7ef76c0b320c8c967bab4277b97db7498ca6c73651205d0c2e40e9367d7f",
+        origin=(
+            "the eICU Collaborative Research Database Demo 2.0 (PhysioNet, or the R package "
+            "eicu.demo 1.0.1), one row for each stay that has APACHE variables: patient joined "
+            "with apacheApsVar, ages '> 89' as 90, -1 as missing, icu_los_days = "
+            "unitdischargeoffset / 1440"
+        ),
+    ),
+    Source(
+        path="eicu_demo/hospital.csv.gz",
+        sha256="42d44e2574579b4af350a8c2c277d332e974867a386fc773f88836452439734f",
+        origin="the table hospital of the same, as CSV",
+    ),
+)
+DIABETES = Source(
+    path="diabetes130/diabetic_data.csv.gz",
+    sha256="356486d63457b04802fd827134ba7234a8d58d96b2bf0c1448f2b52221b4d0a1",
+    origin="diabetic_data.csv of Diabetes 130-US hospitals, UCI repository, packed with gzip",
+)
+HEART = tuple(
+    Source(
+        path=f"heart_disease_4site/processed.{site}.data",
+        sha256=digest,
+        origin=f"processed.{site}.data of Heart Disease, UCI repository, with Unix line ends",
+    )
+    for site, digest in (
+        ("cleveland", "a74b7efa387bc9d108d7d0115d831fe9b414b29ae7124f331b622b4efa0427c8"),
+        ("hungarian", "d1ad108f785768cd3d7e82dc522e6f5a61eea93cccfb3a46ee8076f73fc3d796"),
+        ("switzerland", "834a405ccf5b66ab4056bb77794adc8df0b7125186454c0a1d002d33c6c3b314"),
+        ("va", "e7c93d8d0d2acdadfa4c5e8de768e2191e7f618b952e29623f1f0d5949ff6b8f"),
+    )
+)
+
+HEART_FEATURES = (
+    *("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg"),
+    *("thalach", "exang", "oldpeak", "slope", "ca", "thal"),
+)
+
+Lines = list[dict[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patients:
+    """Patients, and where they lay.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, n_features)
+        With NaN where a value is missing.
+    labels : ndarray of shape (n,)
+        What is predicted.
+    sites : ndarray of shape (n,) of str
+        Whose patient each is.
+    features : tuple of str
+        Of the columns.
+    """
+
+    rows: Table
+    labels: Labels
+    sites: npt.NDArray[np.str_]
+    features: tuple[str, ...]
+
+    def only(self, sites: list[str]) -> "Patients":
+        """Return the patients of some sites."""
+        kept = np.isin(self.sites, sites)
+        return Patients(
+            rows=self.rows[kept],
+            labels=self.labels[kept],
+            sites=self.sites[kept],
+            features=self.features,
+        )
+
+    def largest(self, count: int) -> list[str]:
+        """Return the sites with most patients, by name where they are equal."""
+        sizes = Counter(self.sites.tolist())
+        return sorted(sizes, key=lambda site: (-sizes[site], site))[:count]
+
+
+def _table(source: Source) -> Lines:
+    return list(csv.DictReader(read_verified(source).decode("utf-8").splitlines()))
+
+
+def _number(text: str) -> float:
+    return float("nan") if text in {"", "?"} else float(text)
+
+
+@cache
+def eicu_demo(by: str) -> Patients:
+    """Return 25 features and the days in intensive care; sites are hospitals or regions.
+
+    Parameters
+    ----------
+    by : {"hospital", "region"}
+        What a site is. Stays of hospitals without a region are left out of regions.
+    """
+    stays, hospitals = map(_table, EICU)
+    regions = {each["hospitalid"]: each["region"] for each in hospitals}
+    named = list(stays[0])
+    features = ("age", *named[named.index("intubated") :])
+    rows = np.array([[_number(stay[name]) for name in features] for stay in stays])
+    sites = [s["hospitalid"] if by == "hospital" else regions[s["hospitalid"]] for s in stays]
+    found = Patients(
+        rows=rows,
+        labels=np.array([float(stay["icu_los_days"]) for stay in stays]),
+        sites=np.array(sites),
+        features=features,
+    )
+    return found.only([site for site in {*sites} if site not in {"", "NA"}])
+
+
+DRUGS = (
+    "metformin",
+    "repaglinide",
+    "glimepiride",
+    "glipizide",
+    "glyburide",
+    "pioglitazone",
+    "rosiglitazone",
+)
+COUNTS = (
+    "num_lab_procedures",
+    "num_procedures",
+    "num_medications",
+    "number_outpatient",
+    "number_emergency",
+    "number_inpatient",
+    "number_diagnoses",
+)
+LEVELS: Mapping[str, Mapping[str, float]] = {
+    "A1Cresult": {"None": 0, "Norm": 1, ">7": 2, ">8": 3},
+    "max_glu_serum": {"None": 0, "Norm": 1, ">200": 2, ">300": 3},
+}
+ADMISSIONS = {"emergency": "1", "urgent": "2", "elective": "3"}
+
+
+@cache
+def diabetes130() -> Patients:
+    """Return 25 features and the days in hospital, each patient's first stay in the file.
+
+    The file names no hospital; a site is here one payer's patients of one medical specialty, and
+    who has neither is left out.
+    """
+    first = {stay["patient_nbr"]: stay for stay in reversed(_table(DIABETES))}
+    sites = {n: f"{stay['payer_code']}/{stay['medical_specialty']}" for n, stay in first.items()}
+    stays = {number: stay for number, stay in first.items() if sites[number] != "?/?"}
+    rows = [list(_diabetes_features(stay)) for stay in stays.values()]
+    return Patients(
+        rows=np.array([[value for _, value in row] for row in rows]),
+        labels=np.array([float(stay["time_in_hospital"]) for stay in stays.values()]),
+        sites=np.array([sites[number] for number in stays]),
+        features=tuple(name for name, _ in rows[0]),
+    )
+
+
+def _diabetes_features(stay: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    yield "age", float(stay["age"][1:].split("-")[0]) + 5.0
+    yield "female", float(stay["gender"] == "Female")
+    for name in COUNTS:
+        yield name, float(stay[name])
+    for name, levels in LEVELS.items():
+        yield name, float(levels[stay[name]])
+    for name, code in ADMISSIONS.items():
+        yield name, float(stay["admission_type_id"] == code)
+    for name in (*DRUGS, "insulin"):
+        yield name, float(stay[name] != "No")
+    yield "insulin changed", float(stay["insulin"] in {"Up", "Down"})
+    yield "change", float(stay["change"] == "Ch")
+    yield "diabetesMed", float(stay["diabetesMed"] == "Yes")
+
+
+@cache
+def heart_disease_4site() -> Patients:
+    """Return 13 features and whether there is heart disease, of four hospitals.
+
+    A cholesterol of 0, as all of Switzerland's are, is a missing one.
+    """
+    tables, sites = [], []
+    for source in HEART:
+        lines = read_verified(source).decode("ascii").split()
+        table = np.array([[_number(field) for field in line.split(",")] for line in lines])
+        tables.append(table)
+        sites += [source.path.split(".")[-2]] * len(table)
+    whole = np.vstack(tables)
+    rows, at = whole[:, :-1], HEART_FEATURES.index("chol")
+    rows[:, at] = np.where(rows[:, at] == 0, np.nan, rows[:, at])
+    return Patients(
+        rows=rows,
+        labels=(whole[:, -1] > 0).astype(np.int64),
+        sites=np.array(sites),
+        features=HEART_FEATURES,
+    )

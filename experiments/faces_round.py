@@ -1,0 +1,179 @@
+"""One round on faces: 49,152 features, so bases and anchor images are made block by block.
+
+`cobasis.simulate` keeps the anchor whole at every party, which is 3.9 GB each here. This makes
+the same uploads from the same formulas: ``A [V_1 ... V_c]`` is one product per block of anchor
+rows, and every span condition turns what it gave, since ``A F_i = (A V_i) E_i``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobasis import LocalError, draw_anchor
+from experiments.data.faces import Faces
+from experiments.models import Labels, Table
+from experiments.noise import Ball, Singles, Uploads
+from experiments.systems import JUDGES, generator, top_directions
+
+BLOCK = 500
+"""Anchor rows at a time: 0.1 GB."""
+
+PUBLIC = 361
+"""Pictures that the paper's numbers leave over."""
+
+SHARED = ("public", "haar")
+"""Bases that no private row has shaped."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaceSplit:
+    """Pictures of one repeat.
+
+    Attributes
+    ----------
+    train, test, public : ndarray of shape (n, m), float32
+        In [0, 1]. Public rows are the pictures that were not drawn; they show the same people.
+    train_labels, test_labels : ndarray of shape (n,)
+        The attribute "Male".
+    n_parties : int
+        Who share the training pictures, dealt at random.
+    """
+
+    train: Singles
+    test: Singles
+    public: Singles
+    train_labels: Labels
+    test_labels: Labels
+    n_parties: int
+
+    @property
+    def names(self) -> list[str]:
+        """The parties' names."""
+        return [f"party-{number:03d}" for number in range(self.n_parties)]
+
+    def parties(self) -> Mapping[str, Singles]:
+        """Return the pictures of each party."""
+        return dict(zip(self.names, np.split(self.train, self.n_parties), strict=True))
+
+
+def split_faces(
+    faces: Faces, *, repeat: int, n_train: int, n_tests: int, n_parties: int
+) -> FaceSplit:
+    """Draw training and test pictures as the paper does: at random, not by person."""
+    order = generator(repeat).permutation(len(faces.pixels))
+    ends = np.cumsum([n_tests, n_train, PUBLIC])
+    test, train, public = np.split(order, ends)[:3]
+    labels = faces.people if faces.male is None else faces.male
+    return FaceSplit(
+        train=faces.scaled(train),
+        test=faces.scaled(test),
+        public=faces.scaled(public),
+        train_labels=labels[train],
+        test_labels=labels[test],
+        n_parties=n_parties,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projected:
+    """Everything projected on every span, before any party's own rotation.
+
+    Attributes
+    ----------
+    images : mapping of str to ndarray of shape (a, l)
+        A V, by the name of a party or of a shared basis.
+    spans : mapping of str to ndarray of shape (m, l)
+        V.
+    split : FaceSplit
+        What was projected.
+    """
+
+    images: Mapping[str, Table]
+    spans: Mapping[str, Singles]
+    split: FaceSplit
+
+
+def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: int) -> Projected:
+    """Make every party's span and the two shared ones, and a uniform anchor's image of each."""
+    n_features = split.train.shape[1]
+    spans = {name: _leading(rows, n_components) for name, rows in split.parties().items()}
+    spans["public"] = _leading(split.public, n_components)
+    drawn = generator(repeat, 5).standard_normal((n_features, n_components))
+    spans["haar"] = np.linalg.qr(drawn)[0].astype(np.float32)
+    side_by_side = np.hstack(list(spans.values()))
+    rng = generator(repeat, 6)
+    blocks = []
+    for start in range(0, n_anchor_rows, BLOCK):
+        count = min(BLOCK, n_anchor_rows - start)
+        blocks.append(rng.random((count, n_features), dtype=np.float32) @ side_by_side)
+    images = np.split(np.vstack(blocks), len(spans), axis=1)
+    return Projected(
+        images={name: image.astype(np.float64) for name, image in zip(spans, images, strict=True)},
+        spans=spans,
+        split=split,
+    )
+
+
+def _leading(rows: Singles, count: int) -> Singles:
+    """Return leading right singular vectors, kept in single precision."""
+    return top_directions(rows.astype(np.float64), count).astype(np.float32)
+
+
+def under(
+    condition: str, projected: Projected, *, repeat: int, ball: Ball | None = None
+) -> Uploads:
+    """Turn what was projected into uploads: a span condition, or a shared basis by its name.
+
+    With a ball, rows are clipped to it before they are projected.
+    """
+    split, rng = projected.split, generator(repeat, 7)
+    sources = {
+        name: condition
+        if condition in SHARED
+        else split.names[0]
+        if condition.startswith("samespan")
+        else name
+        for name in split.names
+    }
+    size = next(iter(projected.images.values())).shape[1]
+    turns = {name: _turn(condition, rng, size) for name in split.names}
+    parties = split.parties()
+
+    def seen(rows: Singles, name: str) -> Table:
+        kept = rows if ball is None else _clipped(rows, ball)
+        found: Table = (kept @ projected.spans[sources[name]]).astype(np.float64) @ turns[name]
+        return found
+
+    return Uploads(
+        images={name: projected.images[sources[name]] @ turns[name] for name in split.names},
+        rows={name: seen(parties[name], name) for name in split.names},
+        tests={name: seen(split.test, name) for name in split.names[:JUDGES]},
+        labels=split.train_labels,
+    )
+
+
+def _turn(condition: str, rng: np.random.Generator, size: int) -> Table:
+    """Draw E_i: Haar, or with entries from U[0, 1] where a condition is not orthonormal."""
+    if condition in {"samespan", "diffspan"}:
+        return rng.random((size, size))
+    factor, triangle = np.linalg.qr(rng.standard_normal((size, size)))
+    turn: Table = factor * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    return turn
+
+
+def _clipped(rows: Singles, ball: Ball) -> Singles:
+    """Clip 100 rows at a time, in double precision."""
+    parts = [
+        ball.clipped(part.astype(np.float64)) for part in np.array_split(rows, -(-len(rows) // 100))
+    ]
+    return np.vstack([part.astype(np.float32) for part in parts])
+
+
+def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:
+    """Tell whether the default anchor cannot be drawn in this shape: it needs a >= m."""
+    try:
+        draw_anchor("isometric", key=bytes(32), n_rows=n_anchor_rows, n_features=n_features)
+    except LocalError:
+        return True
+    return False

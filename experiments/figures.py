@@ -1,0 +1,277 @@
+"""One chart for each study: ours with intervals, the paper's as hollow marks of the same shape.
+
+Colours are those of Okabe and Ito, which colour-blind eyes tell apart; every series has a shape
+of its own too, so that a black and white print says the same.
+"""
+
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from experiments.comparing import Number
+from experiments.layout import FOR_ALL, Layout, charted, holds_for_all
+from experiments.study import Settings, Study
+from experiments.styles import STYLED, Style, styles_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEFT_OUT = "dealt out"
+"""Figures that stand beside a table for calibration only."""
+
+MOST_PANELS, COLUMNS = 12, 3
+WIDE = 20.0
+"""From this ratio of largest to smallest an axis is logarithmic."""
+
+LETTERS = 130
+"""Of the legend, that fit on a line."""
+
+LONG, MANY = 14, 5
+"""Words of more letters, or more words than these, are set at an angle."""
+
+Level = str | int | float
+
+
+@dataclass(kw_only=True)
+class Panel:
+    """One part of a chart.
+
+    Attributes
+    ----------
+    title : str
+        Which settings, and which values.
+    series : dict of str to list of (level, Number)
+        Where each number stands.
+    lines : dict of str to Number
+        What holds for all levels.
+    """
+
+    title: str
+    series: dict[str, list[tuple[Level, Number]]] = field(default_factory=dict)
+    lines: dict[str, Number] = field(default_factory=dict)
+
+    def numbers(self) -> list[Number]:
+        """Return all that stand at a level."""
+        return [number for each in self.series.values() for _, number in each]
+
+
+def draw(study: Study, found: Sequence[Number]) -> Figure | None:
+    """Draw one study, or nothing where a chart would not say more than its table."""
+    panels = panels_of(found)[:MOST_PANELS]
+    if not study.figure or not panels:
+        return None
+    columns = 2 if len(panels) % 2 == 0 and len(panels) % COLUMNS else min(COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(9.5, 1.0 + 2.7 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    styles = styles_for(panels_of(found))
+    laid = charted([each.settings for each in found])
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        _draw_panel(axes, panel, styles=styles, laid=laid)
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.set_visible(False)
+    figure.supylabel(study.unit, fontsize=9)
+    _legend(figure, panels, styles=styles)
+    return figure
+
+
+def left_out(found: Sequence[Number]) -> str:
+    """Say what of a study is in its table and not in its chart."""
+    panels = panels_of(found)
+    names = {name for panel in panels for name in (*panel.series, *panel.lines)}
+    series, parts = len(names) - len(styles_for(panels)), len(panels) - MOST_PANELS
+    more = [f"{series} more series"] if series > 0 else []
+    more += [f"{parts} more parts"] if parts > 0 else []
+    return f"{' and '.join(more)} in the table." if more else ""
+
+
+def svg(figure: Figure, *, title: str) -> str:
+    """Return a chart as an SVG element, the same every time, that refers to nothing outside."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cobasis"}):
+        named = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(buffer, format="svg", metadata=named)
+    text = buffer.getvalue()
+    label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return text[text.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a chart as an SVG file."""
+    path.write_text(svg(figure, title=path.stem), encoding="utf-8")
+
+
+def panels_of(found: Sequence[Number]) -> list[Panel]:
+    """Say for each number in which part of the chart it stands, and where."""
+    laid = charted([each.settings for each in found])
+    shown = [each for each in found if LEFT_OUT not in each.name]
+    inside = [each for each in shown if not holds_for_all(each.settings)]
+    lonely = len({each.name.split("/")[0] for each in inside}) == 1 and len(laid.apart) > 0
+    apart = laid.apart[:-1] if lonely else laid.apart
+    panels: dict[tuple[Level, ...], Panel] = {}
+    of: dict[tuple[Level, ...], Settings] = {}
+    for each in inside or shown:
+        series, _, rest = each.name.partition("/")
+        if lonely:  # one method only: a setting tells the series apart
+            series = _said(laid.apart[-1], each.settings)
+        place = (rest, *(each.settings[name] for name in apart))
+        title = " · ".join(
+            part for part in (*(_said(n, each.settings) for n in apart), rest) if part
+        )
+        panel = panels.setdefault(place, Panel(title=title))
+        of[place] = {name: each.settings[name] for name in apart}
+        at = each.settings[laid.across] if laid.across else each.name
+        panel.series.setdefault(series, []).append((at, each))
+    order = {rest: i for i, rest in enumerate(dict.fromkeys(place[0] for place in panels))}
+    for each in (each for each in shown if inside and holds_for_all(each.settings)):
+        series, _, rest = each.name.partition("/")
+        known = rest in order
+        if not known and (len(order) > 1 or not (each.theirs or series in STYLED)):
+            continue
+        for place, panel in panels.items():
+            if _fits(each, of[place]) and (place[0] == rest or not known):
+                name = series if known else each.name
+                panel.lines[_other(name, each.settings) if name in panel.series else name] = each
+    return [panels[place] for place in sorted(panels, key=lambda place: order[place[0]])]
+
+
+def _other(name: str, settings: Settings) -> str:
+    """Tell a line from the series of the same name."""
+    return f"{next(str(value) for value in settings.values() if value in FOR_ALL)}: {name}"
+
+
+def _fits(each: Number, of: Settings) -> bool:
+    """Whether a number that holds for all levels is about these settings."""
+    mine = each.settings
+    return all(
+        mine.get(name, value) == value or mine[name] in FOR_ALL or not isinstance(value, str)
+        for name, value in of.items()
+    )
+
+
+def _said(name: str, settings: Settings) -> str:
+    value = settings[name]
+    return value if isinstance(value, str) else f"{name} = {value:,}"
+
+
+def _draw_panel(axes: "Axes", panel: Panel, *, styles: Mapping[str, Style], laid: Layout) -> None:
+    """Draw one part: over a numeric setting, or beside each other for a named one."""
+    here = {level for each in panel.series.values() for level, _ in each}
+    numeric = not any(isinstance(level, str) for level in here)
+    ordered = [level for level in laid.levels if level in here] or sorted(here, key=str)
+    slots = {level: float(level) if numeric else float(i) for i, level in enumerate(ordered)}
+    for name, each in panel.series.items():
+        if name in styles:
+            shift = 0.0 if numeric else styles[name].shift
+            xs = [slots[level] + shift for level, _ in each]
+            _marks(axes, xs, [number for _, number in each], style=styles[name], joined=numeric)
+    if _wide(number.ours.mean for number in panel.numbers()):
+        axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    for name, number in panel.lines.items():
+        if name in styles:
+            _line(axes, number, name=name, style=styles[name], within=(low, high))
+    if not numeric:
+        _name_levels(axes, ordered)
+    else:
+        axes.set_xlabel(laid.across, fontsize=8)
+        if _wide(slots.values()):
+            axes.set_xscale("log")
+            axes.set_xticks(list(slots.values()), [_short(each) for each in slots.values()])
+            axes.set_xticks([], minor=True)
+    axes.set_title(panel.title, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.tick_params(labelsize=7.5)
+
+
+def _short(value: float) -> str:
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def _name_levels(axes: "Axes", ordered: Sequence[Level]) -> None:
+    words = [f"{level}".replace("_", "\n", 1) for level in ordered]
+    crowded = len(words) > MANY or max(map(len, words)) > LONG
+    slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if crowded else {}
+    axes.set_xticks(range(len(words)), words, **slant)
+    axes.set_xlim(-0.55, len(words) - 0.45)
+
+
+def _marks(
+    axes: "Axes", xs: Sequence[float], each: Sequence[Number], *, style: Style, joined: bool
+) -> None:
+    """Draw a series and, hollow, what the paper prints for it."""
+    look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
+    margins = [0.0 if math.isnan(one.ours.margin) else one.ours.margin for one in each]
+    means = [one.ours.mean for one in each]
+    dash = style.dash if joined else "none"
+    axes.errorbar(xs, means, yerr=margins, linestyle=dash, linewidth=1.1, capsize=2, **look)
+    printed = [(x, one.theirs) for x, one in zip(xs, each, strict=True) if one.theirs]
+    if printed:
+        axes.errorbar(
+            [x if joined else x + 0.03 for x, _ in printed],
+            [theirs.value for _, theirs in printed],
+            yerr=[theirs.margin or 0.0 for _, theirs in printed],
+            linestyle="none",
+            markerfacecolor="none",
+            elinewidth=0.6,
+            **{**look, "markersize": 7.5},
+        )
+
+
+def _line(
+    axes: "Axes", number: Number, *, name: str, style: Style, within: tuple[float, float]
+) -> None:
+    """Draw what holds for all levels as a line from side to side, or say that it is far off."""
+    low, high = within
+    if not 2 * low - high <= number.ours.mean <= 2 * high - low:
+        below = number.ours.mean < low
+        text, y = f"{name} {number.ours} {'↓' if below else '↑'}", 0.02 if below else 0.92
+        y += 0.08 * len(axes.texts) * (1 if below else -1)
+        axes.text(0.02, y, text, transform=axes.transAxes, fontsize=7.5, color=style.colour)
+        return
+    axes.axhline(number.ours.mean, color=style.colour, linestyle=style.dash, linewidth=1.2)
+    if number.theirs:
+        axes.plot(
+            [0.985],
+            [number.theirs.value],
+            transform=axes.get_yaxis_transform(),
+            color=style.colour,
+            marker=style.marker,
+            markersize=7.5,
+            markerfacecolor="none",
+        )
+
+
+def _legend(figure: Figure, panels: Sequence[Panel], *, styles: Mapping[str, Style]) -> None:
+    marked = {name for panel in panels for name in panel.series}
+    handles = []
+    for name, style in styles.items():
+        look: dict[str, Any] = {"marker": style.marker, "linestyle": "none"}
+        if name not in marked:
+            look = {"linestyle": style.dash}
+        handles.append(Line2D([], [], color=style.colour, markersize=5, label=name, **look))
+    if any(n.theirs for p in panels for n in (*p.numbers(), *p.lines.values())):
+        hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "none", "markersize": 7.5}
+        said = "hollow: the paper's"
+        handles.append(Line2D([], [], color="#444444", linestyle="none", label=said, **hollow))
+    if len(handles) > 1:
+        longest = max(len(str(each.get_label())) for each in handles)
+        columns = max(1, min(5, LETTERS // (longest + 6)))
+        looks: dict[str, Any] = {"ncols": columns, "frameon": False, "fontsize": 8}
+        figure.legend(handles=handles, loc="outside upper center", **looks)
+
+
+def _wide(values: Iterable[float]) -> bool:
+    found = [value for value in values if not math.isnan(value)]
+    return bool(found) and min(found) > 0 and max(found) / min(found) >= WIDE

@@ -1,0 +1,173 @@
+"""Noise on what is released: the papers' way, which guarantees nothing, and the honest one.
+
+The papers take "normalised within the range r = 1" for a distance of 1 between any two rows.
+Pixels in [0, 1] are up to ``sqrt(m)`` apart, and a basis that rows have shaped lets one record
+move all of them, so their epsilon is a label of a noise level and no more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis import align
+from cobasis.privacy.clipping import clip_rows, sensitivity_of
+from cobasis.privacy.gaussian import noise_scale
+from experiments.models import Labels, Table
+from experiments.systems import JUDGES, SAME, Dealt, Shared, a_round, generator
+
+PAPERS_NOISE = "papers' noise, no guarantee"
+PAPERS_RANGE, PAPERS_DELTA = 1.0, 1e-3
+ROWS_STREAM, IMAGES_STREAM, PIXELS_STREAM = 2, 3, 4
+"""What the generators of noise are told apart by."""
+
+Singles = npt.NDArray[np.float32]
+
+
+def papers_scale(epsilon: float) -> float:
+    """Return the papers' sigma: the right formula with D = r = 1, the wrong sensitivity."""
+    return noise_scale(epsilon=epsilon, delta=PAPERS_DELTA, sensitivity=PAPERS_RANGE)
+
+
+def on_pixels(pixels: Singles, *, noise: float, rng: np.random.Generator) -> None:
+    """Add noise to raw rows in place: what the papers' face table calls DP."""
+    for number in range(len(pixels)):  # row by row: 3,000 faces take 0.6 GB already
+        pixels[number] += np.float32(noise) * rng.standard_normal(pixels.shape[1], np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ball:
+    """Where rows are kept, from public rows alone.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (n_features,)
+        Their mean.
+    radius : float
+        Their median distance from it.
+    """
+
+    centre: Table
+    radius: float
+
+    @classmethod
+    def of(cls, public_rows: Table) -> "Ball":
+        """Choose the ball that half of the public rows fit into."""
+        centre = public_rows.mean(axis=0)
+        distances = np.linalg.norm(public_rows - centre, axis=1)
+        return cls(centre=centre, radius=float(np.median(distances)))
+
+    def clipped(self, rows: Table) -> Table:
+        """Return rows about the centre, none longer than the radius."""
+        return clip_rows(rows, radius=self.radius, centre=self.centre) - self.centre
+
+    def noise(self, *, epsilon: float, delta: float) -> float:
+        """Return the honest sigma: one record replaced by another, on a fixed basis."""
+        moved = sensitivity_of(radius=self.radius)
+        return noise_scale(epsilon=epsilon, delta=delta, sensitivity=moved)
+
+    def dealt(self, dealt: Dealt) -> Dealt:
+        """Return all rows clipped; test rows too, as a party would clip what it predicts."""
+        parties = {name: (self.clipped(rows), y) for name, (rows, y) in dealt.parties.items()}
+        return Dealt(
+            parties=parties,
+            test_rows=self.clipped(dealt.test_rows),
+            test_labels=dealt.test_labels,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uploads:
+    """What parties send before any noise, and their test rows on the same bases.
+
+    Attributes
+    ----------
+    images, rows : mapping of str to ndarray
+        A F_i and X_i F_i by party name.
+    tests : mapping of str to ndarray
+        Y F_i of the parties that judge.
+    labels : ndarray of shape (n,)
+        Of all parties' rows, one party after the other.
+    """
+
+    images: Mapping[str, Table]
+    rows: Mapping[str, Table]
+    tests: Mapping[str, Table]
+    labels: Labels
+
+
+def uploads(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Uploads:  # noqa: ANN401
+    """Run one round for its uploads; options are those of `cobasis.simulate`."""
+    done = a_round(dealt.parties, repeat=repeat, **options)
+    bases = {name: party.basis for name, party in done.parties.items()}
+    return Uploads(
+        images={name: done.analyst.upload(name).anchor_image for name in bases},
+        rows={name: basis.project(dealt.parties[name][0]) for name, basis in bases.items()},
+        tests={
+            name: basis.project(dealt.test_rows) for name, basis in list(bases.items())[:judges]
+        },
+        labels=dealt.pooled()[1],
+    )
+
+
+def changes_by(
+    aligner: Any,  # noqa: ANN401
+    sent: Uploads,
+    *,
+    repeat: int = 0,
+    image_noise: float = 0.0,
+) -> Mapping[str, Table]:
+    """Align, with noise on the anchor's images if asked (seed 001, section 5), and return G_i."""
+    images = sent.images
+    if image_noise:
+        rng = generator(repeat, IMAGES_STREAM)
+        images = {
+            name: image + image_noise * rng.standard_normal(image.shape)
+            for name, image in images.items()
+        }
+    return align(aligner, images).changes_of_basis
+
+
+def unchecked_procrustes(sent: Uploads) -> Mapping[str, Table]:
+    """Do what the papers' ODC does, without our refusal of fits that rounding decides.
+
+    Bases that are far from orthonormal leave singular values below 1e-8 of the largest.
+    """
+    target = next(iter(sent.images.values()))
+    factors = {name: np.linalg.svd(image.T @ target) for name, image in sent.images.items()}
+    return {name: left @ right for name, (left, _, right) in factors.items()}
+
+
+def shared_by(
+    changes: Mapping[str, Table], sent: Uploads, *, repeat: int = 0, noise: float = 0.0
+) -> Shared:
+    """Align uploads whose rows got noise; test rows stay with their party and get none.
+
+    The same repeat gives every method and every sigma the same draw.
+    """
+    rng = generator(repeat, ROWS_STREAM)
+    rows = [
+        (own + noise * rng.standard_normal(own.shape)) @ changes[name]
+        for name, own in sent.rows.items()
+    ]
+    tests: list[tuple[Table, int]] = []
+    for name, own in sent.tests.items():
+        seen = own @ changes[name]
+        for index, (known, count) in enumerate(tests):
+            if np.linalg.norm(seen - known) <= SAME * np.linalg.norm(known):
+                tests[index] = (known, count + 1)
+                break
+        else:
+            tests.append((seen, 1))
+    return Shared(rows=np.vstack(rows), labels=sent.labels, tests=tests)
+
+
+def stretch(changes: Mapping[str, Table]) -> float:
+    """Return how unequal alignment makes noise: strongest over weakest direction, the worst G_i.
+
+    1 where it stays the same in all directions, as under orthogonal Procrustes.
+    """
+    values = [np.linalg.svd(change, compute_uv=False) for change in changes.values()]
+    return float(max(each[0] / each[-1] for each in values))

@@ -1,0 +1,156 @@
+"""What our own studies share: every task, dealt alike or by label, and rows that are public."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.decomposition import PCA
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+
+from experiments.data.adult import adult
+from experiments.data.images import images
+from experiments.data.molecules import TASKS as MOLECULES
+from experiments.data.molecules import molecules
+from experiments.data.molecules import public_rows as pubchem
+from experiments.models import ACCURACY, Labels, Make, Metric, Model, Table
+from experiments.systems import Dealt, generator
+
+IMAGES = ("mnist", "fashion-mnist")
+TASKS = (*MOLECULES, *IMAGES, "adult")
+
+MOST_ROWS = 1000
+"""A molecule party's rows, at most: all of AMES and Tox21, and most where classes are even."""
+
+PARTIES, ROWS = 10, 400
+"""Of images and of Adult: more rows each than the largest l."""
+
+TESTS, RESERVED = 2000, 1000
+"""Of images and of Adult: test rows, and rows that nobody holds."""
+
+Places = npt.NDArray[np.intp]
+
+
+def logistic(_: int) -> Model:
+    """Return the library's default model, with scikit-learn's own penalty."""
+    return LogisticRegression(max_iter=1000)
+
+
+def rff(seed: int) -> Model:
+    """Return 1,000 random Fourier features and ridge: near an RBF-SVM, and carries no rows."""
+    features = RBFSampler(gamma="scale", n_components=1000, random_state=seed)
+    return make_pipeline(features, RidgeClassifier(alpha=1.0))
+
+
+def whitened(make: Make) -> Make:
+    """Return a model that first turns its training rows to uncorrelated ones of variance 1."""
+    return lambda seed: make_pipeline(PCA(whiten=True), make(seed))
+
+
+def _score(model: Model, rows: Table) -> Table:
+    if hasattr(model, "decision_function"):
+        found: Table = model.decision_function(rows)
+        return found
+    chances: Table = model.predict_proba(rows)
+    return chances[:, 1]
+
+
+ROC = Metric(predict=_score, judge=lambda y, found: 100 * float(roc_auc_score(y, found)))
+"""ROC-AUC of a model with or without probabilities."""
+
+
+def metric(task: str) -> Metric:
+    """Return accuracy for the ten classes of images, and ROC-AUC for the two of the rest."""
+    return ACCURACY if task in IMAGES else ROC
+
+
+def sizes(task: str) -> tuple[int, ...]:
+    """Return each l: of Adult's 108 features, most are rare, and a party has not all of them."""
+    return (50,) if task == "adult" else (50, 100, 200)
+
+
+def deal(task: str, *, repeat: int, skewed: bool) -> Dealt:
+    """Deal a task's rows, at random or by label.
+
+    Parameters
+    ----------
+    task : str
+        One of `TASKS`.
+    repeat : int
+        Whose generator chooses.
+    skewed : bool
+        Whether parties have one label each (molecules, Adult) or two each (images).
+    """
+    rows, labels = _table(task)
+    rng = generator(repeat)
+    order = rng.permutation(len(labels))
+    if task in MOLECULES:
+        is_test = molecules(task).is_test[order]
+        train, test = order[~is_test], order[is_test]
+        groups = _halves(labels, train) if skewed else np.array_split(train, 4)
+        groups = [group[:MOST_ROWS] for group in groups]
+    else:
+        train, test = order[TESTS:-RESERVED], order[:TESTS]
+        groups = _ring(labels, train) if skewed else np.split(train[: PARTIES * ROWS], PARTIES)
+    parties = {
+        f"party-{number:02d}": (_values(task, rows[group]), labels[group])
+        for number, group in enumerate(groups)
+    }
+    return Dealt(parties=parties, test_rows=_values(task, rows[test]), test_labels=labels[test])
+
+
+def public(task: str, *, repeat: int, count: int) -> Table:
+    """Return rows that no party holds and no model is judged by.
+
+    Parameters
+    ----------
+    task : str
+        For molecules they are PubChem's, else rows that `deal` leaves out in the same repeat.
+    repeat : int
+        Whose generator chooses.
+    count : int
+        How many; of images and of Adult at most 1,000.
+    """
+    if task in MOLECULES:
+        return pubchem(count, rng=generator(repeat, 2))
+    rows, labels = _table(task)
+    left = generator(repeat).permutation(len(labels))[-RESERVED:]
+    return _values(task, rows[left[:count]])
+
+
+def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
+    """Return all rows as they are kept, and labels."""
+    if task in MOLECULES:
+        found = molecules(task)
+        return found.bits, found.labels
+    if task in IMAGES:
+        return images(task)
+    persons = adult()
+    return persons.rows, persons.labels
+
+
+def _values(task: str, rows: npt.NDArray[Any]) -> Table:
+    """Return rows in [0, 1]."""
+    return rows / 255.0 if task in IMAGES else rows.astype(np.float64)
+
+
+def _halves(labels: Labels, places: Places) -> list[Places]:
+    """Give two parties all rows of label 0 and two all of label 1, as `deal_molecules` does."""
+    return [half for label in (0, 1) for half in np.array_split(places[labels[places] == label], 2)]
+
+
+def _ring(labels: Labels, places: Places) -> list[Places]:
+    """Give party i rows of the labels i and i + 1 of a ring; of two labels, i alone."""
+    names = np.unique(labels)
+    width = 2 if len(names) > 2 else 1  # noqa: PLR2004 -- with both of two, all were alike
+    rest = {turn: list(places[labels[places] == label]) for turn, label in enumerate(names)}
+    groups = []
+    for number in range(PARTIES):
+        chosen: list[np.intp] = []
+        for turn in range(width):
+            held = rest[(number + turn) % len(names)]
+            chosen += [held.pop() for _ in range(ROWS // width)]
+        groups.append(np.array(chosen))
+    return groups

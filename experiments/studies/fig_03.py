@@ -1,0 +1,30 @@
+"""Figure 3: gigabytes over the bits of a number."""
+
+from cobasis.planning.traffic import federated_bytes, round_bytes
+from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
+from experiments.study import Settings, Study, Values
+
+
+def run(settings: Settings, *, repeat: int) -> Values:
+    """Compute one point."""
+    del repeat
+    bits = int(settings["bits"])
+    return {
+        "one round of ours, anchor sent": round_bytes(exchange(anchor=COPIES, bits=bits)) / GIGA,
+        "one round of ours, anchor from a secret": (
+            round_bytes(exchange(anchor=SECRET, bits=bits)) / GIGA
+        ),
+        "one federated round": federated_bytes(exchange(bits=bits), rounds=1) / GIGA,
+    }
+
+
+STUDY = Study(
+    title="Figure 3: traffic over the bits of a number",
+    source="ODC paper, Figure 3 and equation 17; the paper prints the curves only",
+    settings="The hundred hospitals of equations 19 and 20. Computed; GB are decimal.",
+    unit="GB",
+    cells=[{"bits": bits} for bits in (8, 16, 32, 64)],
+    run=run,
+    repeats=1,
+    exact=True,
+)

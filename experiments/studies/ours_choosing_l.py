@@ -1,0 +1,152 @@
+"""Choosing l: what a party can compute alone, against what each l costs."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cobasis import ODC
+from experiments.models import Table
+from experiments.statistics import summary
+from experiments.studies._ours import TASKS, deal, metric, rff
+from experiments.study import Settings, Study, Values
+from experiments.systems import aligned, generator, judged, top_directions
+
+DEALS = ("alike", "by label")
+BASES = ("svd", "consensus")
+ASKED = 4
+"""Parties that compute something alone: the first ones."""
+
+ENERGIES = (0.8, 0.9, 0.95)
+OVERLAPS = (0.5, 0.7)
+FIXED = (50, 100)
+
+
+def grid(task: str) -> tuple[int, ...]:
+    """Return the l that are tried."""
+    return (5, 10, 25, 50) if task == "adult" else (10, 25, 50, 100, 200)
+
+
+def run(settings: Settings, *, repeat: int) -> Values:
+    """Measure each l, what parties see of it alone, and what rules on that would lose."""
+    task, basis = str(settings["data"]), str(settings["basis"])
+    dealt = deal(task, repeat=repeat, skewed=settings["parties"] == "by label")
+    scores, found = {}, {}
+    for size in grid(task):
+        seen = aligned(dealt, repeat=repeat, n_components=size, basis=basis, aligner=ODC())
+        metrics = {"": metric(task)}
+        scores[size] = judged(seen, dealt.test_labels, make=rff, metrics=metrics, repeat=repeat)[""]
+        found[f"score, l={size}"] = scores[size]
+    tables = [rows for rows, _ in list(dealt.parties.values())[:ASKED]]
+    energy, overlap = signs(tables, grid(task), repeat=repeat)
+    for size in grid(task):
+        found[f"energy kept, l={size}"] = 100 * energy[size]
+        found[f"overlap of halves, l={size}"] = 100 * overlap[size]
+    for name, size in rules(energy, overlap).items():
+        found[f"lost by {name}"] = max(scores.values()) - scores[size]
+    return found
+
+
+def signs(
+    tables: Sequence[Table], sizes: Sequence[int], *, repeat: int
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return what parties see alone for each l, as the median over them.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of shape (n_i, m)
+        Each party's rows.
+    sizes : sequence of int
+        Each l.
+    repeat : int
+        Whose generator deals a party's rows to two halves.
+
+    Returns
+    -------
+    tuple of mapping
+        The share of the rows' sum of squares on their top l directions; and the mean squared
+        cosine between the top l directions of the one half and those of the other.
+    """
+    most = max(sizes)
+    energy: dict[int, list[float]] = {size: [] for size in sizes}
+    overlap: dict[int, list[float]] = {size: [] for size in sizes}
+    for number, rows in enumerate(tables):
+        kept = np.sum((rows @ top_directions(rows, most)) ** 2, axis=0) / np.sum(rows**2)
+        order = generator(repeat, 3, number).permutation(len(rows))
+        one, two = (top_directions(rows[half], most) for half in np.array_split(order, 2))
+        squares = (one.T @ two) ** 2
+        for size in sizes:
+            energy[size].append(float(kept[:size].sum()))
+            overlap[size].append(float(squares[:size, :size].sum()) / size)
+    return (
+        {size: float(np.median(each)) for size, each in energy.items()},
+        {size: float(np.median(each)) for size, each in overlap.items()},
+    )
+
+
+def rules(energy: Mapping[int, float], overlap: Mapping[int, float]) -> dict[str, int]:
+    """Return the l that each rule takes.
+
+    Energy: the smallest l that keeps so much, else the largest. Overlap: the largest l at which
+    halves agree so far, else the smallest. Fixed: that l, or the largest below it.
+    """
+    sizes = sorted(energy)
+    found = {}
+    for share in ENERGIES:
+        enough = [size for size in sizes if energy[size] >= share]
+        found[f"energy {share:.0%}"] = min(enough, default=sizes[-1])
+    for share in OVERLAPS:
+        steady = [size for size in sizes if overlap[size] >= share]
+        found[f"overlap {share:.0%}"] = max(steady, default=sizes[0])
+    for size in FIXED:
+        found[f"l = {size}"] = max(each for each in sizes if each <= size)
+    found["largest l"] = sizes[-1]
+    return found
+
+
+def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
+    """Say what every rule loses where it loses most, and on average."""
+    lines = [
+        "Points below the best l of the same task, deal and basis:",
+        "",
+        "| basis | rule | at most | where | mean |",
+        "|---|---|---|---|---|",
+    ]
+    names = dict.fromkeys(key.split("/")[-1] for key in values if "/lost by " in key)
+    for basis, name in product(BASES, names):
+        lost = {
+            "/".join(key.split("/")[:2]): list(each)
+            for key, each in values.items()
+            if key.endswith(f"/{basis}/{name}")
+        }
+        if lost:
+            worst = max(lost, key=lambda place: float(np.mean(lost[place])))
+            mean = float(np.mean([np.mean(each) for each in lost.values()]))
+            rule = name.removeprefix("lost by ")
+            lines.append(f"| {basis} | {rule} | {summary(lost[worst])} | {worst} | {mean:.1f} |")
+    return lines
+
+
+CELLS: list[dict[str, Any]] = [
+    {"data": task, "parties": dealt, "basis": basis}
+    for task, dealt, basis in product(TASKS, DEALS, BASES)
+]
+
+STUDY = Study(
+    title="Choosing l: what a party can compute alone, against what it costs",
+    source="ours",
+    settings=(
+        "Parties, rows and test sets as in the study of bases; ODC, isometric anchor; 1,000 "
+        "random Fourier features with ridge. *Energy kept*: of a party's own rows by their top l "
+        "directions. *Overlap of halves*: mean squared cosine between the top l directions of "
+        "one half of a party's rows and those of the other. Both are medians over four parties, "
+        "in per cent. A rule takes one l from those tried; what it loses is the best score of "
+        "all l tried less the score of its own."
+    ),
+    unit="%",
+    cells=CELLS,
+    run=run,
+    repeats=3,
+    analysis=analysis,
+)

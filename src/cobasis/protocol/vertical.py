@@ -1,0 +1,183 @@
+"""Vertical partition: parties that hold different features of the same rows, joined into one.
+
+Analyst's side. The parties of one block of rows sign an agreement over all features, and
+upload under it with zeros (after centre and scale) where they hold none. Their bases then
+stand on different rows of one anchor: side by side they are one basis.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from cobasis.algorithms.bases import BASES
+from cobasis.errors import AgreementError, MessageError, ShapeError
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.protocol import refusals
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import Labels, Upload
+
+DISJOINT = 1e-8
+"""How far, relative, images of disjoint features may be from orthogonal, isometric anchor."""
+
+
+def join_vertical(uploads: Iterable[Upload], *, party: str, agreement: Agreement) -> Upload:
+    """Join uploads of different features of the same rows, column by column, into one.
+
+    Parameters
+    ----------
+    uploads : iterable of Upload
+        From two or more parties that signed one agreement. Each row is the same person's in
+        all of them: parties that share rows and a `PartyKey` upload in one order.
+    party : str
+        What the block of rows is called in `agreement`.
+    agreement : Agreement
+        The parts' own but for ``parties``, which names blocks of rows, and ``n_components``,
+        which is the sum over the parts.
+
+    Returns
+    -------
+    Upload
+        ``[X_1 F_1, X_2 F_2]``, ``A [F_1, F_2]`` and the labels, once. To `Analyst` or
+        `align` it is one party's.
+
+    Raises
+    ------
+    ShapeError
+        Fewer than two uploads.
+    AgreementError
+        The agreement's basis mixes features that a part does not hold.
+    DuplicatePartyError
+        Two uploads of one party.
+    MessageError
+        The parts belong to different agreements, have different numbers of rows or different
+        labels, or share features (found under an isometric anchor); or what is joined is not
+        what `agreement` says.
+    AnchorTagError
+        The parts used different anchors.
+
+    Notes
+    -----
+    Parts that hold disjoint features of *other* rows cannot be aligned with each other: under
+    an isometric anchor ``A_1' A_2 = 0``, and every aligner that rotates refuses. Labels are all
+    that shows whether rows are linked: parts without labels are taken at their word.
+
+    **Who sees what.** The analyst learns which uploads are of the same persons, and so more
+    about each of them than from any one part. A prediction takes ``X_1 F_1`` and ``X_2 F_2``
+    of one person together, and the whole change of basis that returns.
+
+    **Cost.** One copy of the tables, and a product of the images for each pair of parts.
+
+    References
+    ----------
+    Imakura, Ye and Sakurai (2020); ODC paper, section 2.1 and Table 8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+    >>> secret, key = ConsortiumSecret(), PartyKey()
+    >>> parts = Agreement(
+    ...     round_id="icu-2026", parties=("ward", "lab"), task="regression", n_components=2,
+    ...     features=numeric_features(["age", "pulse", "lactate", "sodium"]), n_anchor_rows=4,
+    ...     model="ridge", commitment=secret.commitment("icu-2026"))
+    >>> rows = np.random.default_rng(0).normal(size=(20, 4))
+    >>> uploads = [
+    ...     Party(name, agreement=parts, secret=secret, key=key).prepare(rows * held, rows.sum(1))
+    ...     for name, held in {"ward": [1, 1, 0, 0], "lab": [0, 0, 1, 1]}.items()]
+    >>> whole = parts.model_copy(update={"parties": ("first",), "n_components": 4})
+    >>> join_vertical(uploads, party="first", agreement=whole).rows.shape
+    (20, 4)
+    """
+    parts: dict[str, Upload] = {}
+    for upload in uploads:
+        refusals.refuse_second(upload.party, parts)
+        parts[upload.party] = upload
+    _refuse_unjoinable(parts, party=party, agreement=agreement)
+    rows = {name: _table(each, each.rows, what="rows") for name, each in parts.items()}
+    images = {name: _table(each, each.anchor_image, what="image") for name, each in parts.items()}
+    _refuse_heights(rows, what="rows", party=party)
+    _refuse_heights(images, what="anchor rows", party=party)
+    if agreement.anchor == "isometric":
+        _refuse_shared_features(images, party=party)
+    first = next(iter(parts.values()))
+    joined = Upload(
+        party=party,
+        agreement_digest=agreement.digest(),
+        anchor_tag=first.anchor_tag,
+        rows=np.hstack(list(rows.values())),
+        labels=_labels(parts, party=party),
+        anchor_image=np.hstack(list(images.values())),
+        simulated=any(each.simulated for each in parts.values()),
+    )
+    return refusals.check_upload(joined, agreement)
+
+
+def _refuse_unjoinable(parts: Mapping[str, Upload], *, party: str, agreement: Agreement) -> None:
+    """Refuse too few parts, parts of several agreements or anchors, and bases that mix features."""
+    if len(parts) < 2:  # noqa: PLR2004 -- a join takes two
+        msg = (
+            f"{len(parts)} upload(s) were given for '{party}', and a join takes two or more. Give "
+            "all uploads of the block's parties, or receive a single one as it is."
+        )
+        raise ShapeError(msg)
+    if not BASES[agreement.basis].span.startswith("own"):
+        msg = (
+            f"basis='{agreement.basis}' mixes all features, and a part of '{party}' holds some of "
+            "them only, so its basis would not be its own. Agree on basis='svd' or 'pca'."
+        )
+        raise AgreementError(msg)
+    if len({each.agreement_digest for each in parts.values()}) > 1:
+        msg = (
+            f"the uploads of {', '.join(parts)}, to be joined as '{party}', belong to different "
+            "agreements. Ask them to prepare with the one that all of them signed."
+        )
+        raise MessageError(msg)
+    refusals.refuse_different_anchors(parts)
+
+
+def _table(upload: Upload, values: Matrix, *, what: str) -> Matrix:
+    """Return a table of an upload, checked."""
+    with refusals.as_message_error(f"the upload of party '{upload.party}'"):
+        return as_matrix(values, name=f"its table of {what}")
+
+
+def _refuse_heights(tables: Mapping[str, Matrix], *, what: str, party: str) -> None:
+    """Raise MessageError unless all tables have one number of rows."""
+    counts = {name: len(table) for name, table in tables.items()}
+    if len({*counts.values()}) > 1:
+        listed = ", ".join(f"{count} of '{name}'" for name, count in counts.items())
+        msg = (
+            f"the parts of '{party}' have different numbers of {what} ({listed}), so they are not "
+            "the same rows. Have the parties agree on which rows they share, and prepare again."
+        )
+        raise MessageError(msg)
+
+
+def _refuse_shared_features(images: Mapping[str, Matrix], *, party: str) -> None:
+    """Raise MessageError where two parts overlap: then the joined basis is not orthonormal."""
+    seen: dict[str, Matrix] = {}
+    for name, image in images.items():
+        for other, before in seen.items():
+            size = np.linalg.norm(image) * np.linalg.norm(before)
+            if np.linalg.norm(before.T @ image) > DISJOINT * size:
+                msg = (
+                    f"the bases of '{other}' and '{name}', parts of '{party}', overlap: both hold "
+                    "some feature, which would count twice. Leave it to one of them, with zeros "
+                    "at the other."
+                )
+                raise MessageError(msg)
+        seen[name] = image
+
+
+def _labels(parts: Mapping[str, Upload], *, party: str) -> Labels | None:
+    """Return the labels that all parts with labels have; None where nobody has any."""
+    given = {name: each.labels for name, each in parts.items() if each.labels is not None}
+    found = list(given.values())
+    if not all(np.array_equal(found[0], each) for each in found[1:]):
+        msg = (
+            f"the labels of {', '.join(given)}, parts of '{party}', are not the same row by row, "
+            "so their rows are not linked. Have the parties sort their rows alike and share one "
+            "PartyKey, which gives one order, and prepare again."
+        )
+        raise MessageError(msg)
+    return found[0] if found else None

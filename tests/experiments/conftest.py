@@ -1,0 +1,146 @@
+"""Tiny studies of our own, in a copy of the runner, and results that nobody measured."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from experiments.store import Cell, Results
+from experiments.study import Published, Study, key
+
+ROOT = Path(__file__).parents[2]
+
+STUDIES = {
+    "quick": """
+        def run(settings, *, repeat):
+            value = float(np.random.default_rng([SEED, repeat, settings["l"]]).normal(90, 1))
+            return {"odc/mlp": value, "odc/seconds": time.time()}
+        CELLS = [{"data": "toy", "l": l} for l in (2, 4, 8)]
+        """,
+    "slow": """
+        def run(settings, *, repeat):
+            time.sleep(settings["seconds"])
+            return {"odc": 1.0}
+        CELLS = [{"seconds": seconds} for seconds in (0.0, 60.0)]
+        """,
+    "needing": """
+        def run(settings, *, repeat):
+            read_verified(Source(path=settings["file"], sha256="0", origin="the toy shop's file"))
+            return {"odc": 1.0}
+        CELLS = [{"file": "a.csv", "l": l} for l in (1, 2)] + [{"file": "b.csv", "l": 1}]
+        """,
+    "broken": """
+        def run(settings, *, repeat):
+            if settings["how"] == "dies":
+                os._exit(9)
+            raise ZeroDivisionError("by no means")
+        CELLS = [{"how": "raises"}, {"how": "dies"}]
+        """,
+}
+HEAD = """\
+import os, time
+import numpy as np
+from experiments.data.sources import Source, read_verified
+from experiments.study import SEED, Study
+"""
+TAIL = """
+STUDY = Study(title="A toy", source="nobody", settings="None.", unit="%", cells=CELLS, run=run,
+              repeats=2)
+"""
+
+
+class Copy:
+    """The runner with studies of our own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        package = folder / "experiments"
+        shutil.copytree(
+            ROOT / "experiments",
+            package,
+            ignore=shutil.ignore_patterns("studies", "results", "__pycache__"),
+        )
+        (package / "studies").mkdir()
+        (package / "studies" / "__init__.py").touch()
+        self.work = folder / "build" / "experiments"
+        self.recorded = package / "results"
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("COBASIS_", "COV_"))}
+
+    def add(self, *names):
+        for name in names:
+            lines = [line[8:] for line in STUDIES[name].splitlines()]
+            path = self.folder / "experiments" / "studies" / f"{name}.py"
+            path.write_text(HEAD + "\n".join(lines) + TAIL)
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen(
+            [sys.executable, "-m", "experiments", *arguments],
+            cwd=self.folder,
+            env=self.env,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def run(self, *arguments, status=0):
+        process = self.start(*arguments)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == status, said
+        return said
+
+    def cells(self, name):
+        return set(Results(name, folder=self.work).read().cells)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    return Copy(tmp_path)
+
+
+def toy(**changed):
+    """Return a study of two data sets and two conditions."""
+    cells = [
+        {"data": data, "condition": condition}
+        for data in ("mnist", "adult")
+        for condition in ("any", "samespan", "diffspan")
+    ]
+    published = {
+        "mnist/any/central": Published(value=96.0, margin=0.1),
+        "mnist/samespan/odc": Published(value=95.0, margin=0.1),
+        "mnist/diffspan/odc": Published(value=90.0, margin=0.1),
+        "adult/diffspan/odc": Published(value=80.0),
+        "adult/diffspan/gopp": Published(value=70.0),
+    }
+    asked = {"title": "A toy | table", "source": "nobody", "settings": "All open.", "unit": "%"}
+    asked |= {"cells": cells, "run": None, "published": published, "repeats": 3}
+    return Study(**{**asked, **changed})
+
+
+def filled(study, folder, *, name="toy", repeats=3):
+    """Return results that agree, differ and differ with a reason, as the toy's keys say."""
+    results = Results(name, folder=folder)
+    for settings in study.cells:
+        for repeat in range(repeats):
+            wiggle = 0.05 * (repeat - (repeats - 1) / 2)
+            values = {"odc": 95.0 + wiggle, "whitened": 95.5 + wiggle, "odc, dealt out": 1.0}
+            if settings.get("condition") == "any":
+                values = {"central": 96.0 + wiggle}
+            place = key(settings, str(repeat))
+            cell = Cell(settings=settings, repeat=repeat, values=values, seconds=1.5, commit="abc")
+            results.cells[place] = cell
+    return results
+
+
+@pytest.fixture
+def toys():
+    return toy
+
+
+@pytest.fixture
+def toy_results(tmp_path):
+    def made(study, **options):
+        return filled(study, tmp_path, **options)
+
+    return made

@@ -1,0 +1,299 @@
+"""Studies on images, with scikit-learn's small digits in place of MNIST."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from experiments.data import images
+from experiments.studies import (
+    table_13_14,
+    table_15,
+    v2_fig_2,
+    v2_fig_3,
+    v2_fig_4,
+    v2_fig_5,
+    v2_fig_6,
+    v2_table_3,
+)
+from experiments.study import key
+from experiments.systems import aligned, generator
+from experiments.uploads import AsPrinted, uploads
+from scipy.stats import ortho_group
+from sklearn.datasets import load_digits
+
+from cobasis import ODC, Imakura, Kawakami, align
+from cobasis.errors import UndeterminedFitError
+from experiments import models
+
+SMALL = {"n_parties": 4, "n_rows": 60, "n_tests": 50}
+ROUND = {"anchor": "uniform", "n_anchor_rows": 80, "n_components": 6}
+
+
+@pytest.fixture(autouse=True)
+def digits(monkeypatch):
+    """Stand in for MNIST, in small studies with a small network."""
+    network = {**models.MLP, "hidden_layer_sizes": (12,), "max_iter": 12}
+    monkeypatch.setattr(models, "MLP", network)
+    pixels, labels = load_digits(return_X_y=True)
+    grey = (pixels * 15).astype(np.uint8)
+    monkeypatch.setattr(images, "images", lambda _: (grey, labels))
+    monkeypatch.setattr(table_13_14, "PARTIES", SMALL)
+    monkeypatch.setattr(table_13_14, "ROUND", ROUND)
+    monkeypatch.setattr(table_15, "PARTIES", SMALL)
+    monkeypatch.setattr(table_15, "ROUND", {"anchor": "uniform", "n_components": 6})
+    for study in (v2_fig_2, v2_table_3):
+        monkeypatch.setattr(study, "SIZES", {"n_rows": 60, "n_tests": 50})
+        monkeypatch.setattr(study, "ROUND", study.ROUND | {"n_anchor_rows": 80})
+        monkeypatch.setattr(study, "L", 6)
+    monkeypatch.setattr(v2_fig_3, "C", 3)
+    for kept in (
+        table_13_14._sent,
+        table_13_14._identity,
+        table_13_14._pairs,
+        v2_table_3._sent,
+    ):
+        kept.cache_clear()
+
+
+def split(repeat=0):
+    return images.deal_images("mnist", rng=generator(repeat), **SMALL)
+
+
+def test_an_idx_file_is_read_by_its_own_dimensions():
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    header = bytes([0, 0, 8, 3]) + np.array(pixels.shape, dtype=">u4").tobytes()
+    assert np.array_equal(images._idx(header + pixels.tobytes()), pixels)
+
+
+def test_no_image_is_dealt_twice():
+    dealt = images.deal_images("mnist", rng=generator(0), n_parties=7, n_rows=200, n_tests=397)
+    rows, labels = dealt.pooled()
+    everything = np.vstack([rows, dealt.test_rows])
+    pixels, all_labels = images.images("mnist")
+    assert sorted(map(tuple, everything)) == sorted(map(tuple, pixels / 255.0))
+    together = np.concatenate([labels, dealt.test_labels])
+    assert np.array_equal(np.bincount(together), np.bincount(all_labels))
+    assert {len(mine) for _, mine in dealt.parties.values()} == {200}
+
+
+def test_odc_as_printed_is_the_librarys_where_the_library_does_not_refuse():
+    sent = uploads(split(), repeat=0, span_condition="diffspan_orth", **ROUND)
+    turn = ortho_group.rvs(6, random_state=1)
+    ours = align(ODC(rotation=turn), sent.images).changes_of_basis
+    printed = align(AsPrinted(rotation=turn), sent.images).changes_of_basis
+    for party in sent.images:
+        np.testing.assert_allclose(printed[party], ours[party], atol=1e-9)
+
+
+def test_odc_as_printed_goes_on_where_the_library_refuses():
+    skewed = np.random.default_rng(0).normal(size=(40, 5)) * np.logspace(0, -5, 5)
+    with pytest.raises(UndeterminedFitError):
+        align(ODC(), {"one": skewed, "two": skewed})
+    found = align(AsPrinted(), {"one": skewed, "two": skewed}).changes_of_basis
+    np.testing.assert_allclose(found["two"], np.eye(5), atol=1e-4)
+
+
+@pytest.mark.parametrize("condition", ["samespan_orth", "samespan", "diffspan_orth", "diffspan"])
+def test_one_rounds_uploads_aligned_later_are_what_a_round_of_that_aligner_gives(condition):
+    options = {"span_condition": condition, **ROUND}
+    later = uploads(split(), repeat=3, **options).aligned(Imakura(scale="paper"))
+    at_once = aligned(split(), repeat=3, aligner=Imakura(scale="paper"), **options)
+    np.testing.assert_allclose(later.rows, at_once.rows, atol=1e-8)
+    assert np.array_equal(later.labels, at_once.labels)
+    assert [count for _, count in later.tests] == [count for _, count in at_once.tests]
+    np.testing.assert_allclose(later.tests[0][0], at_once.tests[0][0], atol=1e-8)
+
+
+def test_only_the_judges_project_test_rows():
+    sent = uploads(split(), repeat=0, judges=2, span_condition="diffspan_orth", **ROUND)
+    assert [count for _, count in sent.aligned(ODC()).tests] == [1, 1]
+
+
+HERE = {"data": "mnist", "condition": "diffspan_orth"}
+
+
+def test_one_split_redraws_the_matrices_and_nothing_else():
+    first, second = (table_13_14.run(HERE, repeat=r) for r in (0, 1))
+    table_13_14._identity.cache_clear()
+    again = table_13_14.run(HERE, repeat=1)
+    identity = [name for name in first if "identity/" in name and "one split" in name]
+    assert len(identity) == 4
+    assert {name: first[name] for name in identity} == {name: second[name] for name in identity}
+    random = "imakura, random/svm, one split"
+    assert first[random] != second[random]
+    assert again == second
+
+
+def test_redrawn_splits_differ_but_for_the_first():
+    first, second = (table_13_14.run(HERE, repeat=r) for r in (0, 1))
+    assert {first[f"imakura, identity/svm, {v}"] for v in table_13_14.VARIANTS} == {
+        first["imakura, identity/svm, one split"]
+    }
+    other = [second[f"imakura, identity/svm, {v}"] for v in table_13_14.VARIANTS]
+    assert other[0] != other[1]
+
+
+def test_differences_are_random_minus_identity():
+    found = table_13_14.run(HERE, repeat=1)
+    for method, model in (("imakura", "svm"), ("odc", "mlp")):
+        rest = f"{model}, redrawn splits"
+        before, after = found[f"{method}, identity/{rest}"], found[f"{method}, random/{rest}"]
+        assert found[f"{method}/{rest}, {table_13_14.DIFFERENCE}"] == after - before
+
+
+def made_up(changes, *, repeats=6):
+    """Return values of all cells; `changes` says by how much random differs."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for settings, variant in product(table_13_14.CELLS, table_13_14.VARIANTS):
+        for name, change in changes.items():
+            method, model = name.split("/")
+            before = rng.normal(90, 1, size=repeats)
+            after = before + change * rng.uniform(0.5, 1.5, size=repeats)
+            found[key(settings, f"{method}, identity/{model}, {variant}")] = before.tolist()
+            found[key(settings, f"{method}, random/{model}, {variant}")] = after.tolist()
+    return found
+
+
+def test_the_tests_say_which_way_random_differs():
+    changes = {"imakura/svm": -3.0, "imakura/mlp": 2.0, "odc/svm": 0.0, "odc/mlp": -1.0}
+    lines = table_13_14.analysis(made_up(changes))
+    rows = [line for line in lines if "| mnist" in line or "| fashion" in line]
+    verdicts = {}
+    for row in rows:
+        _, _, name, *_, verdict, _, _ = (part.strip() for part in row.split("|"))
+        verdicts.setdefault(name, set()).add(verdict)
+    assert verdicts == {
+        "imakura, svm": {"**worse**"},
+        "imakura, mlp": {"better"},
+        "odc, svm": {"no worse"},
+        "odc, mlp": {"**worse**"},
+    }
+    assert len(rows) == 64
+    assert "Of 64 such tests 3 " in lines[-1]
+    assert rows[0].endswith("| -5.81 |")  # the paper's, MNIST SVM of Table 13
+    assert rows[-1].endswith("|  |")  # it has none for redrawn splits
+
+
+def test_one_repeat_is_too_little_for_tests():
+    changes = dict.fromkeys(("imakura/svm", "imakura/mlp", "odc/svm", "odc/mlp"), 0.0)
+    with pytest.raises(ValueError, match="one repeat"):
+        table_13_14.analysis(made_up(changes, repeats=1))
+    with pytest.raises(ValueError, match="one repeat"):
+        table_15.analysis({"mnist/samespan_orth/196/odc": [1.0]})
+    with pytest.raises(ValueError, match="one repeat"):
+        v2_table_3.analysis(
+            {f"{c}/{name}": [1.0] for c in v2_table_3.CONFIGURATIONS for name in v2_table_3.PRINTED}
+        )
+
+
+def test_what_the_paper_prints_is_what_a_cell_measures(monkeypatch):
+    cell = {"data": "mnist", "condition": "samespan_orth"}
+    names = table_13_14.run(cell, repeat=0)
+    found = {key(cell, name) for name in names if "one split" in name}
+    printed = table_13_14.STUDY.published
+    assert {place for place in printed if place.startswith(key(cell, ""))} == found
+    assert printed["mnist/samespan/odc/mlp, one split, random minus identity"].value == 1.53
+    cell = {"data": "mnist", "condition": "samespan_orth", "a": 100}
+    found = {"mnist/samespan_orth/196/" + name for name in table_15.run(cell, repeat=0)}
+    assert {p for p in table_15.STUDY.published if p.startswith("mnist/samespan_orth/196/")} < found
+    assert len(table_15.STUDY.published) == 48
+    stated = "MNIST, 50 parties"
+    monkeypatch.setattr(v2_table_3, "CONFIGURATIONS", {stated: ("mnist", 4)})
+    values = v2_table_3.run({"configuration": stated}, repeat=0)
+    assert set(v2_table_3.STUDY.published) == {f"{stated}/{name}" for name in values}
+
+
+def test_table_17_sees_a_size_that_matters_and_one_that_does_not():
+    rng = np.random.default_rng(1)
+    values = {
+        key({"data": data, "condition": condition, "a": size}, method): (
+            rng.normal(90 + (index if method == "imakura" else 0), 0.3, size=10).tolist()
+        )
+        for data in table_15.DATA
+        for condition in table_15.CONDITIONS
+        for index, size in enumerate(table_15.SIZES)
+        for method in table_15.ALIGNERS
+    }
+    rows = [line.split("|") for line in table_15.analysis(values) if line.startswith("| mnist")]
+    p = {(row[1].strip(), row[2].strip()): float(row[4]) for row in rows}
+    assert p["mnist, samespan_orth", "imakura"] < 1e-9
+    assert p["mnist, samespan_orth", "odc"] > 0.01
+    printed = {(row[1].strip(), row[2].strip()): row[6].strip() for row in rows}
+    assert printed["mnist, samespan_orth", "imakura"] == "5.04"
+    assert printed["mnist, samespan_orth", "imakura, rescaled"] == ""
+    assert {len(row) for row in rows} == {10}
+
+
+def test_feature_scaling_standardises_and_then_weights():
+    alike = uploads(split(), repeat=0, span_condition="samespan_orth", **ROUND)
+    np.testing.assert_allclose(v2_fig_2.feature_scaled(alike).rows.std(axis=0), 1.0)
+    apart = uploads(split(), repeat=0, span_condition="diffspan_orth", **ROUND)
+    spread = v2_fig_2.feature_scaled(apart).rows.std(axis=0)
+    assert spread[0] == pytest.approx(1.0)
+    assert spread[-1] == pytest.approx(math.exp(-1))
+    assert np.all(np.diff(spread) < 0)
+
+
+def test_the_two_figures_measure_the_same_methods_and_share_their_middle():
+    over_c = v2_fig_2.run({"c": 3}, repeat=0)
+    over_l = v2_fig_3.run({"l": 6}, repeat=0)
+    anywhere = v2_fig_3.run({"l": "any"}, repeat=0)
+    assert over_l | anywhere == over_c
+    assert set(anywhere) == {"central", "alone"}
+    assert {"100/" + name for name in over_c} > set(v2_fig_2.STUDY.published)
+
+
+def test_what_is_timed_aligns():
+    anchors = v2_fig_4.anchor_images(a=40, l=5, c=3, repeat=0)
+    for call in (v2_fig_4.odc_printed, v2_fig_4.imakura_printed, v2_fig_4.kawakami_printed):
+        turns = call(anchors)
+        seen = [image @ turn for image, turn in zip(anchors.values(), turns, strict=True)]
+        np.testing.assert_allclose(seen[1], seen[0], atol=1e-8)
+        np.testing.assert_allclose(seen[2], seen[0], atol=1e-8)
+        assert np.linalg.matrix_rank(seen[0]) == 5
+    ours = align(Kawakami(scale="paper"), anchors)
+    printed = v2_fig_4.kawakami_printed(anchors)
+    both = zip(anchors.values(), printed, strict=True)
+    energy = [np.sum((image @ turn) ** 2) for image, turn in both]
+    assert sum(energy) == pytest.approx(5)  # the constraint, summed over columns
+    mine = [np.sum((anchors[n] @ turn) ** 2) for n, turn in ours.changes_of_basis.items()]
+    assert sum(mine) == pytest.approx(5)
+
+
+def test_methods_are_timed_in_turn(monkeypatch):
+    order = []
+    monkeypatch.setattr(v2_fig_4, "ROUNDS", 2)
+    calls = {name: lambda _, name=name: order.append(name) for name in "abc"}
+    anchors = v2_fig_4.anchor_images(a=10, l=3, c=2, repeat=0)
+    runs = v2_fig_4.timed(calls, anchors)
+    assert "".join(order) == "abc" + "abc" + "cba"  # to warm up, forwards, backwards
+    assert [len(each) for each in runs.values()] == [2, 2, 2]
+
+
+def test_a_long_measurement_is_not_repeated(monkeypatch):
+    monkeypatch.setattr(v2_fig_4, "ENOUGH", 0.0)
+    anchors = v2_fig_4.anchor_images(a=10, l=3, c=2, repeat=0)
+    runs = v2_fig_4.timed({"a": lambda _: None}, anchors)
+    assert len(runs["a"]) == 1
+
+
+def test_ratios_are_taken_round_by_round(monkeypatch):
+    runs = {name: [2.0, 8.0, 5.0] for name in v2_fig_4.CALLS}
+    runs["odc"] = [1.0, 2.0, 50.0]
+    monkeypatch.setattr(v2_fig_4, "timed", lambda *_: runs)
+    found = v2_fig_4.measured(a=10, l=3, c=2, repeat=0)
+    assert found["imakura/seconds"] == 5.0
+    assert found["imakura/times ODC's"] == 2.0  # of 2, 4 and 0.1
+    assert found["imakura, as published/times ODC's"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("study", "settings"), [(v2_fig_4, {"c": 2}), (v2_fig_5, {"l": 3}), (v2_fig_6, {"a": 30})]
+)
+def test_each_figure_varies_its_own_size(monkeypatch, study, settings):
+    seen = {}
+    monkeypatch.setattr(study, "measured", lambda **sizes: seen.update(sizes) or {})
+    study.run(settings, repeat=7)
+    assert seen == settings | {"repeat": 7}

@@ -1,0 +1,209 @@
+"""Noise is where each study says it is, as strong as it says, and nowhere else."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from experiments.data import faces, sources
+from experiments.data.faces import Faces, pairs_of
+from experiments.faces_round import isometric_is_refused, project, split_faces, under
+from experiments.noise import (
+    Ball,
+    changes_by,
+    on_pixels,
+    papers_scale,
+    shared_by,
+    stretch,
+    unchecked_procrustes,
+    uploads,
+)
+from experiments.studies import ours_honest_dp, table_09, table_10
+from experiments.systems import Dealt, aligned
+
+from cobasis import ODC, Imakura
+
+
+@pytest.fixture
+def dealt():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(120, 8)) * np.geomspace(3, 0.3, 8)
+    labels = (table[:, 0] > 0).astype(int)
+    parties = {f"p{i}": (table[i:90:3], labels[i:90:3]) for i in range(3)}
+    return Dealt(parties=parties, test_rows=table[90:], test_labels=labels[90:])
+
+
+@pytest.fixture
+def people():
+    """Made-up pictures of 4 x 4: eight to a person."""
+    rng = np.random.default_rng(1)
+    centres = rng.uniform(0, 255, size=(10, 16))
+    pixels = np.repeat(centres, 8, axis=0) + rng.normal(scale=20, size=(80, 16))
+    numbers = np.repeat(np.arange(10), 8)
+    return Faces(pixels=np.clip(pixels, 0, 255).astype(np.uint8), people=numbers, male=numbers % 2)
+
+
+def sent_by(dealt, **options):
+    how = {"anchor": "uniform", "n_anchor_rows": 40, "n_components": 4, **options}
+    return uploads(dealt, repeat=0, **how)
+
+
+def test_without_noise_the_rows_are_those_that_a_round_gives(dealt):
+    how = {"anchor": "uniform", "n_anchor_rows": 40, "n_components": 4, "basis": "svd"}
+    expected = aligned(dealt, repeat=0, aligner=ODC(), **how)
+    sent = uploads(dealt, repeat=0, **how)
+    found = shared_by(changes_by(ODC(), sent), sent)
+    np.testing.assert_allclose(found.rows, expected.rows, atol=1e-10)
+    assert len(found.tests) == len(expected.tests) == 3
+    for (ours, _), (theirs, _) in zip(found.tests, expected.tests, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-10)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+
+
+def test_where_parties_see_the_same_they_are_judged_once(dealt):
+    sent = sent_by(dealt, span_condition="samespan_orth")
+    [(_, count)] = shared_by(changes_by(ODC(), sent), sent).tests
+    assert count == 3
+
+
+def test_noise_is_on_training_rows_only_and_as_strong_as_asked(dealt):
+    sent = sent_by(dealt)
+    changes = changes_by(ODC(), sent)
+    clean, noisy = (shared_by(changes, sent, repeat=3, noise=s) for s in (0.0, 0.5))
+    assert np.std(noisy.rows - clean.rows) == pytest.approx(0.5, rel=0.15)
+    np.testing.assert_array_equal(noisy.tests[0][0], clean.tests[0][0])
+    twice = shared_by(changes, sent, repeat=3, noise=1.0)
+    np.testing.assert_allclose(twice.rows - clean.rows, 2 * (noisy.rows - clean.rows))
+    other = shared_by(changes, sent, repeat=4, noise=0.5)
+    assert not np.allclose(other.rows, noisy.rows)
+
+
+def test_orthogonal_alignment_leaves_noise_alike_in_all_directions_and_least_squares_does_not(
+    dealt,
+):
+    sent = sent_by(dealt)
+    assert stretch(changes_by(ODC(), sent)) == pytest.approx(1)
+    assert stretch(changes_by(Imakura(), sent)) > 2
+
+
+def test_noise_on_anchor_images_turns_the_alignment_and_leaves_the_rows(dealt):
+    sent = sent_by(dealt, span_condition="samespan_orth")
+    clean = changes_by(ODC(), sent)
+    noisy = changes_by(ODC(), sent, image_noise=1.0)
+    assert np.linalg.norm(noisy["p1"] - clean["p1"]) > 0.05
+    assert stretch(noisy) == pytest.approx(1)
+
+
+def test_unchecked_procrustes_is_odc_where_the_library_would_not_refuse(dealt):
+    sent = sent_by(dealt)
+    expected = changes_by(ODC(), sent)
+    for name, change in unchecked_procrustes(sent).items():
+        np.testing.assert_allclose(change, expected[name], atol=1e-10)
+
+
+def test_the_papers_sigma_is_for_a_sensitivity_of_one():
+    assert papers_scale(8.0) == pytest.approx(0.480014, abs=1e-6)
+
+
+def test_pixels_get_the_noise_asked_for_in_single_precision():
+    pixels = np.zeros((50, 400), dtype=np.float32)
+    on_pixels(pixels, noise=2.0, rng=np.random.default_rng(0))
+    assert pixels.dtype == np.float32
+    assert np.std(pixels) == pytest.approx(2, rel=0.03)
+
+
+def test_half_of_the_public_rows_fit_into_the_ball_and_clipped_rows_all_do(dealt):
+    public = np.random.default_rng(5).normal(loc=2, size=(41, 8))
+    ball = Ball.of(public)
+    assert np.sum(np.linalg.norm(public - ball.centre, axis=1) <= ball.radius) == 21
+    clipped = ball.dealt(dealt)
+    for rows in [clipped.test_rows, *(rows for rows, _ in clipped.parties.values())]:
+        assert np.linalg.norm(rows, axis=1).max() <= ball.radius * (1 + 1e-12)
+
+
+def test_honest_noise_is_for_twice_the_radius():
+    ball = Ball(centre=np.zeros(2), radius=3.0)
+    assert ball.noise(epsilon=8, delta=1e-3) == pytest.approx(6 * papers_scale(8.0))
+
+
+def test_every_honest_delta_is_a_tenth_of_one_over_a_partys_rows_or_less():
+    assert ours_honest_dp.DELTA <= 1 / (10 * ours_honest_dp.ROWS)
+    n_rows = table_09.TRAIN // table_09.PARTIES
+    assert 1 / (10 * n_rows) >= table_09.PAPERS_DELTA
+
+
+def test_pairs_are_half_of_one_person_and_never_a_picture_with_itself(people):
+    pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=30)
+    assert pairs.same.sum() == 30
+    assert len(pairs.same) == 60
+    assert (pairs.first < pairs.second).all()
+    alike = people.people[pairs.first] == people.people[pairs.second]
+    np.testing.assert_array_equal(alike, pairs.same)
+    assert len({*zip(pairs.first, pairs.second, strict=True)}) == 60
+
+
+def test_the_face_round_makes_the_uploads_of_the_formulas(people):
+    split = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
+    projected = project(split, repeat=0, n_components=3, n_anchor_rows=30)
+    for condition, same in [("samespan_orth", True), ("diffspan_orth", False), ("public", True)]:
+        sent = under(condition, projected, repeat=0)
+        shared = shared_by(changes_by(ODC(), sent), sent)
+        assert shared.rows.shape == (48, 3)
+        assert (len(shared.tests) == 1) is same
+        grams = [image.T @ image for image in sent.images.values()]
+        values = [np.linalg.eigvalsh(gram) for gram in grams]
+        assert np.allclose(values[1], values[0], rtol=1e-5) is same
+
+
+def test_clipped_faces_are_projected_about_the_centre(people):
+    split = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
+    projected = project(split, repeat=0, n_components=3, n_anchor_rows=30)
+    ball = Ball(centre=split.public.astype(float).mean(axis=0), radius=0.1)
+    sent = under("public", projected, repeat=0, ball=ball)
+    longest = max(np.linalg.norm(rows, axis=1).max() for rows in sent.rows.values())
+    assert longest <= 0.1 * (1 + 1e-5)
+
+
+def test_an_isometric_anchor_of_fewer_rows_than_features_is_refused():
+    assert isometric_is_refused(n_anchor_rows=10, n_features=20)
+    assert not isometric_is_refused(n_anchor_rows=20, n_features=20)
+
+
+def test_verification_is_perfect_for_people_apart_and_chance_for_noise(people):
+    pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=200)
+    assert table_10.verified(people.pixels.astype(float), pairs) > 0.95
+    noise = np.random.default_rng(2).normal(size=(80, 16))
+    assert table_10.verified(noise, pairs) == pytest.approx(0.5, abs=0.12)
+
+
+def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(people, monkeypatch):
+    monkeypatch.setitem(table_10.LOADERS, "olivetti", lambda: people)
+    monkeypatch.setitem(table_10.COMPONENTS, "olivetti", 5)
+    monkeypatch.setitem(table_10.DIRECTIONS, "olivetti", 4)
+    found = table_10.run({"data": "olivetti"}, repeat=0)
+    assert found[f"orthonormal basis, l = 5/{table_10.COSINE}"] > 0.95
+    rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"
+    assert found[rebuilt] == pytest.approx(found[f"original/{table_10.LEARNED}"], abs=0.05)
+    assert all(0 <= value <= 1 for value in found.values())
+
+
+def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(
+    tmp_path, monkeypatch
+):
+    image = pytest.importorskip("PIL.Image", reason="Pillow comes with matplotlib")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as pack:
+        for name, grey in [("a.webp", 10), ("b.webp", 200)]:
+            one = io.BytesIO()
+            image.new("RGB", (8, 8), (grey, grey, grey)).save(one, "WEBP", lossless=True)
+            pack.writestr(name, one.getvalue())
+    table = b"image,identity,Male\nb.webp,7,1\na.webp,9,0\n"
+    contents = {faces.CELEBA: packed.getvalue(), faces.CELEBA_LABELS: table}
+    monkeypatch.setattr(faces, "read_verified", contents.__getitem__)
+    monkeypatch.setattr(sources, "CACHE", tmp_path / "cache")
+    found = faces.celeba.__wrapped__()
+    assert found.pixels.shape == (2, 192)
+    assert found.pixels[:, 0].tolist() == [200, 10]
+    assert found.people.tolist() == [7, 9]
+    assert found.male.tolist() == [1, 0]
+    assert not (tmp_path / "cache").exists()

@@ -1,0 +1,217 @@
+"""Our own studies: rows are dealt as they say, and their rules and verdicts are computed right."""
+
+import numpy as np
+import pytest
+from experiments.data.molecules import Molecules
+from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
+from experiments.study import key
+
+CLASSES = {"ames": 2, "mnist": 5, "adult": 2}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Made-up rows of the same kinds: each is a number of its own, its label in the next column."""
+    rng = np.random.default_rng(0)
+
+    def table(n_rows, classes):
+        labels = rng.integers(classes, size=n_rows)
+        rows = rng.integers(0, 100, size=(n_rows, 9))
+        rows[:, :6] += 60 * (labels[:, None] == np.arange(6))
+        rows[:, 0] = np.arange(n_rows) % 256
+        rows[:, 8] = np.arange(n_rows) // 256
+        return rows.astype(np.uint8), labels
+
+    bits, labels = table(400, 2)
+    given = Molecules(bits=bits, labels=labels, is_test=rng.random(400) < 0.2, n_dropped=0)
+    pool = rng.random((100, 9))
+    tables = {"mnist": table(600, 5), "adult": table(600, 2)}
+    monkeypatch.setattr(_ours, "molecules", lambda _: given)
+    monkeypatch.setattr(_ours, "pubchem", lambda count, rng: rng.permutation(pool)[:count])
+    monkeypatch.setattr(_ours, "images", lambda _: tables["mnist"])
+    monkeypatch.setattr(_ours, "_table", lambda task: tables.get(task, (bits, labels)))
+    for name, value in {"MOST_ROWS": 70, "PARTIES": 5, "ROWS": 40}.items():
+        monkeypatch.setattr(_ours, name, value)
+    for name, value in {"TESTS": 50, "RESERVED": 60}.items():
+        monkeypatch.setattr(_ours, name, value)
+
+
+def numbers(task, rows):
+    """Which rows of the whole table these are."""
+    whole = np.rint(rows * (255 if task in _ours.IMAGES else 1)).astype(int)
+    return (whole[:, 0] + 256 * whole[:, 8]).tolist()
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("task", CLASSES)
+def test_no_row_is_dealt_twice_tested_on_or_public(task, skewed):
+    dealt = _ours.deal(task, repeat=3, skewed=skewed)
+    seen = [numbers(task, rows) for rows, _ in dealt.parties.values()]
+    seen.append(numbers(task, dealt.test_rows))
+    if task != "ames":
+        seen.append(numbers(task, _ours.public(task, repeat=3, count=60)))
+    together = [number for some in seen for number in some]
+    assert len(set(together)) == len(together) > 200
+
+
+@pytest.mark.parametrize(("task", "held"), [("ames", 1), ("mnist", 2), ("adult", 1)])
+def test_skewed_parties_have_few_labels_and_all_labels_occur(task, held):
+    dealt = _ours.deal(task, repeat=0, skewed=True)
+    counts = [len(set(labels)) for _, labels in dealt.parties.values()]
+    assert counts == [held] * len(counts)
+    assert len(set(dealt.pooled()[1])) == CLASSES[task]
+    alike = _ours.deal(task, repeat=0, skewed=False)
+    assert {len(set(labels)) for _, labels in alike.parties.values()} == {CLASSES[task]}
+
+
+@pytest.mark.parametrize("task", CLASSES)
+def test_a_repeat_deals_the_same_again_and_another_one_otherwise(task):
+    one, two, other = (_ours.deal(task, repeat=repeat, skewed=True) for repeat in (1, 1, 2))
+    for name, (rows, labels) in one.parties.items():
+        np.testing.assert_array_equal(rows, two.parties[name][0])
+        np.testing.assert_array_equal(labels, two.parties[name][1])
+        assert not np.array_equal(rows, other.parties[name][0])
+
+
+def test_whitened_models_do_not_see_scale_and_plain_ones_do():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4)) * [5, 1, 0.2, 0.01]
+    labels = (rows[:, 3] > 0).astype(int)
+    plain, white = (
+        make(0).fit(rows, labels).score(rows, labels)
+        for make in (_ours.logistic, _ours.whitened(_ours.logistic))
+    )
+    assert white > 0.9 > plain
+
+
+@pytest.mark.parametrize("model", [_ours.logistic, _ours.rff])
+def test_both_models_are_ranked_by_their_scores(model):
+    rows = np.random.default_rng(0).normal(size=(100, 3))
+    labels = (rows[:, 0] > 0).astype(int)
+    fitted = model(0).fit(rows, labels)
+    metric = _ours.metric("ames")
+    assert metric.judge(labels, metric.predict(fitted, rows)) > 95
+    assert metric.judge(1 - labels, metric.predict(fitted, rows)) < 5
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Studies on nine features, with their network left out."""
+    monkeypatch.setattr(ours_bases, "sizes", lambda _: (2, 4))
+    monkeypatch.setattr(ours_bases, "NETWORK", ())
+    monkeypatch.setattr(ours_bases, "PUBLIC_ROWS", 30)
+    monkeypatch.setattr(ours_bases, "mlp", _ours.logistic)
+    monkeypatch.setattr(ours_choosing_l, "grid", lambda _: (1, 2, 4))
+    monkeypatch.setattr(ours_anchors, "sizes", lambda _: {"n_components": 4, "n_anchor_rows": 60})
+    monkeypatch.setattr(ours_anchors, "POOL", 40)
+    monkeypatch.setattr(ours_anchors, "MODELS", {"logistic": _ours.logistic})
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("basis", ["pooled", *ours_bases.EVERYWHERE, "pca", "lpp"])
+@pytest.mark.parametrize("task", CLASSES)
+def test_every_basis_is_measured_with_every_model_and_l(task, basis):
+    cell = {"data": task, "parties": "by label", "basis": basis}
+    found = ours_bases.run(cell, repeat=0)
+    assert {f"{model}, l={size}" for model in ours_bases.MODELS for size in (2, 4)} <= set(found)
+    assert found == ours_bases.run(cell, repeat=0)
+    assert (
+        all(30 < value <= 100 for name, value in found.items() if "l=4" in name) or task != "ames"
+    )
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("anchor", [*ours_anchors.ANCHORS, "none: pooled"])
+def test_every_anchor_is_measured_with_every_aligner(anchor):
+    found = ours_anchors.run({"data": "ames", "anchor": anchor}, repeat=0)
+    methods = {name.split("/")[0] for name in found}
+    assert methods == ({"logistic"} if anchor.startswith("none") else set(ours_anchors.METHODS))
+    assert all(40 < value <= 100 for value in found.values())
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_rule_loses_what_its_l_scores_less_than_the_best():
+    cell = {"data": "ames", "parties": "alike", "basis": "svd"}
+    found = ours_choosing_l.run(cell, repeat=0)
+    scores = [found[f"score, l={size}"] for size in (1, 2, 4)]
+    assert found["lost by largest l"] == max(scores) - scores[-1]
+    lost = [value for name, value in found.items() if name.startswith("lost by")]
+    assert min(lost) >= 0
+    assert len(lost) == 8
+
+
+def test_signs_are_energy_and_agreement_of_halves():
+    rng = np.random.default_rng(0)
+    strong = rng.normal(size=(200, 2)) * 10
+    rows = np.hstack([strong, 0.1 * rng.normal(size=(200, 10))])
+    energy, overlap = ours_choosing_l.signs([rows, rows], (2, 5), repeat=0)
+    values = np.linalg.svd(rows, compute_uv=False) ** 2
+    assert energy[2] == pytest.approx(values[:2].sum() / values.sum())
+    assert energy[5] == pytest.approx(values[:5].sum() / values.sum())
+    assert overlap[2] > 0.99
+    assert overlap[5] < 0.8
+
+
+def test_rules_take_the_l_that_they_say():
+    energy = {10: 0.7, 50: 0.85, 100: 0.97}
+    found = ours_choosing_l.rules(energy, {10: 0.9, 50: 0.6, 100: 0.4})
+    assert found == {
+        "energy 80%": 50,
+        "energy 90%": 100,
+        "energy 95%": 100,
+        "overlap 50%": 50,
+        "overlap 70%": 10,
+        "l = 50": 50,
+        "l = 100": 100,
+        "largest l": 100,
+    }
+    none = ours_choosing_l.rules(dict.fromkeys(energy, 0.1), dict.fromkeys(energy, 0.1))
+    assert (none["energy 80%"], none["overlap 50%"]) == (100, 10)
+
+
+def values_of_bases(lower):
+    """Made-up numbers of the study: pooled rows at 90, every basis below by its own."""
+    found = {}
+    for cell in ours_bases.STUDY.cells:
+        names = [
+            f"{model}, l={size}"
+            for model in ours_bases.MODELS
+            for size in _ours.sizes(cell["data"])
+        ]
+        pooled = cell["basis"] == "pooled"
+        for name in [*names, *(["logistic, raw", "rff, raw"] if pooled else [])]:
+            found[key(cell, name)] = [90.0 - (0 if pooled else lower(cell)), 90.0]
+    return found
+
+
+def test_the_verdict_names_the_settings_that_are_near_everywhere():
+    def lower(cell):
+        if cell["basis"] == "svd" and cell["data"] == "hiv":
+            return 10.0
+        return 3.0 if cell["basis"] == "consensus" else 5.0
+
+    *_, verdict = ours_bases.analysis(values_of_bases(lower))
+    assert "consensus, logistic, l = 50; " in verdict
+    assert "svd" not in verdict
+    assert "haar" not in verdict
+    *_, nobody = ours_bases.analysis(values_of_bases(lambda _: 30.0))
+    assert nobody.endswith("deal: none.")
+
+
+def test_a_setting_that_did_not_run_everywhere_is_not_judged():
+    values = values_of_bases(lambda _: 0.0)
+    del values["hiv/alike/svd/logistic, l=100"]
+    judged = list(ours_bases.settings_of(values))
+    assert ("svd", "logistic", 100) not in judged
+    assert ("svd", "logistic", 200) in judged
+
+
+def test_the_rules_table_names_where_most_is_lost():
+    values = {
+        "ames/alike/svd/lost by l = 50": [1.0, 3.0],
+        "hiv/alike/svd/lost by l = 50": [0.0, 0.0],
+        "ames/alike/svd/score, l=50": [80.0, 80.0],
+    }
+    *_, row = ours_choosing_l.analysis(values)
+    assert row.startswith("| svd | l = 50 | 2")
+    assert row.endswith("| ames/alike | 1.0 |")

@@ -1,0 +1,218 @@
+"""The pages say what differs, why, and what nobody measured; charts need no colour."""
+
+import re
+import runpy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from experiments.comparing import differ, numbers, rounding
+from experiments.figures import draw, left_out, panels_of, svg
+from experiments.layout import layout
+from experiments.statistics import summary
+from experiments.store import RECORDED, Cell, Results
+from experiments.study import Published, load, names
+from experiments.styles import styles_for
+
+from experiments import page
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def told(monkeypatch, toys, toy_results):
+    """Return the section of a study, changed in some way, and its summary."""
+
+    def made(**changed):
+        repeats = changed.pop("measured", 3)
+        study = toys(**changed)
+        monkeypatch.setattr(page, "load", lambda _: study)
+        kept = {"toy": toy_results(study, repeats=repeats)}
+        return "\n".join(page.section("toy", kept["toy"])), page.summarised(kept, kept)
+
+    return made
+
+
+def test_numbers_differ_only_beyond_both_intervals_together():
+    ours = summary([95.0, 95.2, 95.4])  # 95.2 with a margin of 0.497
+    assert not differ(ours, Published(value=95.75, margin=0.1))
+    assert differ(ours, Published(value=95.85, margin=0.1))
+    assert not differ(summary([1.0]), Published(value=2.0))
+    assert not differ(ours, None)
+
+
+@pytest.mark.parametrize(("value", "half"), [(10.4, 0.05), (20.0, 0.5), (0.463, 0.0005)])
+def test_a_printed_number_without_interval_has_that_of_its_rounding(value, half):
+    assert rounding(value) == pytest.approx(half)
+
+
+def test_ours_stands_beside_the_papers_in_the_papers_layout(told):
+    section, _ = told()
+    assert "**mnist**" in section
+    assert "| %; condition | any | samespan | diffspan |" in section
+    assert "| central | 96.00 ± 0.12 (3)<br>paper 96 ± 0.1 |  |  |" in section
+    row = next(line for line in section.splitlines() if line.startswith("| odc |"))
+    assert row.count("differs, open") == 1
+    assert "95.00 ± 0.12 (3)<br>paper 90 ± 0.1<br>**differs, open**" in row
+    assert "Printed in the paper and not measured here: `adult/diffspan/gopp`." in section
+
+
+def test_open_differences_are_listed_and_counted_first(told):
+    _, summarised = told()
+    assert "to judge: 4. 2 differ by no more" in summarised
+    assert "**2 by more for a reason that we do not know**" in summarised
+    assert "  - mnist/diffspan/odc: 95.00 ± 0.12 (3), the paper 90 ± 0.1" in summarised
+
+
+def test_a_difference_with_a_reason_is_not_open_and_the_reason_stands_once(told):
+    section, summarised = told(explained={"mnist/": "Other mice.", "adult/": "Other mice."})
+    assert section.count("- (a) Other mice.") == 1
+    assert section.count("differs (a)") == 2
+    assert "Open differences" not in summarised
+    assert "**0 by more" in summarised
+
+
+def test_one_repeat_is_not_judged_unless_it_was_computed(told):
+    assert "to judge: 0." in told(measured=1)[1]
+    assert "4 more have one repeat so far" in told(measured=1)[1]
+    assert "to judge: 4. 2 differ" in told(measured=1, exact=True)[1]
+
+
+def test_a_study_without_result_says_so(monkeypatch, toys, toy_results):
+    study = toys()
+    monkeypatch.setattr(page, "load", lambda _: study)
+    kept = {"toy": replace(toy_results(study), cells={})}
+    assert "Not measured yet" in "\n".join(page.section("toy", kept["toy"]))
+    assert "Not measured yet: `toy`." in page.summarised(kept, kept)
+    assert draw(study, numbers(study, kept["toy"])) is None
+
+
+def test_cells_that_a_study_no_longer_has_are_not_shown(toys, toy_results):
+    results = toy_results(toys())
+    fewer = toys(cells=[{"data": "mnist", "condition": "samespan"}])
+    assert {each.place.rpartition("/")[0] for each in numbers(fewer, results)} == {"mnist/samespan"}
+
+
+def test_an_analysis_stands_below_the_table_and_may_need_more_repeats(told):
+    section, _ = told(analysis=lambda values: [f"{len(values)} numbers."])
+    assert "\n14 numbers.\n" in section
+
+    def impatient(values):
+        return [str(values["absent"])]
+
+    assert "Too little is measured" in told(analysis=impatient)[0]
+
+
+def test_bars_in_words_do_not_break_a_table(told):
+    cells = [{"data": "a|b"}, {"data": "c"}]
+    assert r"| %; data | a\|b | c |" in told(cells=cells, published={})[0]
+
+
+def test_a_setting_with_too_many_levels_goes_down_instead_of_across():
+    laid = layout([{"l": n, "data": d} for n in range(20) for d in ("a", "b")])
+    assert (laid.down, laid.across, laid.apart) == ("l", "", ("data",))
+    assert layout([{"l": n} for n in range(3)]).across == "l"
+
+
+def test_many_levels_are_rows_and_values_columns(told):
+    section, _ = told(cells=[{"l": n} for n in range(20)], published={})
+    assert "| %; l | odc | whitened | odc, dealt out |" in section
+    assert "| 19 | 95.00 ± 0.12 (3) | 95.50 ± 0.12 (3) | 1 |" in section
+
+
+def test_a_span_condition_in_a_name_is_laid_out_like_one_in_the_settings(toys, tmp_path):
+    study = toys(cells=[{"system": "round"}, {"system": "central"}], published={})
+    results = Results("toy", folder=tmp_path)
+    for settings, values in zip(
+        study.cells, [{"samespan/odc": 1.0, "diffspan/odc": 2.0}, {"mlp": 3.0}], strict=True
+    ):
+        cell = Cell(settings=settings, repeat=0, values=values, seconds=1.0, commit="abc")
+        results.cells[cell.place] = cell
+    found = numbers(study, results)
+    assert [(each.place, each.name, each.settings["condition"]) for each in found] == [
+        ("round/samespan/odc", "odc", "samespan"),
+        ("round/diffspan/odc", "odc", "diffspan"),
+        ("central/mlp", "central/mlp", "any"),
+    ]
+    [panel] = panels_of(found)
+    assert [level for level, _ in panel.series["odc"]] == ["samespan", "diffspan"]
+    assert set(panel.lines) == {"central/mlp"}
+
+
+def test_a_chart_has_ours_filled_the_papers_hollow_and_shapes_besides_colours(toys, toy_results):
+    study = toys()
+    found = numbers(study, toy_results(study))
+    figure = draw(study, found)
+    axes = figure.axes[0]
+    marks = [line for line in axes.lines if line.get_marker() not in {"", "None"}]
+    faces = {line.get_markerfacecolor() for line in marks}
+    assert "none" in faces
+    assert len(faces) > 1
+    panels = panels_of(found)
+    assert [panel.title for panel in panels] == ["mnist", "adult"]
+    assert set(panels[0].series) == {"odc", "whitened"}
+    assert set(panels[0].lines) == {"central"}
+    styles = styles_for(panels).values()
+    assert len({style.marker for style in styles}) == len({s.colour for s in styles}) == 3
+
+
+def test_a_setting_with_numbers_becomes_a_curve(toys, toy_results):
+    cells = [{"l": n, "data": "mnist"} for n in (10, 100, 1000)]
+    study = toys(cells=[{"l": 0, "data": "any"}, *cells], published={})
+    axes = draw(study, numbers(study, toy_results(study))).axes[0]
+    assert axes.get_xlabel() == "l"
+    assert axes.get_xscale() == "log"
+
+
+def test_a_chart_is_the_same_every_time_and_refers_to_nothing_outside(toys, toy_results):
+    study = toys()
+    found = numbers(study, toy_results(study))
+    one, other = (svg(draw(study, found), title='a "toy" & <more>') for _ in range(2))
+    assert one == other
+    assert 'aria-label="a &quot;toy&quot; &amp; &lt;more>"' in one
+    assert not re.search(r'href="(?!#)', one)
+
+
+def test_what_a_chart_cannot_show_is_said(toys, toy_results):
+    study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
+    assert left_out(numbers(study, toy_results(study))) == "2 more parts in the table."
+
+
+def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_path, toy_results):
+    study = load("traffic")
+    results = toy_results(study, name="traffic", repeats=1)
+    results.write(study)
+    pages = runpy.run_path(str(DOCS / "evidence_pages.py"))
+    text = (DOCS / "explanation" / "evidence.md").read_text(encoding="utf-8")
+    filled = pages["filled"](text, folder=tmp_path)
+    assert "{{" not in filled
+    for name in names():
+        assert f"(study-{name})=\n## {load(name).title}" in filled
+    assert filled.count("Not measured yet: `./run.sh") == len(names()) - 1
+    assert "| odc | 95 | 95 |" in filled
+    chart = (DOCS / "explanation" / "gallery.md").read_text(encoding="utf-8")
+    assert "Not measured yet" in pages["filled"](chart, folder=tmp_path)
+
+
+def test_every_place_on_the_pages_is_filled_and_every_part_is_used():
+    pages = runpy.run_path(str(DOCS / "evidence_pages.py"))
+    paths = [DOCS / "explanation" / f"{name}.md" for name in ("evidence", "gallery")]
+    texts = [path.read_text("utf-8") for path in paths]
+    assert set(pages["PLACE"].findall("".join(texts))) == set(pages["PARTS"])
+
+
+def test_what_is_recorded_has_a_study():
+    others = {"bench", "ames"}
+    assert {path.stem for path in RECORDED.glob("*.json")} - others <= set(names())
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_printed_number_belongs_to_a_cell_of_its_study(name):
+    study = load(name)
+    starts = tuple("/".join(map(str, cell.values())) + "/" for cell in study.cells)
+    assert [place for place in study.published if not place.startswith(starts)] == []
+    assert [start for start in study.explained if not _used(start, starts)] == []
+
+
+def _used(start, starts):
+    return any(start.startswith(each) or each.startswith(start) for each in starts)

@@ -1,0 +1,274 @@
+"""Tables of people: the loaders' coding, the partition of Adult, and the wards."""
+
+import gzip
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments.data import adult as adult_file
+from experiments.data import hospitals
+from experiments.data.adult import COLUMNS, HALVES, as_numbers, partition
+from experiments.data.hospitals import Patients
+from experiments.data.sources import MissingDataError
+from experiments.studies import table_08, table_11
+from experiments.study import load
+from experiments.systems import a_round
+
+from cobasis import ODC
+from cobasis.errors import UndeterminedFitError
+
+PERSON = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White,"
+PERSON += " Male, 2174, 0, 40, Cuba, <=50K"
+OTHER = "59, ?, 7516, HS-grad, 9, Divorced, Sales, Unmarried, Black, Female, 0, 0, 20, ?, >50K."
+
+
+def some_persons(count=120, *, seed=0):
+    rng = np.random.default_rng(seed)
+    words = [
+        ["a", "b", "c"][:2] if name in {"sex", "race"} else ["a", "b", "c"] for name in COLUMNS
+    ]
+    rows = [
+        [
+            str(rng.integers(1, 90)) if name in adult_file.NUMBERS else str(rng.choice(known))
+            for name, known in zip(COLUMNS, words, strict=True)
+        ]
+        for _ in range(count)
+    ]
+    return as_numbers([[*row, ">50K" if float(row[0]) > 45 else "<=50K"] for row in rows])
+
+
+def some_patients(count=150, *, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(count, 6)) * 10
+    labels = rows[:, 0] / 5 + rng.normal(size=count) + 5
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    sites = rng.choice(["a", "b", "c"], size=count, p=[0.5, 0.3, 0.2])
+    return Patients(rows=rows, labels=labels, sites=sites, features=tuple("uvwxyz"))
+
+
+def placed(folder, monkeypatch, source, content):
+    """Put a made-up file where a loader looks, and return its source."""
+    path = folder / source.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packed = gzip.compress(content) if path.suffix == ".gz" else content
+    path.write_bytes(packed)
+    monkeypatch.setenv("COBASIS_DATA", str(folder))
+    return replace(source, sha256=hashlib.sha256(packed).hexdigest())
+
+
+def test_adults_words_become_zeros_and_ones_and_its_numbers_lie_between():
+    persons = as_numbers([PERSON.split(", "), OTHER.split(", ")])
+    assert persons.columns.count("age") == 1
+    assert persons.columns.count("workclass") == 2
+    assert persons.rows[:, persons.held(["age"])].tolist() == [[0.0], [1.0]]
+    assert persons.rows[:, persons.held(["workclass"])].tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert persons.rows[:, persons.held(["capital_loss"])].tolist() == [[0.0], [0.0]]
+    assert persons.labels.tolist() == [0, 1]
+
+
+def test_the_halves_are_all_columns_once():
+    persons = some_persons()
+    held = np.stack([persons.held(half) for half in HALVES])
+    assert held.sum(axis=0).tolist() == [1] * persons.rows.shape[1]
+
+
+def test_adult_merges_both_files_and_skips_lines_without_a_person(tmp_path, monkeypatch):
+    first = f"{PERSON}\n{PERSON}\n\n".encode()
+    second = f"|1x3 Cross validator\n{OTHER}\n".encode()
+    sources = [
+        placed(tmp_path, monkeypatch, source, content)
+        for source, content in zip(adult_file.SOURCES, (first, second), strict=True)
+    ]
+    monkeypatch.setattr(adult_file, "SOURCES", tuple(sources))
+    assert adult_file.adult.__wrapped__().labels.tolist() == [0, 0, 1]
+
+
+def test_another_version_of_adult_is_refused_by_name(tmp_path, monkeypatch):
+    placed(tmp_path, monkeypatch, adult_file.SOURCES[0], b"something else")
+    with pytest.raises(MissingDataError, match=r"adult\.data\.gz has SHA-256"):
+        adult_file.adult.__wrapped__()
+
+
+def test_eicu_has_age_and_what_follows_intubated_by_hospital_or_region(tmp_path, monkeypatch):
+    stays = b"hospitalid,age,height,icu_los_days,intubated,fio2\n7,50,170,1.5,0,\n8,60,,2,1,30\n"
+    where = b'"hospitalid","numbedscategory","teachingstatus","region"\n7,"",F,"West"\n8,"",F,""\n'
+    sources = [
+        placed(tmp_path, monkeypatch, source, content)
+        for source, content in zip(hospitals.EICU, (stays, where), strict=True)
+    ]
+    monkeypatch.setattr(hospitals, "EICU", tuple(sources))
+    found = hospitals.eicu_demo.__wrapped__("hospital")
+    assert found.features == ("age", "intubated", "fio2")
+    assert found.sites.tolist() == ["7", "8"]
+    assert found.labels.tolist() == [1.5, 2.0]
+    assert np.isnan(found.rows).tolist() == [[False, False, True], [False] * 3]
+    assert hospitals.eicu_demo.__wrapped__("region").sites.tolist() == ["West"]
+
+
+def stay(**changes):
+    known = {"patient_nbr": "1", "payer_code": "MC", "medical_specialty": "Surgery"}
+    known |= {"age": "[60-70)", "gender": "Female", "time_in_hospital": "3"}
+    known |= {"admission_type_id": "2", "change": "Ch", "diabetesMed": "Yes", "insulin": "Up"}
+    known |= dict.fromkeys(hospitals.COUNTS, "4") | dict.fromkeys(hospitals.DRUGS, "No")
+    return known | {"A1Cresult": ">7", "max_glu_serum": "None"} | changes
+
+
+def test_diabetes_keeps_the_first_stay_of_who_has_a_site(tmp_path, monkeypatch):
+    nobody = {"patient_nbr": "3", "payer_code": "?", "medical_specialty": "?"}
+    stays = [
+        stay(),
+        stay(time_in_hospital="9"),
+        stay(patient_nbr="2", payer_code="?", metformin="Steady", insulin="No"),
+        stay(**nobody),
+    ]
+    lines = [",".join(stays[0]), *(",".join(each.values()) for each in stays)]
+    source = placed(tmp_path, monkeypatch, hospitals.DIABETES, "\n".join(lines).encode())
+    monkeypatch.setattr(hospitals, "DIABETES", source)
+    found = hospitals.diabetes130.__wrapped__()
+    assert len(found.features) == 25
+    at = {
+        site: dict(zip(found.features, row, strict=True))
+        for site, row in zip(found.sites, found.rows, strict=True)
+    }
+    assert set(at) == {"MC/Surgery", "?/Surgery"}
+    assert at["MC/Surgery"]["age"] == 65
+    assert at["MC/Surgery"]["A1Cresult"] == 2
+    assert at["MC/Surgery"]["urgent"] == 1
+    assert (at["MC/Surgery"]["metformin"], at["?/Surgery"]["metformin"]) == (0, 1)
+    assert (at["MC/Surgery"]["insulin changed"], at["?/Surgery"]["insulin changed"]) == (1, 0)
+    assert found.labels[found.sites == "MC/Surgery"].tolist() == [3]
+
+
+def test_heart_disease_names_four_hospitals_and_takes_no_cholesterol_of_zero(tmp_path, monkeypatch):
+    line = b"63,1,1,145,%d,1,2,150,0,2.3,3,0,?,%d\n"
+    sources = [
+        placed(tmp_path, monkeypatch, source, line % (233 * (n > 0), n))
+        for n, source in enumerate(hospitals.HEART)
+    ]
+    monkeypatch.setattr(hospitals, "HEART", tuple(sources))
+    found = hospitals.heart_disease_4site.__wrapped__()
+    assert found.sites.tolist() == ["cleveland", "hungarian", "switzerland", "va"]
+    assert found.labels.tolist() == [0, 1, 1, 1]
+    missing = [found.features.index("chol"), found.features.index("thal")]
+    assert np.isnan(found.rows[:, missing]).tolist() == [[True, True], *[[False, True]] * 3]
+
+
+@pytest.fixture
+def partitioned(monkeypatch):
+    monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
+    rng = np.random.default_rng(0)
+    return partition(some_persons(), rng=rng, n_blocks=4, n_tests=20)
+
+
+@pytest.mark.parametrize("anchor", ["uniform", "isometric"])
+def test_under_one_span_all_blocks_of_adult_see_the_test_alike(partitioned, anchor):
+    how = {"anchor": anchor, "size": 3, "repeat": 0}
+    given = table_08.joined(partitioned, condition="samespan_orth", **how)
+    shared = table_08.aligned(given, aligner=ODC())
+    assert [count for _, count in shared.tests] == [4]
+    assert shared.rows.shape == (4 * 25, 6)
+    assert np.mean(shared.labels) == np.mean(partitioned.dealt.pooled()[1])
+    apart = table_08.joined(partitioned, condition="diffspan_orth", **how)
+    assert len(table_08.aligned(apart, aligner=ODC()).tests) == 4
+
+
+def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
+    """Distances stay what they are in the span of both halves' leading directions."""
+    given = table_08.joined(partitioned, condition="diffspan_orth", size=3, repeat=0)
+    rows = table_08.aligned(given, aligner=ODC()).rows[:25]
+    whole, labels = next(iter(partitioned.dealt.parties.values()))
+    spans = []
+    for held in partitioned.halves:
+        span = np.zeros((whole.shape[1], 3))
+        span[held] = np.linalg.svd(whole[:, held], full_matrices=False)[2][:3].T
+        spans.append(span)
+    expected = np.linalg.norm(whole @ np.hstack(spans), axis=1)
+    assert np.sort(np.linalg.norm(rows, axis=1)) == pytest.approx(np.sort(expected))
+    joined_labels = given.uploads[0].labels
+    order, other = np.argsort(np.linalg.norm(rows, axis=1)), np.argsort(expected)
+    assert joined_labels[order].tolist() == labels[other].tolist()
+
+
+def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
+    how = {"condition": "diffspan_orth", "size": 3, "repeat": 0}
+    given = table_08.joined(partitioned, anchor="isometric", **how)
+    images = [upload.anchor_image for upload in given.uploads]
+    whole = np.linalg.svd(images[0])[0]
+    lost = np.hstack([whole[:, 6:7], images[2][:, 1:]])  # a column without a counterpart
+    uploads = [*given.uploads[:2], replace(given.uploads[2], anchor_image=lost), given.uploads[3]]
+    shared = table_08.aligned(replace(given, uploads=uploads), aligner=ODC())
+    assert shared.left_out == {"block-002"}
+    assert len(shared.rows) == len(shared.labels) == 75
+    assert sum(count for _, count in shared.tests) == 3
+
+
+def test_no_test_person_is_in_a_block(partitioned):
+    rows = np.vstack([partitioned.dealt.pooled()[0], partitioned.dealt.test_rows])
+    assert len(np.unique(rows, axis=0)) == len(rows) == 120
+
+
+def setup_of(**changes):
+    fields = {"load": some_patients, "parties": 3, "n_components": 4}
+    return table_11.Setup(**fields | {"model": {"max_iter": 3, "early_stopping": False}} | changes)
+
+
+def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missing():
+    patients = some_patients()
+    split = table_11.wards(patients, setup=setup_of(most=40), repeat=0)
+    for site, (rows, labels) in split.parties.items():
+        have = min(40, int(np.sum(patients.sites == site)))
+        mine = int(np.sum(split.test_sites == site))
+        assert (mine, len(rows), len(labels)) == (round(have / 5), have - mine, have - mine)
+    whole = np.vstack([split.pooled()[0], split.test_rows])
+    assert (whole.min(), whole.max()) == (0, 1)
+    again = table_11.wards(patients, setup=setup_of(most=40), repeat=1)
+    assert not np.array_equal(again.test_labels, split.test_labels)
+
+
+def test_errors_are_means_over_parties_of_all_rows_and_of_their_own():
+    split = table_11.Wards(
+        parties=dict.fromkeys("ab", (np.zeros((1, 1)), np.zeros(1))),
+        test_rows=np.zeros((3, 1)),
+        test_labels=np.array([1.0, 1.0, 4.0]),
+        test_sites=np.array(["a", "a", "b"]),
+    )
+    found = table_11.by_party(split, lambda party: np.full(3, 1.0 if party == "a" else 4.0))
+    assert found[""] == pytest.approx((np.sqrt(3) + np.sqrt(6)) / 2)
+    assert found[table_11.OWN] == 0
+
+
+def test_every_cell_of_table_11_measures_what_it_says(monkeypatch):
+    monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
+    outside = table_11.run({"data": "toy", "condition": "any"}, repeat=0)
+    assert {"central", "alone", "fedavg", "fedavg, own test rows"} <= set(outside)
+    assert outside["central"] <= outside["central, raw"]
+    conditions = ("diffspan_orth", table_11.OTHER_ANCHOR)
+    inside = [table_11.run({"data": "toy", "condition": c}, repeat=0) for c in conditions]
+    assert {"imakura", "kawakami", "odc", "gopp", "whitened"} <= set(inside[0])
+    assert {"odc", "odc, consensus basis"} <= set(inside[1])
+    assert np.isfinite([*outside.values(), *inside[0].values(), *inside[1].values()]).all()
+
+
+@pytest.mark.parametrize(("refused", "count"), [("a", 1), ("abc", 2)])
+def test_parties_of_table_11_whose_fit_is_refused_are_left_out(monkeypatch, refused, count):
+    def refusing(parties, *, exclude, **options):
+        for name in set(refused) - set(exclude):
+            msg = f"1 of the 4 directions of party '{name}' are undetermined"
+            raise UndeterminedFitError(msg)
+        return a_round(parties, exclude=exclude, **options)
+
+    monkeypatch.setattr(table_11, "a_round", refusing)
+    monkeypatch.setitem(table_11.SETUPS, "toy", setup_of())
+    found = table_11.run({"data": "toy", "condition": "diffspan"}, repeat=0)
+    assert found["odc, parties left out"] == count
+    assert ("odc" in found) == (count == 1)
+
+
+@pytest.mark.parametrize("name", ["table_08", "table_11"])
+def test_every_printed_number_stands_beside_a_cell_of_ours(name):
+    study = load(name)
+    cells = {"/".join(map(str, cell.values())) for cell in study.cells}
+    assert {key.rsplit("/", 1)[0] for key in study.published} <= cells
+    assert len(study.published) == {"table_08": 14, "table_11": 15}[name]
+    assert all(any(place.startswith(key) for place in study.published) for key in study.explained)

@@ -1,0 +1,188 @@
+"""The runner measures what is missing, stops in time, and goes on where it was killed."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from experiments.absent import told
+from experiments.data.sources import MissingDataError, Source, read_verified
+from experiments.running import ordered, waiting
+from experiments.store import Cell, DamagedResultsError, Results
+from experiments.workers import Task
+
+
+def until(claim, *, patience=60):
+    end = time.monotonic() + patience
+    while not claim():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
+        return [int(each) for each in file.read().split()]
+
+
+def task(name, repeat, expected):
+    return Task(study=name, settings={}, repeat=repeat, expected=expected)
+
+
+def test_a_run_writes_results_with_all_that_they_depend_on_and_a_page(copy):
+    copy.add("quick")
+    said = copy.run("quick")
+    assert "6 of 6 cells measured" in said
+    kept = json.loads((copy.work / "quick.json").read_text())
+    assert {"seed", "versions", "settings", "source", "title", "unit"} <= set(kept)
+    assert {"commit", "seconds", "wall", "repeat", "settings", "values"} == set(kept["cells"][0])
+    assert "odc/mlp" in (copy.work / "evidence.md").read_text()
+    assert "<svg" in (copy.work / "figures" / "quick.svg").read_text()
+    assert "0 of 0 cells measured" in copy.run("quick")
+    assert "3 of 3 cells measured" in copy.run("quick", "--repeats", "3")
+
+
+def test_a_killed_run_leaves_whole_results_and_no_process_and_the_next_goes_on(copy):
+    copy.add("slow")
+    process = copy.start("slow")
+    until((copy.work / "slow.json").exists)
+    workers = children(process.pid)
+    assert workers
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = copy.cells("slow")
+    assert before
+    until(lambda: not any(alive(pid) for pid in workers))
+    said = copy.run("slow", "--budget", "4s")
+    assert before <= copy.cells("slow")
+    assert all(place.startswith("0.0/") for place in copy.cells("slow"))
+    assert "dropped, the time was up: slow 60.0/0" in said
+
+
+def test_ctrl_c_ends_with_a_sentence_and_status_130(copy):
+    copy.add("slow")
+    process = copy.start("slow", start_new_session=True)
+    until((copy.work / "slow.json").exists)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert copy.cells("slow")
+
+
+def test_missing_data_is_said_once_a_file_and_other_studies_run(copy):
+    copy.add("needing", "quick")
+    said = copy.run("all", status=2)
+    assert said.count("a.csv") == 1
+    assert said.count("b.csv") == 1
+    assert "COBASIS_DATA" in said
+    assert "Get the toy shop's file" in said
+    assert "Needed by needing" in said
+    assert len(copy.cells("quick")) == 6
+
+
+def test_a_cell_that_fails_or_dies_is_named_and_the_others_run(copy):
+    copy.add("broken", "quick")
+    said = copy.run("all", status=1)
+    assert said.count("failed: broken raises/0: ZeroDivisionError: by no means") == 1
+    assert "failed: broken dies/0: its process ended with 9" in said
+    assert "raises/1" not in said
+    assert len(copy.cells("quick")) == 6
+
+
+def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(copy):
+    copy.add("quick")
+    assert "Nothing is recorded" in copy.run("quick", "--check", status=2)
+    copy.run("quick", "--record", "--repeats", "1")
+    said = copy.run("quick", "--check")
+    assert "3 of 3 numbers have the same digits; 3 times are not compared" in said
+    path = copy.recorded / "quick.json"
+    whole = json.loads(path.read_text())
+    whole["cells"][0]["values"]["odc/mlp"] += 0.01
+    whole["versions"]["numpy"] = "0.1"
+    path.write_text(json.dumps(whole))
+    said = copy.run("quick", "--check", status=1)
+    assert "2 of 3 numbers" in said
+    assert "numpy 0.1 then" in said
+    assert "evidence" not in said
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--budget", "soon"), ("--workers", "0"), ("--repeats", "x")]
+)
+def test_a_wrong_option_is_refused_with_what_it_should_be(copy, arguments):
+    copy.add("quick")
+    assert f"'{arguments[1]}' is no" in copy.run("quick", *arguments, status=2)
+
+
+def test_whoever_misses_one_file_is_told_of_all_its_neighbours_that_are_absent(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
+    images, labels = "mnist/train-images-idx3-ubyte.xz", "mnist/train-labels-idx1-ubyte.gz"
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / labels).touch()
+    with pytest.raises(MissingDataError) as raised:
+        read_verified(Source(path=images, sha256="", origin="anywhere"))
+    said = "\n".join(told({str(raised.value): ["table_15"], "another version": ["other"]}))
+    assert said.count(f"  {images}: the MNIST files") == 1
+    assert "lacks 3 files, needed by table_15" in said
+    assert labels not in said
+    assert "  fashion-mnist" not in said
+    assert "another version Needed by other." in said
+
+
+def test_first_repeats_come_first_and_dear_cells_before_cheap_ones():
+    tasks = [task("a", 0, 1.0), task("b", 1, 9.0), task("c", 0, 5.0)]
+    assert [each.study for each in ordered(tasks, available=float("inf"))] == ["c", "a", "b"]
+
+
+def test_where_a_repeat_does_not_fit_cheap_cells_come_first():
+    tasks = [task("a", 0, 5.0), task("b", 0, 1.0), task("c", 1, 2.0)]
+    assert [each.study for each in ordered(tasks, available=5.5)] == ["b", "a", "c"]
+
+
+def test_a_cell_that_was_never_measured_is_guessed_from_its_study(monkeypatch, tmp_path, toys):
+    monkeypatch.setattr("experiments.running.load", lambda _: toys())
+    monkeypatch.setattr("experiments.running.RECORDED", tmp_path)
+    kept = Results("toy", folder=tmp_path)
+    settings = {"data": "mnist", "condition": "any"}
+    cell = Cell(settings=settings, repeat=0, values={"odc": 1.0}, seconds=7.0, commit="abc")
+    kept.cells[cell.place] = cell
+    tasks = waiting(["toy"], None, {"toy": kept})
+    assert len(tasks) == 17
+    assert {each.expected for each in tasks} == {7.0}
+    assert [each.repeat for each in tasks] == sorted(each.repeat for each in tasks)
+
+
+def test_a_damaged_file_is_named_and_not_overwritten(tmp_path):
+    (tmp_path / "toy.json").write_text('{"cells": [{"who": 1}]}')
+    with pytest.raises(DamagedResultsError, match=r"toy\.json is no result"):
+        Results("toy", folder=tmp_path).read()
+
+
+def test_a_file_from_before_there_were_cells_holds_none(tmp_path):
+    (tmp_path / "toy.json").write_text('{"roc_auc": {"odc": [1.0]}}')
+    assert Results("toy", folder=tmp_path).read().cells == {}
+
+
+def test_repeats_come_in_their_order_and_incomplete_ones_can_be_left_out(toys, toy_results):
+    study = toys()
+    results = toy_results(study)
+    place = next(place for place in results.cells if place.endswith("/1"))
+    backwards = dict(reversed(results.cells.items()))
+    del backwards[place]
+    results.cells = backwards
+    values = results.values()["adult/samespan/odc"]
+    assert values == sorted(values)
+    assert len(values) == 3
+    assert {len(each) for each in results.complete(study).values()} == {2}

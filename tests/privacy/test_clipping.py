@@ -1,0 +1,114 @@
+"""After clipping no row is outside the ball, and nothing else has changed."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from cobasis.errors import DtypeError, NotFiniteError, OptionError, ShapeError
+from cobasis.privacy.clipping import clip_rows, sensitivity_of
+
+NUMBERS = st.floats(-1e6, 1e6)
+TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), elements=NUMBERS)
+
+
+def distances(rows, centre):
+    """In more digits than the rows have, where the platform has them."""
+    wide = np.asarray(rows, dtype=np.longdouble) - np.asarray(centre, dtype=np.longdouble)
+    return np.sqrt((wide**2).sum(axis=1))
+
+
+@given(rows=TABLES, centre=arrays(np.float64, 4, elements=NUMBERS), radius=st.floats(1e-3, 1e6))
+def test_no_row_is_outside_the_ball_and_rows_well_inside_are_untouched(rows, centre, radius):
+    found = clip_rows(rows, radius=radius, centre=centre)
+    assert (distances(found, centre) <= radius).all()
+    inside = distances(rows, centre) < radius - 1e-11 * (radius + np.linalg.norm(centre))
+    np.testing.assert_array_equal(found[inside], rows[inside])
+
+
+@given(rows=TABLES, radius=st.floats(1.0, 1e6))
+def test_rows_outside_end_on_the_edge_in_their_own_direction(rows, radius):
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    expected = rows * np.minimum(1, radius / np.where(norms > 0, norms, 1))
+    np.testing.assert_allclose(clip_rows(rows, radius=radius), expected, rtol=1e-11, atol=1e-11)
+
+
+@given(rows=TABLES, radius=st.floats(1e-3, 1e6))
+def test_two_rows_are_never_further_apart_than_the_sensitivity(rows, radius):
+    found = clip_rows(rows, radius=radius)
+    apart = max(distances(found, row).max() for row in found)
+    assert apart <= sensitivity_of(radius=radius)
+
+
+def test_clipping_twice_is_clipping_once_to_rounding():
+    rows = np.random.default_rng(0).normal(size=(50, 8))
+    once = clip_rows(rows, radius=2, centre=np.full(8, 0.1))
+    twice = clip_rows(once, radius=2, centre=np.full(8, 0.1))
+    np.testing.assert_allclose(twice, once, rtol=0, atol=1e-14)
+
+
+def test_the_callers_rows_are_not_changed():
+    rows = np.array([[3.0, 4.0]])
+    assert clip_rows(rows, radius=1).round(6).tolist() == [[0.6, 0.8]]
+    assert rows.tolist() == [[3.0, 4.0]]
+    inside = clip_rows(rows, radius=9)
+    inside[0, 0] = 7
+    assert rows.tolist() == [[3.0, 4.0]]
+
+
+def test_the_largest_and_smallest_numbers_are_clipped_too():
+    rows = np.array([[1.7e308, 1.7e308], [-1.7e308, 0.0], [1e-320, 0.0], [0.0, 0.0]])
+    found = clip_rows(rows, radius=1, centre=np.array([-1.0, 0.0]))
+    assert (distances(found, [-1.0, 0.0]) <= 1).all()
+    np.testing.assert_allclose(found[0] + [1, 0], [0.5**0.5, 0.5**0.5])
+    np.testing.assert_allclose(found[1], [-2, 0])
+    assert (distances(clip_rows(rows, radius=1e-3), 0) <= 1e-3).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_is_refused_before_it_is_compared(bad):
+    with pytest.raises(NotFiniteError, match="rows contains"):
+        clip_rows([[0.0, bad]], radius=1)
+    with pytest.raises(NotFiniteError, match="centre contains"):
+        clip_rows([[0.0, 1.0]], radius=1, centre=[0.0, bad])
+
+
+def test_a_centre_of_another_shape_is_refused():
+    with pytest.raises(ShapeError, match="centre has shape"):
+        clip_rows([[0.0, 1.0]], radius=1, centre=[[0.0, 1.0]])
+    with pytest.raises(ShapeError, match="centre has 3 columns"):
+        clip_rows([[0.0, 1.0]], radius=1, centre=[0.0, 1.0, 2.0])
+    with pytest.raises(DtypeError):
+        clip_rows([[0.0, 1.0]], radius=1, centre=["0", "1"])
+
+
+@pytest.mark.parametrize("radius", [0, -1, np.nan, np.inf])
+def test_a_radius_that_is_no_balls_is_refused(radius):
+    with pytest.raises(OptionError, match="radius="):
+        clip_rows([[0.0, 1.0]], radius=radius)
+    with pytest.raises(OptionError, match="radius="):
+        sensitivity_of(radius=radius)
+
+
+def test_a_radius_that_is_lost_in_the_centres_rounding_is_refused():
+    with pytest.raises(OptionError, match="rounding of the centre"):
+        clip_rows([[0.0, 1.0]], radius=1e-3, centre=[1e10, 0.0])
+
+
+def test_a_replaced_record_moves_twice_the_radius_and_a_removed_one_once():
+    assert sensitivity_of(radius=1.5) == 3
+    assert sensitivity_of(radius=1.5, adjacency="replace-one") == 3
+    assert sensitivity_of(radius=1.5, adjacency="add-remove") == 1.5
+    assert sensitivity_of(radius=1.5, rows_per_person=4) == 6
+
+
+def test_another_adjacency_is_refused():
+    with pytest.raises(OptionError, match="adjacency 'none' does not exist"):
+        sensitivity_of(radius=1, adjacency="none")
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_a_person_has_a_whole_number_of_rows(count):
+    with pytest.raises(OptionError, match="rows_per_person"):
+        sensitivity_of(radius=1, rows_per_person=count)

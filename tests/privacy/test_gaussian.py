@@ -1,0 +1,170 @@
+"""The noise is the least that is enough, never less, whatever the numbers."""
+
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cobasis.errors import OptionError
+from cobasis.privacy.gaussian import delta_of, epsilon_of, noise_scale
+
+# (epsilon, delta, least sigma at sensitivity 1): Newton's method on Theorem 8 of Balle and Wang
+# (2018) in mpmath at 60 digits, until the condition held to 45
+EXACT = [
+    ("0.01", "1e-10", "501.2921329260007520975403491"),
+    ("0.01", "1e-6", "306.350376153817687062547949406"),
+    ("0.01", "1e-3", "93.9074198398515782077871344907"),
+    ("0.5", "1e-10", "11.4362399950920288846391570167"),
+    ("0.5", "1e-6", "8.0576184807250442551993735252"),
+    ("0.5", "1e-3", "4.61012795072814019000474976063"),
+    ("2", "1e-10", "3.02579354409466459305650138679"),
+    ("2", "1e-6", "2.23047627118641730106076263962"),
+    ("2", "1e-3", "1.44523916092978351301872608828"),
+    ("8", "1e-10", "0.833989229537988990026985167748"),
+    ("8", "1e-6", "0.65293538435821594729346520228"),
+    ("8", "1e-3", "0.480013752480110445902183010005"),
+    ("32", "1e-10", "0.255273133217889213719269274647"),
+    ("32", "1e-6", "0.21618724648948937919966492051"),
+    ("32", "1e-3", "0.179282311919876568686548696572"),
+    ("64", "1e-10", "0.149879296453889016803601862505"),
+    ("64", "1e-6", "0.131904084766771240268277450095"),
+    ("64", "1e-3", "0.114803893405757721908797176325"),
+]
+EPSILONS = st.floats(1e-4, 1e3)
+DELTAS = st.floats(1e-30, 0.9)
+SENSITIVITIES = st.floats(1e-6, 1e6)
+BUDGETS = np.geomspace(0.01, 64, 9)
+SMALL = np.geomspace(1e-10, 1e-3, 8)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "least"), EXACT)
+def test_sigma_is_the_exact_one_to_1e_11_and_never_below_it(epsilon, delta, least):
+    found = Decimal(noise_scale(epsilon=float(epsilon), delta=float(delta), sensitivity=1))
+    assert Decimal(least) <= found <= Decimal(least) * (1 + Decimal("1e-11"))
+
+
+@pytest.mark.parametrize(
+    ("sensitivity", "epsilon", "expected"),
+    [(1, 0.5, 4.6101), (2**0.5, 0.5, 6.5197), (2, 2, 2.8905), (2, 8, 0.9600)],
+)
+def test_sigma_is_that_of_the_notes_table(sensitivity, epsilon, expected):
+    found = noise_scale(epsilon=epsilon, delta=1e-3, sensitivity=sensitivity)
+    assert found == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("epsilon", BUDGETS)
+def test_sigma_is_that_of_dp_accounting(epsilon):
+    oracle = pytest.importorskip("dp_accounting", reason="the oracle is in the test group")
+    for delta in SMALL:
+        expected = oracle.get_sigma_gaussian(epsilon, delta)
+        found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=1)
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.5, 8, 64, 1000, 1e5])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-8, 1e-3, 0.3, 0.5, 0.9, 0.999999])
+def test_fifty_digits_find_no_noise_too_small(epsilon, delta):
+    mp = pytest.importorskip("mpmath", reason="comes with dp-accounting").mp
+    found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=2)
+    with mp.workdps(50):
+        signal = 2 / mp.mpf(found)
+        least, most = (mp.mpf(epsilon) / signal - half * signal for half in (0.5, -0.5))
+        exact = mp.ncdf(-least) - mp.exp(epsilon) * mp.ncdf(-most)
+        assert exact <= mp.mpf(delta)
+
+
+@given(epsilon=EPSILONS, delta=DELTAS, sensitivity=SENSITIVITIES)
+def test_at_the_sigma_found_delta_is_kept_and_a_little_less_noise_breaks_it(
+    epsilon, delta, sensitivity
+):
+    found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    assert delta_of(epsilon=epsilon, noise=found, sensitivity=sensitivity) <= delta
+    less = found * (1 - 1e-6)
+    assert delta_of(epsilon=epsilon, noise=less, sensitivity=sensitivity) > delta
+
+
+@given(epsilon=EPSILONS, delta=DELTAS, sensitivity=SENSITIVITIES)
+def test_sigma_grows_in_proportion_to_the_sensitivity(epsilon, delta, sensitivity):
+    one = noise_scale(epsilon=epsilon, delta=delta, sensitivity=1)
+    found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+    assert found == pytest.approx(one * sensitivity, rel=1e-7)
+
+
+@given(epsilon=st.floats(0.01, 64), delta=st.floats(1e-12, 0.1))
+def test_the_epsilon_of_a_sigma_is_the_one_it_was_made_for(epsilon, delta):
+    noise = noise_scale(epsilon=epsilon, delta=delta, sensitivity=3)
+    assert epsilon_of(noise=noise, delta=delta, sensitivity=3) == pytest.approx(epsilon, rel=1e-6)
+
+
+def falls(values):
+    return all(after < before for before, after in pairwise(values))
+
+
+def test_more_budget_takes_less_noise_and_more_noise_leaves_less_delta():
+    def sigma(epsilon, delta):
+        return noise_scale(epsilon=epsilon, delta=delta, sensitivity=1)
+
+    assert falls([sigma(epsilon, 1e-6) for epsilon in BUDGETS])
+    assert falls([sigma(1, delta) for delta in [*SMALL, 0.01, 0.3, 0.5, 0.9]])
+    for epsilon in (0.0, 0.5, 8.0):
+        assert falls([delta_of(epsilon=epsilon, noise=s, sensitivity=1) for s in (0.3, 1, 3)])
+    for noise in (0.5, 1, 4):
+        assert falls([delta_of(epsilon=e, noise=noise, sensitivity=1) for e in (0, 0.5, 1, 2)])
+
+
+def test_without_epsilon_delta_is_the_distance_of_the_two_normal_laws():
+    # 2 Phi(1/2) - 1
+    assert delta_of(epsilon=0, noise=1, sensitivity=1) == pytest.approx(0.382924922548026)
+
+
+def test_noise_that_reaches_delta_without_epsilon_has_epsilon_zero():
+    assert epsilon_of(noise=10, delta=0.05, sensitivity=1) == 0
+    assert epsilon_of(noise=10, delta=0.03, sensitivity=1) > 0
+
+
+def test_the_classical_formula_is_too_small_at_epsilon_eight():
+    classical = np.sqrt(2 * np.log(1.25 / 1e-3)) / 8
+    assert delta_of(epsilon=8, noise=classical, sensitivity=1) == pytest.approx(1.31e-3, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("noise", "sensitivity", "expected"), [(1e300, 1e-300, 0), (1e-300, 1e300, 1), (1e-9, 1, 1)]
+)
+def test_the_ends_of_the_scale_are_no_noise_at_all_and_nothing_else(noise, sensitivity, expected):
+    assert delta_of(epsilon=1, noise=noise, sensitivity=sensitivity) == expected
+
+
+@pytest.mark.parametrize("call", [delta_of, noise_scale, epsilon_of])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0])
+def test_a_number_out_of_its_range_is_refused_by_its_name(call, bad):
+    fine = {
+        delta_of: {"epsilon": 1.0, "noise": 1.0, "sensitivity": 1.0},
+        noise_scale: {"epsilon": 1.0, "delta": 1e-6, "sensitivity": 1.0},
+        epsilon_of: {"noise": 1.0, "delta": 1e-6, "sensitivity": 1.0},
+    }[call]
+    for name in fine:
+        with pytest.raises(OptionError, match=f"^{name}="):
+            call(**{**fine, name: bad})
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "sensitivity"])
+def test_zero_is_no_budget(name):
+    with pytest.raises(OptionError, match=f"^{name}=0"):
+        noise_scale(**{"epsilon": 1.0, "delta": 1e-6, "sensitivity": 1.0, name: 0})
+
+
+@pytest.mark.parametrize("call", [noise_scale, epsilon_of])
+def test_a_delta_of_one_is_refused(call):
+    other = {"epsilon": 1.0} if call is noise_scale else {"noise": 1.0}
+    with pytest.raises(OptionError, match="delta=1"):
+        call(delta=1, sensitivity=1, **other)
+
+
+def test_zero_noise_and_zero_sensitivity_are_refused():
+    with pytest.raises(OptionError, match="noise=0"):
+        delta_of(epsilon=1, noise=0, sensitivity=1)
+    with pytest.raises(OptionError, match="sensitivity=0"):
+        delta_of(epsilon=1, noise=1, sensitivity=0)
