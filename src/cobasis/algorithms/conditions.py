@@ -48,7 +48,7 @@ def bases_under(
     **Who sees what.** Simulation only: V_1 would have to be sent to everybody, and shows
     party 1's span.
 
-    **Cost.** A thin SVD of each party's rows.
+    **Cost.** A thin SVD of each party's rows, or of the first's alone.
 
     References
     ----------
@@ -59,13 +59,21 @@ def bases_under(
         msg = f"span condition '{condition}' does not exist. Choose one of {known}."
         raise OptionError(msg)
     first = next(iter(rows))
+    spans: dict[str, Matrix] = {}
     bases: dict[str, Matrix] = {}
     for party, stream in streams.items():
         source = first if condition.startswith("samespan") else party
-        spans = own_directions(rows[source], n_components=n_components, party=source, centred=False)
-        require_components(spans, n_components=n_components, n_rows=len(rows[source]), party=source)
-        bases[party] = spans @ _factor(condition, stream, n_components)
+        if source not in spans:
+            spans[source] = _span(rows[source], n_components=n_components, party=source)
+        bases[party] = spans[source] @ _factor(condition, stream, n_components)
     return bases
+
+
+def _span(rows: Matrix, *, n_components: int, party: str) -> Matrix:
+    """Return V_i, all of it."""
+    found = own_directions(rows, n_components=n_components, party=party, centred=False)
+    require_components(found, n_components=n_components, n_rows=len(rows), party=party)
+    return found
 
 
 def _factor(condition: SpanCondition, stream: KeyStream, size: int) -> Matrix:

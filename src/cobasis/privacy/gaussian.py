@@ -48,7 +48,7 @@ def delta_of(*, epsilon: float, noise: float, sensitivity: float) -> float:
 
     References
     ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy" (ICML 2018),
+    Balle and Wang, "Improving the Gaussian mechanism" (ICML 2018),
     Theorem 8; ODC paper's first version, Theorem 2.3.
 
     Examples
