@@ -5,13 +5,33 @@ import warnings
 import numpy as np
 import pytest
 
-from aligners import key_of
+from aligners import GOLDEN, key_of
 from cobasis.algorithms.anchors import draw_anchor
 from cobasis.algorithms.smote import NEIGHBOURS, STRETCH, mixed_rows, nearest
 from cobasis.errors import AnchorError, NotFiniteError, PrivacyWarning, ShapeError
 from cobasis.linalg.rng import KeyStream
 
 POOL = np.random.default_rng(0).normal(size=(40, 6)) * [1, 5, 0.1, 1, 1, 1]
+
+
+GOLDEN_ROWS = [
+    [
+        4.717525367737014,
+        9.435050735474029,
+        14.152576103211043,
+        21.789006004332244,
+        26.506531372069258,
+        31.224056739806272,
+    ],
+    [
+        1.2278046613945282,
+        2.4556093227890563,
+        3.6834139841835842,
+        4.911218645578113,
+        6.139023306972641,
+        7.3668279683671685,
+    ],
+]
 
 
 def stream(number=1):
@@ -80,13 +100,19 @@ def test_neighbours_do_not_depend_on_the_order_in_which_a_machine_adds():
 def test_public_rows_take_part_equally_often(n_rows):
     """With a pool of one-hot rows, the place that each anchor starts from can be read."""
     pool = np.vstack([np.eye(30), np.eye(30)])
-    anchor = mixed_rows(1000.0 * pool + np.arange(60)[:, None] * 0, stream=stream(), n_rows=n_rows)
+    anchor = mixed_rows(1000.0 * pool, stream=stream(), n_rows=n_rows)
     order = stream().permutation(60)
     starts = np.resize(order, n_rows)
     counts = np.bincount(starts, minlength=60)
     assert counts.max() - counts.min() <= 1
     other = anchor - 1000.0 * pool[starts]
     assert np.all(np.abs(other.sum(axis=1)) < 1e-9)  # a difference of two rows of equal sum
+
+
+def test_an_anchor_is_golden():
+    """Small whole numbers, so that the pool is the same everywhere."""
+    pool = np.array([[(7 * row * (column + 1)) % 31 for column in range(6)] for row in range(31)])
+    np.testing.assert_allclose(drawn(pool.astype(float), n_rows=4)[:2], GOLDEN_ROWS, atol=GOLDEN)
 
 
 def test_the_same_key_and_rows_are_the_same_anchor_and_others_another():

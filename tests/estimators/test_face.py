@@ -218,13 +218,15 @@ def test_an_aligner_with_other_options_is_accepted(small):
     assert model.round_.analyst.alignment.target.shaped_by == ("south",)
 
 
+@pytest.mark.filterwarnings("ignore::cobasis.PrivacyWarning")
 def test_public_rows_are_used_by_public_bases_and_anchors_only(small):
     public = np.random.default_rng(1).normal(size=(40, 6))
-    for options in ({"basis": "svd"}, {"basis": "public"}, {"basis": "consensus"}):
+    asked = {"basis": "svd"}, {"basis": "public"}, {"basis": "consensus"}, {"anchor": "smote"}
+    for options in asked:
         model = ridge(n_components=3, public_rows=public, **options)
         model.fit(small.X, small.y, parties=small.parties)
         digest = model.round_.agreement.public_rows_sha256
-        assert (digest is not None) == (options["basis"] == "public")
+        assert (digest is not None) == (options in ({"basis": "public"}, {"anchor": "smote"}))
 
 
 def test_fitted_attributes_say_what_was_seen(small):

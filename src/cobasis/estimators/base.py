@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.registry import AlignerName
@@ -253,13 +253,14 @@ class CollaborativeBase(
         """Return what `simulate` is asked for."""
         size = max(1, n_features // 2) if self.n_components is None else self.n_components
         rows = self.n_anchor_rows
+        asked = self.anchor in FROM_PUBLIC_ROWS or self.basis == "public"
         return {
             "n_components": whole_number(size, name="n_components"),
             "aligner": self.aligner,
             "anchor": self.anchor,
             "n_anchor_rows": None if rows is None else whole_number(rows, name="n_anchor_rows"),
             "basis": self.basis,
-            "public_rows": self.public_rows if "public" in (self.anchor, self.basis) else None,
+            "public_rows": self.public_rows if asked else None,
         }
 
     @property

@@ -28,11 +28,11 @@ class CollaborativeRegressor(
         components show the analyst less, and keep less.
     aligner : str or Aligner
         "odc", "gopp", "whitened", "imakura", "kawakami", or one with other options.
-    anchor : {"isometric", "gaussian", "uniform", "public"}
+    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor's kind.
     n_anchor_rows : int, optional
         a; by default as ``simulate`` chooses it.
-    basis : {"svd", "pca", "haar", "public", "consensus"}
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
         How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.
