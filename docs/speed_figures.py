@@ -279,7 +279,7 @@ def _svg(figure: Figure) -> str:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cobasis"}):
         named = ("Date", "Creator", "Format", "Type")
         figure.savefig(buffer, format="svg", metadata=dict.fromkeys(named))
-    text = buffer.getvalue()
+    text = buffer.getvalue().replace("<svg", '<svg style="max-width: 100%; height: auto"', 1)
     return "```{raw} html\n" + text[text.index("<svg") :] + "\n```"
 
 

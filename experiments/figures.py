@@ -100,7 +100,9 @@ def svg(figure: Figure, *, title: str) -> str:
         figure.savefig(buffer, format="svg", metadata=named)
     text = buffer.getvalue()
     label = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return text[text.index("<svg") :].replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    fits = 'style="max-width: 100%; height: auto"'  # the page it stands on
+    shown = f'<svg role="img" aria-label="{label}" {fits}'
+    return text[text.index("<svg") :].replace("<svg", shown, 1)
 
 
 def save(figure: Figure, path: Path) -> None:
