@@ -288,3 +288,11 @@ def test_thresholds_and_aligner_come_from_the_fields():
     assert (limits.flag_fraction, limits.separable_fraction, limits.scale_band) == (0.4, 0.6, 3.0)
     assert type(agreement.make_aligner()).__name__ == "GOPP"
     assert agreement.feature_names == tuple(f"x{i}" for i in range(WIDTH))
+
+
+def test_what_an_agreement_keeps_for_speed_is_not_among_its_fields():
+    agreement = made()
+    assert agreement.names(agreement.parties[0])
+    assert not agreement.names("nobody")
+    assert agreement.digest() == made().digest()
+    assert set(dict(agreement)) == set(Agreement.model_fields)

@@ -152,9 +152,12 @@ class Agreement(_Fields):
         """Made once: of thousands of features, and asked for by every message."""
         return hashlib.sha256(self.model_dump_json().encode()).digest()
 
+    def names(self, party: str) -> bool:
+        """Whether a party is one of the agreement's; quick where there are thousands."""
+        return party in self._members
+
     @cached_property
-    def members(self) -> frozenset[str]:
-        """The parties, to look one of thousands up in."""
+    def _members(self) -> frozenset[str]:
         return frozenset(self.parties)
 
     def anchor_recipe(self) -> bytes:

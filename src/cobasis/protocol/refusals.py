@@ -74,7 +74,8 @@ class Envelope(Protocol):
 
 def check_envelope(message: Envelope, agreement: Agreement) -> None:
     """Refuse a message of an unknown party or of another agreement."""
-    require_known(message.party, agreement.members)
+    if not agreement.names(message.party):
+        require_known(message.party, agreement.parties)
     if message.agreement_digest != agreement.digest():
         msg = (
             f"the message of party '{message.party}' belongs to another agreement than round "
