@@ -153,7 +153,24 @@ class Agreement(_Fields):
         return hashlib.sha256(self.model_dump_json().encode()).digest()
 
     def names(self, party: str) -> bool:
-        """Whether a party is one of the agreement's; quick where there are thousands."""
+        """Tell whether a party is one of the agreement's.
+
+        Parameters
+        ----------
+        party : str
+            Its name.
+
+        Returns
+        -------
+        bool
+            True if `party` is in ``parties``.
+
+        Notes
+        -----
+        **Who sees what.** Public.
+
+        **Cost.** One look into a set, however many parties there are.
+        """
         return party in self._members
 
     @cached_property
