@@ -23,8 +23,8 @@ from experiments.styles import STYLED, Style, styles_for
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LEFT_OUT = "dealt out"
-"""Figures that stand beside a table for calibration only."""
+UNCHARTED = ("dealt out", "parties left out", "refused")
+"""What stands in the table only: figures for calibration, counts, refusals."""
 
 MOST_PANELS, COLUMNS = 12, 3
 WIDE = 20.0
@@ -113,7 +113,7 @@ def save(figure: Figure, path: Path) -> None:
 def panels_of(found: Sequence[Number]) -> list[Panel]:
     """Say for each number in which part of the chart it stands, and where."""
     laid = charted([each.settings for each in found])
-    shown = [each for each in found if LEFT_OUT not in each.name]
+    shown = [each for each in found if not any(word in each.name for word in UNCHARTED)]
     inside = [each for each in shown if not holds_for_all(each.settings)]
     lonely = len({each.name.split("/")[0] for each in inside}) == 1 and len(laid.apart) > 0
     apart = laid.apart[:-1] if lonely else laid.apart
