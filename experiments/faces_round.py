@@ -13,8 +13,9 @@ import numpy as np
 from cobasis import LocalError, draw_anchor
 from experiments.data.faces import Faces
 from experiments.models import Labels, Table
-from experiments.noise import Ball, Singles, Uploads
+from experiments.noise import Ball, Singles
 from experiments.systems import JUDGES, generator, top_directions
+from experiments.uploads import Uploads
 
 BLOCK = 500
 """Anchor rows at a time: 0.1 GB."""
@@ -150,6 +151,7 @@ def under(
         rows={name: seen(parties[name], name) for name in split.names},
         tests={name: seen(split.test, name) for name in split.names[:JUDGES]},
         labels=split.train_labels,
+        test_labels=split.test_labels,
     )
 
 

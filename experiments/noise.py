@@ -15,8 +15,9 @@ import numpy.typing as npt
 from cobasis import align
 from cobasis.privacy.clipping import clip_rows, sensitivity_of
 from cobasis.privacy.gaussian import noise_scale
-from experiments.models import Labels, Table
-from experiments.systems import JUDGES, SAME, Dealt, Shared, a_round, generator
+from experiments.models import Table
+from experiments.systems import Dealt, Shared, generator, told_apart
+from experiments.uploads import Uploads
 
 PAPERS_NOISE = "papers' noise, no guarantee"
 PAPERS_RANGE, PAPERS_DELTA = 1.0, 1e-3
@@ -78,40 +79,6 @@ class Ball:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Uploads:
-    """What parties send before any noise, and their test rows on the same bases.
-
-    Attributes
-    ----------
-    images, rows : mapping of str to ndarray
-        A F_i and X_i F_i by party name.
-    tests : mapping of str to ndarray
-        Y F_i of the parties that judge.
-    labels : ndarray of shape (n,)
-        Of all parties' rows, one party after the other.
-    """
-
-    images: Mapping[str, Table]
-    rows: Mapping[str, Table]
-    tests: Mapping[str, Table]
-    labels: Labels
-
-
-def uploads(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Uploads:  # noqa: ANN401
-    """Run one round for its uploads; options are those of `cobasis.simulate`."""
-    done = a_round(dealt.parties, repeat=repeat, **options)
-    bases = {name: party.basis for name, party in done.parties.items()}
-    return Uploads(
-        images={name: done.analyst.upload(name).anchor_image for name in bases},
-        rows={name: basis.project(dealt.parties[name][0]) for name, basis in bases.items()},
-        tests={
-            name: basis.project(dealt.test_rows) for name, basis in list(bases.items())[:judges]
-        },
-        labels=dealt.pooled()[1],
-    )
-
-
 def changes_by(
     aligner: Any,  # noqa: ANN401
     sent: Uploads,
@@ -130,16 +97,6 @@ def changes_by(
     return align(aligner, images).changes_of_basis
 
 
-def unchecked_procrustes(sent: Uploads) -> Mapping[str, Table]:
-    """Do what the papers' ODC does, without our refusal of fits that rounding decides.
-
-    Bases that are far from orthonormal leave singular values below 1e-8 of the largest.
-    """
-    target = next(iter(sent.images.values()))
-    factors = {name: np.linalg.svd(image.T @ target) for name, image in sent.images.items()}
-    return {name: left @ right for name, (left, _, right) in factors.items()}
-
-
 def shared_by(
     changes: Mapping[str, Table], sent: Uploads, *, repeat: int = 0, noise: float = 0.0
 ) -> Shared:
@@ -152,15 +109,7 @@ def shared_by(
         (own + noise * rng.standard_normal(own.shape)) @ changes[name]
         for name, own in sent.rows.items()
     ]
-    tests: list[tuple[Table, int]] = []
-    for name, own in sent.tests.items():
-        seen = own @ changes[name]
-        for index, (known, count) in enumerate(tests):
-            if np.linalg.norm(seen - known) <= SAME * np.linalg.norm(known):
-                tests[index] = (known, count + 1)
-                break
-        else:
-            tests.append((seen, 1))
+    tests = told_apart(own @ changes[name] for name, own in sent.tests.items())
     return Shared(rows=np.vstack(rows), labels=sent.labels, tests=tests)
 
 

@@ -91,6 +91,27 @@ class Study:
     figure: bool = True
 
 
+def in_columns(
+    printed: Mapping[str, Sequence[float]], columns: Sequence[str], *, start: str = ""
+) -> dict[str, Published]:
+    """Return the numbers of a printed table.
+
+    Parameters
+    ----------
+    printed : mapping of str to sequence of float
+        By row: value and margin, column after column.
+    columns : sequence of str
+        What stands before the row's name in a number's key.
+    start : str
+        What stands before the column's.
+    """
+    return {
+        f"{start}{column}/{row}": Published(value=value, margin=margin)
+        for row, numbers in printed.items()
+        for column, value, margin in zip(columns, numbers[::2], numbers[1::2], strict=True)
+    }
+
+
 def key(settings: Settings, value: str) -> str:
     """Return what a number is called: the settings' values and its own name, with slashes."""
     return "/".join([*(f"{each}" for each in settings.values()), value])

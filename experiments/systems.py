@@ -4,11 +4,10 @@ Each party predicts the whole test set with its own ``F_i G_i``; the figure is t
 parties. Parties whose aligned test rows are the same, as concordance makes them, are judged once.
 """
 
-import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +30,8 @@ OURS: Mapping[str, Any] = {
     "whitened": Whitened(),
 }
 """With the one global scalar that makes sizes comparable, and whitened ODC."""
+
+Found = TypeVar("Found")
 
 SAME = 1e-9
 """Aligned rows that differ by less than this, relative, are the same."""
@@ -74,14 +75,11 @@ class Shared:
         Aligned, of all parties.
     tests : sequence of (ndarray, int)
         Different versions of the test rows, and how many parties see each.
-    left_out : frozenset of str
-        Parties whose fit was refused as undetermined.
     """
 
     rows: Table
     labels: Labels
     tests: Sequence[tuple[Table, int]]
-    left_out: frozenset[str] = frozenset()
 
 
 def generator(repeat: int, *also: int) -> np.random.Generator:
@@ -94,20 +92,26 @@ def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) 
 
     The same repeat gives the same secrets, so that aligners and conditions differ in nothing else.
     """
-    done, left_out = _determined(dealt, repeat=repeat, **options)
-    parties = {name: party for name, party in done.parties.items() if name not in left_out}
-    tests: list[tuple[Table, int]] = []
-    for party in list(parties.values())[:judges]:
-        seen = party.transform(dealt.test_rows)
-        for index, (known, count) in enumerate(tests):
+    parties = a_round(dealt.parties, repeat=repeat, **options).parties
+    judging = list(parties.values())[:judges]
+    return Shared(
+        rows=np.vstack([each.transform(dealt.parties[name][0]) for name, each in parties.items()]),
+        labels=dealt.pooled()[1],
+        tests=told_apart(party.transform(dealt.test_rows) for party in judging),
+    )
+
+
+def told_apart(tables: Iterable[Table]) -> list[tuple[Table, int]]:
+    """Return what differs among test rows as parties see them, and how many see it so."""
+    found: list[tuple[Table, int]] = []
+    for seen in tables:
+        for index, (known, count) in enumerate(found):
             if np.linalg.norm(seen - known) <= SAME * np.linalg.norm(known):
-                tests[index] = (known, count + 1)
+                found[index] = (known, count + 1)
                 break
         else:
-            tests.append((seen, 1))
-    rows = np.vstack([party.transform(dealt.parties[name][0]) for name, party in parties.items()])
-    labels = np.concatenate([dealt.parties[name][1] for name in parties])
-    return Shared(rows=rows, labels=labels, tests=tests, left_out=left_out)
+            found.append((seen, 1))
+    return found
 
 
 def a_round(
@@ -122,20 +126,23 @@ def a_round(
         return simulate(parties, rng=generator(repeat, 1), task="representation", **options)
 
 
-def _determined(dealt: Dealt, **options: Any) -> tuple[Round, frozenset[str]]:  # noqa: ANN401
-    """Run a round, without parties whose fit is refused; return it, and who was left out.
+def without_undetermined(
+    attempt: Callable[[frozenset[str]], Found], *, n_parties: int
+) -> tuple[Found | None, frozenset[str]]:
+    """Call ``attempt(left_out)`` until no fit is refused; return its result, and who was left out.
 
-    Where bases are not orthonormal a fit is now and then one that rounding would decide.
+    Where bases are not orthonormal a fit is now and then one that rounding would decide. Where
+    that is so of more than half of the parties, nothing is found.
     """
     left_out: frozenset[str] = frozenset()
-    while True:
+    while len(left_out) <= n_parties // 2:
         try:
-            return a_round(dealt.parties, exclude=left_out, **options), left_out
+            return attempt(left_out), left_out
         except UndeterminedFitError as error:
-            named = re.search(r"party '([^']+)'", str(error))
-            if named is None or len(left_out) >= len(dealt.parties) // 2:
+            if left_out.issuperset(error.parties):
                 raise
-            left_out |= {named[1]}
+            left_out |= {*error.parties}
+    return None, left_out
 
 
 def judged(

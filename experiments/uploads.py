@@ -8,7 +8,7 @@ import numpy as np
 
 from cobasis import ODC, align
 from experiments.models import Labels, Table
-from experiments.systems import JUDGES, SAME, Dealt, Shared, a_round
+from experiments.systems import JUDGES, Dealt, Shared, a_round, told_apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,17 +83,11 @@ class Uploads:
     def aligned(self, aligner: Any) -> Shared:  # noqa: ANN401
         """Align, and return what a model is trained on; test rows that agree are kept once."""
         turns = align(aligner, self.images).changes_of_basis
-        tests: list[tuple[Table, int]] = []
-        for party, projected in self.tests.items():
-            seen = projected @ turns[party]
-            for index, (known, count) in enumerate(tests):
-                if np.linalg.norm(seen - known) <= SAME * np.linalg.norm(known):
-                    tests[index] = (known, count + 1)
-                    break
-            else:
-                tests.append((seen, 1))
-        rows = np.vstack([table @ turns[party] for party, table in self.rows.items()])
-        return Shared(rows=rows, labels=self.labels, tests=tests)
+        return Shared(
+            rows=np.vstack([table @ turns[party] for party, table in self.rows.items()]),
+            labels=self.labels,
+            tests=told_apart(table @ turns[party] for party, table in self.tests.items()),
+        )
 
 
 def uploads(
@@ -103,19 +97,13 @@ def uploads(
     judges: int = JUDGES,
     **options: Any,  # noqa: ANN401
 ) -> Uploads:
-    """Run one round of ODC, whose rotations can be taken back; options as in `simulate`."""
+    """Run one round for its uploads; options as in `simulate`, but for the aligner."""
     done = a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)
-    back = {name: turn.T for name, turn in done.analyst.alignment.changes_of_basis.items()}
-    judging = list(done.parties)[:judges]
+    bases = {name: party.basis for name, party in done.parties.items()}
     return Uploads(
-        images={name: done.analyst.upload(name).anchor_image for name in done.parties},
-        rows={
-            name: party.transform(dealt.parties[name][0]) @ back[name]
-            for name, party in done.parties.items()
-        },
-        tests={
-            name: done.parties[name].transform(dealt.test_rows) @ back[name] for name in judging
-        },
+        images={name: done.analyst.upload(name).anchor_image for name in bases},
+        rows={name: basis.project(dealt.parties[name][0]) for name, basis in bases.items()},
+        tests={name: bases[name].project(dealt.test_rows) for name in list(bases)[:judges]},
         labels=dealt.pooled()[1],
         test_labels=dealt.test_labels,
     )

@@ -8,15 +8,14 @@ from experiments.models import ACCURACY, Table, mlp
 from experiments.noise import (
     PAPERS_NOISE,
     Ball,
-    Uploads,
     changes_by,
     papers_scale,
     shared_by,
     stretch,
-    uploads,
 )
 from experiments.study import Settings, Study, Values
 from experiments.systems import Dealt, generator, judged, prefixed
+from experiments.uploads import Uploads, uploads
 
 EPSILONS = (0.5, 2.0, 8.0, 32.0)
 DELTA = 1e-4

@@ -5,7 +5,7 @@ from typing import Any
 from cobasis.errors import UndeterminedFitError
 from experiments.data.images import deal_images
 from experiments.models import ACCURACY, Make, mlp, svm
-from experiments.study import Published, Settings, Study, Values
+from experiments.study import Published, Settings, Study, Values, in_columns
 from experiments.systems import (
     OURS,
     PAPERS,
@@ -104,16 +104,10 @@ def _outside(split: Dealt, repeat: int) -> Values:
 
 
 def _published() -> dict[str, Published]:
-    found = {
-        f"{data}/any/{name}": Published(value=value, margin=margin)
-        for data, rows in PRINTED_ANY.items()
-        for name, (value, margin) in rows.items()
-    }
+    found: dict[str, Published] = {}
     for data, rows in PRINTED.items():
-        for name, numbers in rows.items():
-            for index, condition in enumerate(CONDITIONS):
-                value, margin = numbers[2 * index : 2 * index + 2]
-                found[f"{data}/{condition}/{name}"] = Published(value=value, margin=margin)
+        found |= in_columns(PRINTED_ANY[data], ["any"], start=f"{data}/")
+        found |= in_columns(rows, CONDITIONS, start=f"{data}/")
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from cobasis import GOPP
 from experiments.data.molecules import TASKS, deal_molecules
 from experiments.models import PR_AUC, ROC_AUC, Metric, mlp
-from experiments.study import Published, Settings, Study, Values
+from experiments.study import Published, Settings, Study, Values, in_columns
 from experiments.systems import (
     OURS,
     PAPERS,
@@ -156,10 +156,7 @@ def _published() -> dict[str, Published]:
         for metric, value in zip(METRICS, values, strict=True)
     }
     for data, rows in PRINTED.items():
-        for name, numbers in rows.items():
-            for index, condition in enumerate(CONDITIONS):
-                value, margin = numbers[2 * index : 2 * index + 2]
-                found[f"{data}/{condition}/{name}"] = Published(value=value, margin=margin)
+        found |= in_columns(rows, CONDITIONS, start=f"{data}/")
     return found
 
 

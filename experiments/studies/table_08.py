@@ -1,6 +1,5 @@
 """Table 8: Adult, partitioned by rows and by features at once."""
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +19,13 @@ from cobasis import (
     join_vertical,
     numeric_features,
 )
-from cobasis.errors import UndeterminedFitError
 from experiments.data.adult import Partitioned, adult, partition
 from experiments.models import ACCURACY, Labels, Table, mlp
-from experiments.study import Published, Settings, Study, Values
+from experiments.study import Settings, Study, Values, in_columns
 from experiments.systems import (
     JUDGES,
     OURS,
     PAPERS,
-    SAME,
     Dealt,
     Shared,
     alone,
@@ -36,6 +33,8 @@ from experiments.systems import (
     generator,
     judged,
     prefixed,
+    told_apart,
+    without_undetermined,
 )
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
@@ -48,6 +47,7 @@ SMALLER = "diffspan_orth, l = 20"
 
 HOW: dict[str, Any] = {"make": mlp, "metrics": {"": ACCURACY}}
 
+PRINTED_ANY = {"central": (84.9, 0.2), "alone": (74.2, 1.0)}
 PRINTED = {  # for each condition in the order above
     "imakura": (84.9, 0.3, 84.9, 0.3, 84.5, 0.3, 84.3, 0.3),
     "kawakami": (84.8, 0.3, 84.8, 0.2, 84.4, 0.3, 84.4, 0.3),
@@ -154,43 +154,28 @@ def basis(
     return found
 
 
-def aligned(given: Joined, *, aligner: Any) -> Shared:  # noqa: ANN401
-    """Align all blocks; blocks that see the test set alike are judged once."""
-    analyst = Analyst(given.agreement, aligner=aligner)
-    for upload in given.uploads:
-        analyst.receive(upload)
-    changes, left_out = _determined(analyst)
-    tests: list[tuple[Table, int]] = []
-    for block, seen in given.seen.items():
-        if block in left_out:
-            continue
-        turned = seen @ changes[block]
-        size = SAME * np.linalg.norm(turned)
-        if tests and np.linalg.norm(turned - tests[0][0]) <= size:
-            tests[0] = (tests[0][0], tests[0][1] + 1)
-        else:
-            tests.append((turned, 1))
+def aligned(given: Joined, *, aligner: Any) -> tuple[Shared | None, frozenset[str]]:  # noqa: ANN401
+    """Align all blocks but those whose fit is refused; return also which those are."""
+
+    def attempt(left_out: frozenset[str]) -> Mapping[str, Table]:
+        analyst = Analyst(given.agreement, aligner=aligner)
+        for upload in given.uploads:
+            if upload.party not in left_out:
+                analyst.receive(upload)
+        return analyst.align().changes_of_basis
+
+    changes, left_out = without_undetermined(attempt, n_parties=len(given.uploads))
+    if changes is None:
+        return None, left_out
     uploads = [upload for upload in given.uploads if upload.party not in left_out]
-    return Shared(
+    shared = Shared(
         rows=np.vstack([upload.rows @ changes[upload.party] for upload in uploads]),
         labels=np.concatenate([upload.labels for upload in uploads]),
-        tests=tests,
-        left_out=left_out,
+        tests=told_apart(
+            seen @ changes[block] for block, seen in given.seen.items() if block not in left_out
+        ),
     )
-
-
-def _determined(analyst: Analyst) -> tuple[Mapping[str, Table], frozenset[str]]:
-    """Align, without blocks whose fit is refused as one that rounding would decide."""
-    left_out: frozenset[str] = frozenset()
-    while True:
-        try:
-            return analyst.align().changes_of_basis, left_out
-        except UndeterminedFitError as error:
-            named = re.search(r"party '([^']+)'", str(error))
-            if named is None or len(left_out) >= BLOCKS // 2:
-                raise
-            analyst.remove(named[1])
-            left_out |= {named[1]}
+    return shared, left_out
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -215,11 +200,12 @@ def run(settings: Settings, *, repeat: int) -> Values:
 def _together(given: Joined, methods: Mapping[str, Any], split: Partitioned, repeat: int) -> Values:
     found: Values = {}
     for method, aligner in methods.items():
-        shared = aligned(given, aligner=aligner)
-        values = judged(shared, split.dealt.test_labels, repeat=repeat, **HOW)
-        found |= prefixed(values, method)
-        if shared.left_out:
-            found[f"{method}/blocks left out"] = len(shared.left_out)
+        shared, left_out = aligned(given, aligner=aligner)
+        if left_out:
+            found[f"{method}/blocks left out"] = len(left_out)
+        if shared is not None:
+            values = judged(shared, split.dealt.test_labels, repeat=repeat, **HOW)
+            found |= prefixed(values, method)
     return found
 
 
@@ -242,18 +228,6 @@ def _half(dealt: Dealt, held: npt.NDArray[np.bool_]) -> Dealt:
     }
     tests = dealt.test_rows[:, held]
     return Dealt(parties=parties, test_rows=tests, test_labels=dealt.test_labels)
-
-
-def _published() -> dict[str, Published]:
-    found = {
-        "any/central": Published(value=84.9, margin=0.2),
-        "any/alone": Published(value=74.2, margin=1.0),
-    }
-    for method, numbers in PRINTED.items():
-        for index, condition in enumerate(CONDITIONS):
-            value, margin = numbers[2 * index : 2 * index + 2]
-            found[f"{condition}/{method}"] = Published(value=value, margin=margin)
-    return found
 
 
 STUDY = Study(
@@ -281,7 +255,7 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in ("any", *CONDITIONS, SMALLER)],
     run=run,
-    published=_published(),
+    published=in_columns(PRINTED_ANY, ["any"]) | in_columns(PRINTED, CONDITIONS),
     explained={
         "any/alone": (
             "always answering the commoner class is right for 76.1 %, more often than the paper's "

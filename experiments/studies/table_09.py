@@ -26,9 +26,8 @@ from experiments.noise import (
     on_pixels,
     papers_scale,
     shared_by,
-    unchecked_procrustes,
 )
-from experiments.study import Published, Settings, Study, Values
+from experiments.study import Published, Settings, Study, Values, in_columns
 from experiments.systems import (
     JUDGES,
     OURS,
@@ -39,6 +38,7 @@ from experiments.systems import (
     prefixed,
     top_directions,
 )
+from experiments.uploads import AsPrinted
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 EPSILONS = (0.5, 2.0, 8.0)
@@ -113,7 +113,7 @@ def _rounds(drawn: FaceSplit, repeat: int) -> Values:
             except RemoteError:
                 if name != "odc":
                     raise
-                changes = unchecked_procrustes(sent)
+                changes = changes_by(AsPrinted(), sent)
                 found[f"{condition}/odc {UNDETERMINED}"] = 1.0
             found |= prefixed(accuracy(shared_by(changes, sent)), condition, name)
     for basis in SHARED:
@@ -154,11 +154,7 @@ def _published() -> dict[str, Published]:
     found = {
         name: Published(value=value, margin=margin) for name, (value, margin) in PRINTED_ANY.items()
     }
-    for name, numbers in PRINTED.items():
-        for index, condition in enumerate(CONDITIONS):
-            value, margin = numbers[2 * index : 2 * index + 2]
-            found[f"one round/{condition}/{name}"] = Published(value=value, margin=margin)
-    return found
+    return found | in_columns(PRINTED, CONDITIONS, start="one round/")
 
 
 STUDY = Study(

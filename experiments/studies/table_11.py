@@ -1,6 +1,5 @@
 """Table 11: how long patients of several hospitals stay, against federated averaging."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,13 +7,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis import Round
-from cobasis.errors import UndeterminedFitError
 from experiments.data.hospitals import Patients, diabetes130, eicu_demo
 from experiments.fedavg import FedAvg, federated
 from experiments.models import RMSE, Labels, Model, Table, fitted, mlp_regressor
-from experiments.study import Published, Settings, Study, Values
-from experiments.systems import OURS, PAPERS, a_round, generator, top_directions
+from experiments.study import Settings, Study, Values, in_columns
+from experiments.systems import (
+    OURS,
+    PAPERS,
+    a_round,
+    generator,
+    top_directions,
+    without_undetermined,
+)
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 OTHER_ANCHOR = "isometric anchor"
@@ -158,7 +162,10 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, Any]) -> Values:
     """Return the error of one round; nothing where most fits are refused."""
-    done, left_out = _determined(split, repeat=repeat, **options)
+    done, left_out = without_undetermined(
+        lambda names: a_round(split.parties, repeat=repeat, exclude=names, **options),
+        n_parties=len(split.parties),
+    )
     if done is None:
         return {LEFT_OUT: len(left_out)}
     parties = {name: each for name, each in done.parties.items() if name not in left_out}
@@ -167,20 +174,6 @@ def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, 
     model = fitted(mlp_regressor(repeat, **setup.model), rows, kept.pooled()[1])
     found = by_party(kept, lambda party: _days(model, parties[party].transform(kept.test_rows)))
     return found | ({LEFT_OUT: len(left_out)} if left_out else {})
-
-
-def _determined(split: Wards, **options: Any) -> tuple[Round | None, frozenset[str]]:  # noqa: ANN401
-    """Run a round without parties whose fit is refused as one that rounding would decide."""
-    left_out: frozenset[str] = frozenset()
-    while len(left_out) <= len(split.parties) // 2:
-        try:
-            return a_round(split.parties, exclude=left_out, **options), left_out
-        except UndeterminedFitError as error:
-            named = re.search(r"party '([^']+)'", str(error))
-            if named is None:
-                raise
-            left_out |= {named[1]}
-    return None, left_out
 
 
 def _days(model: Model, rows: Table) -> Labels:
@@ -219,18 +212,6 @@ def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
     return {name: value for method in found for name, value in named(found[method], method).items()}
 
 
-def _published() -> dict[str, Published]:
-    found = {
-        f"{COMPARED}/any/{name}": Published(value=value, margin=margin)
-        for name, (value, margin) in PRINTED_ANY.items()
-    }
-    for method, numbers in PRINTED.items():
-        for index, condition in enumerate(CONDITIONS):
-            value, margin = numbers[2 * index : 2 * index + 2]
-            found[f"{COMPARED}/{condition}/{method}"] = Published(value=value, margin=margin)
-    return found
-
-
 STUDY = Study(
     title="Table 11: days in intensive care, against FedAvg",
     source="ODC paper, Table 11",
@@ -257,7 +238,8 @@ STUDY = Study(
         for condition in ("any", *CONDITIONS, OTHER_ANCHOR)
     ],
     run=run,
-    published=_published(),
+    published=in_columns(PRINTED_ANY, ["any"], start=f"{COMPARED}/")
+    | in_columns(PRINTED, CONDITIONS, start=f"{COMPARED}/"),
     explained={
         COMPARED: (
             "the open demo, not the database: other stays (2,005), four regions instead of 50 "

@@ -6,7 +6,7 @@ from typing import Any
 from experiments.data.images import deal_images
 from experiments.models import ACCURACY, mlp
 from experiments.statistics import one_way
-from experiments.study import Published, Settings, Study, Values, key
+from experiments.study import Published, Settings, Study, Values, in_columns, key
 from experiments.systems import OURS, PAPERS, generator, judged, prefixed
 from experiments.uploads import uploads
 
@@ -124,10 +124,8 @@ def _published() -> dict[str, Published]:
     for data, rows in PRINTED.items():
         for name, numbers in rows.items():
             condition, method = name.split("/")
-            for index, size in enumerate(SIZES):
-                value, margin = numbers[2 * index : 2 * index + 2]
-                place = key({"data": data, "condition": condition, "a": size}, method)
-                found[place] = Published(value=value, margin=margin)
+            columns = [f"{condition}/{size}" for size in SIZES]
+            found |= in_columns({method: numbers}, columns, start=f"{data}/")
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from experiments.data.molecules import deal_molecules, public_rows
 from experiments.statistics import Variance, one_way, two_way
 from experiments.studies.table_07_tdc import METHODS, N_COMPONENTS, measured, pooled
-from experiments.study import Published, Settings, Study, Values, key
+from experiments.study import Published, Settings, Study, Values, in_columns, key
 from experiments.systems import OURS, generator
 from experiments.uploads import uploads
 
@@ -184,14 +184,11 @@ def _side_by_side(
 
 
 def _published() -> dict[str, Published]:
-    found = {}
+    found: dict[str, Published] = {}
     for start, rows in PRINTED.items():
         anchor, condition = start.split("/")
-        for name, numbers in rows.items():
-            for index, size in enumerate(SIZES):
-                value, margin = numbers[2 * index : 2 * index + 2]
-                place = key(cell(anchor, condition, size), name)
-                found[place] = Published(value=value, margin=margin)
+        columns = [key(cell(anchor, condition, size), "")[:-1] for size in SIZES]
+        found |= in_columns(rows, columns)
     return found
 
 

@@ -11,14 +11,13 @@ from experiments.data.images import deal_images
 from experiments.models import ACCURACY, mlp
 from experiments.noise import (
     PAPERS_NOISE,
-    Uploads,
     changes_by,
     papers_scale,
     shared_by,
-    uploads,
 )
 from experiments.study import Settings, Study, Values
 from experiments.systems import PAPERS, Dealt, alone, central, generator, judged, prefixed
+from experiments.uploads import Uploads, uploads
 
 EPSILON, COMPONENTS, PARTIES = 8.0, 100, 50
 SWEEPS: dict[str, tuple[float, ...]] = {

@@ -206,9 +206,14 @@ class ConditionError(RemoteError):
 
 
 class UndeterminedFitError(RemoteError):
-    """A fit that leaves directions of a party undetermined."""
+    """A fit that leaves directions of a party undetermined; ``parties`` says of whom."""
 
     code = "CB205"
+
+    def __init__(self, message: str, parties: tuple[str, ...] = ()) -> None:
+        """Keep the parties beside the message."""
+        super().__init__(message)
+        self.parties = parties
 
 
 class ConsensusError(RemoteError):

@@ -170,7 +170,7 @@ def test_public_rows_belong_to_the_public_anchor_only(kind):
         draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=np.ones((4, 3)))
 
 
-@pytest.mark.parametrize("kind", FROM_PUBLIC_ROWS)
+@pytest.mark.parametrize("kind", sorted(FROM_PUBLIC_ROWS))
 def test_anchors_from_public_rows_need_them(kind):
     with pytest.raises(AnchorError, match=rf"'{kind}' needs public rows.*\[CB201\]"):
         draw_anchor(kind, key=KEY, n_rows=4, n_features=3)

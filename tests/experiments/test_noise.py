@@ -15,11 +15,10 @@ from experiments.noise import (
     papers_scale,
     shared_by,
     stretch,
-    unchecked_procrustes,
-    uploads,
 )
 from experiments.studies import ours_honest_dp, table_09, table_10
 from experiments.systems import Dealt, aligned
+from experiments.uploads import uploads
 
 from cobasis import ODC, Imakura
 
@@ -92,13 +91,6 @@ def test_noise_on_anchor_images_turns_the_alignment_and_leaves_the_rows(dealt):
     noisy = changes_by(ODC(), sent, image_noise=1.0)
     assert np.linalg.norm(noisy["p1"] - clean["p1"]) > 0.05
     assert stretch(noisy) == pytest.approx(1)
-
-
-def test_unchecked_procrustes_is_odc_where_the_library_would_not_refuse(dealt):
-    sent = sent_by(dealt)
-    expected = changes_by(ODC(), sent)
-    for name, change in unchecked_procrustes(sent).items():
-        np.testing.assert_allclose(change, expected[name], atol=1e-10)
 
 
 def test_the_papers_sigma_is_for_a_sensitivity_of_one():

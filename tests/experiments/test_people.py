@@ -165,18 +165,19 @@ def partitioned(monkeypatch):
 def test_under_one_span_all_blocks_of_adult_see_the_test_alike(partitioned, anchor):
     how = {"anchor": anchor, "size": 3, "repeat": 0}
     given = table_08.joined(partitioned, condition="samespan_orth", **how)
-    shared = table_08.aligned(given, aligner=ODC())
+    shared, left_out = table_08.aligned(given, aligner=ODC())
+    assert not left_out
     assert [count for _, count in shared.tests] == [4]
     assert shared.rows.shape == (4 * 25, 6)
     assert np.mean(shared.labels) == np.mean(partitioned.dealt.pooled()[1])
     apart = table_08.joined(partitioned, condition="diffspan_orth", **how)
-    assert len(table_08.aligned(apart, aligner=ODC()).tests) == 4
+    assert len(table_08.aligned(apart, aligner=ODC())[0].tests) == 4
 
 
 def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
     """Distances stay what they are in the span of both halves' leading directions."""
     given = table_08.joined(partitioned, condition="diffspan_orth", size=3, repeat=0)
-    rows = table_08.aligned(given, aligner=ODC()).rows[:25]
+    rows = table_08.aligned(given, aligner=ODC())[0].rows[:25]
     whole, labels = next(iter(partitioned.dealt.parties.values()))
     spans = []
     for held in partitioned.halves:
@@ -197,8 +198,8 @@ def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
     whole = np.linalg.svd(images[0])[0]
     lost = np.hstack([whole[:, 6:7], images[2][:, 1:]])  # a column without a counterpart
     uploads = [*given.uploads[:2], replace(given.uploads[2], anchor_image=lost), given.uploads[3]]
-    shared = table_08.aligned(replace(given, uploads=uploads), aligner=ODC())
-    assert shared.left_out == {"block-002"}
+    shared, left_out = table_08.aligned(replace(given, uploads=uploads), aligner=ODC())
+    assert left_out == {"block-002"}
     assert len(shared.rows) == len(shared.labels) == 75
     assert sum(count for _, count in shared.tests) == 3
 
@@ -255,7 +256,7 @@ def test_parties_of_table_11_whose_fit_is_refused_are_left_out(monkeypatch, refu
     def refusing(parties, *, exclude, **options):
         for name in set(refused) - set(exclude):
             msg = f"1 of the 4 directions of party '{name}' are undetermined"
-            raise UndeterminedFitError(msg)
+            raise UndeterminedFitError(msg, (name,))
         return a_round(parties, exclude=exclude, **options)
 
     monkeypatch.setattr(table_11, "a_round", refusing)

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from cobasis import errors
-from cobasis.errors import CobasisError, LocalError, PrivacyWarning, RemoteError, ShapeError
+from cobasis.errors import (
+    CobasisError,
+    LocalError,
+    PrivacyWarning,
+    RemoteError,
+    ShapeError,
+    UndeterminedFitError,
+)
 
 EVERY = [
     each
@@ -74,3 +81,9 @@ def test_the_privacy_warning_is_a_warning_and_no_error():
 def test_an_error_that_comes_from_another_process_names_its_code_once():
     error = pickle.loads(pickle.dumps(ShapeError("hello.")))  # noqa: S301 -- our own bytes
     assert str(error) == "hello. [CB102]"
+
+
+def test_whose_fit_is_undetermined_is_known_in_another_process_too():
+    error = pickle.loads(pickle.dumps(UndeterminedFitError("hello.", ("a", "b"))))  # noqa: S301
+    assert str(error) == "hello. [CB205]"
+    assert error.parties == ("a", "b")

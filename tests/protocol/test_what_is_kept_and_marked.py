@@ -166,8 +166,9 @@ def test_a_party_with_nothing_in_common_is_refused_by_every_aligner(aligner):
         columns = slice(6, 12) if name == "d" else slice(0, 6)
         table[:, columns] = rng.normal(size=(40, 6)) * [9, 8, 7, 0.1, 0.1, 0.1]
         rows[name] = (table, np.arange(40) % 2)
-    with pytest.raises(UndeterminedFitError, match=r"'d'.*\[CB205\]$"):
+    with pytest.raises(UndeterminedFitError, match=r"'d'.*\[CB205\]$") as caught:
         simulate(rows, rng=rng, n_components=3, aligner=aligner)
+    assert caught.value.parties == ("d",)
 
 
 @pytest.mark.parametrize("aligner", ["imakura", "kawakami", "whitened"])

@@ -108,7 +108,7 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
             "all parties use the same features and anchor, lower n_components, or use "
             "basis='consensus'."
         )
-        raise UndeterminedFitError(msg)
+        raise UndeterminedFitError(msg, (party,))
 
 
 def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:

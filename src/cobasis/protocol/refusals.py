@@ -169,7 +169,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             "corresponds to them. Have features and anchor checked there, lower n_components, or "
             "exclude the party by name: exclude=[...]."
         )
-        raise UndeterminedFitError(msg)
+        raise UndeterminedFitError(msg, tuple(lost))
     band = agreement.scale_band
     outside = [
         name
