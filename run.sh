@@ -6,7 +6,8 @@ here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 venv=$here/.venv
 
 words="./run.sh demo [OPTIONS]     the whole round on real data: alone, together, pooled
-./run.sh test [ARGS]        all checks and tests; with ARGS, only 'pytest ARGS'
+./run.sh test [--slow]      all checks and tests; --slow: the long fault tests as well
+./run.sh test ARGS          only 'pytest ARGS'
 ./run.sh check              the static checks alone: ruff, mypy, import-linter
 ./run.sh bench [--quick]    measures speed and memory against the goals; see bench --help
 ./run.sh experiment NAME    measures a table or figure of the papers, or all: see --help
@@ -91,7 +92,7 @@ run_tests() { # pytest comes last, so that its summary closes the output
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     "$venv/bin/python" -m sphinx -W -q docs "$scratch"
-    "$venv/bin/python" -m pytest -n 2 --cov=cobasis --cov-report=
+    "$venv/bin/python" -m pytest -n 2 --cov=cobasis --cov-report= "$@"
     local package
     for package in linalg algorithms protocol; do
         printf 'lines and branches of %s that tests reach, in %%: ' "$package"
@@ -140,9 +141,12 @@ case $1 in
         set_up requirements.lock requirements-test.lock
         cd "$here"
         export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # pytest's workers are enough threads
-        if [ $# = 1 ]; then check; fi
-        if [ "$*" = test ]; then run_tests; fi
-        if [ $# -gt 1 ]; then exec "$venv/bin/python" -m pytest "${@:2}"; fi ;;
+        case $* in
+            check) check ;;
+            test) check; run_tests ;;
+            'test --slow') check; run_tests -m 'soak or not soak' ;;
+            *) exec "$venv/bin/python" -m pytest "${@:2}" ;;
+        esac ;;
     bench)
         set_up requirements.lock requirements-test.lock
         cd "$here"

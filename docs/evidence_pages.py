@@ -16,10 +16,12 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # experiments are no part of the installed package
 
 from experiments.comparing import numbers  # noqa: E402
+from experiments.distances import distances, missing, overview  # noqa: E402
 from experiments.figures import draw, left_out, svg  # noqa: E402
 from experiments.store import RECORDED, Results  # noqa: E402
 from experiments.study import load, names  # noqa: E402
 
+from experiments import goals as judging  # noqa: E402
 from experiments import page as pages  # noqa: E402 -- found by the line above
 
 PLACE = re.compile(r"\{\{ (\w+) \}\}")
@@ -50,6 +52,11 @@ def summary(kept: Kept) -> str:
     return pages.summarised(kept, kept)
 
 
+def goals(kept: Kept) -> str:
+    """Return what the evidence says of the two goals."""
+    return "\n".join(judging.lines(kept))
+
+
 def contents(kept: Kept) -> str:
     """Return one line for each study, with what it is and how much of it is there."""
     lines = ["| | of | cells there |", "|---|---|---|"]
@@ -70,6 +77,17 @@ def studies(kept: Kept) -> str:
         lines += [f"(study-{name})=", f"## {load(name).title}", ""]
         lines += pages.section(name, results)
     return "\n".join(lines)
+
+
+def everything(kept: Kept) -> str:
+    """Return the chart over all tasks, and what is not in it."""
+    figure = overview(distances(kept))
+    absent = ", ".join(f"[{load(name).title}](#study-{name})" for name in missing(kept))
+    note = [f"Left out, since nothing of it is recorded yet: {absent}."] if absent else []
+    if figure is None:
+        return "\n".join(note)
+    title = "Distance to pooled data of every method, over all tasks"
+    return "\n".join(["```{raw} html", svg(figure, title=title), "```", "", *note])
 
 
 def gallery(kept: Kept) -> str:
@@ -95,8 +113,10 @@ def gallery(kept: Kept) -> str:
 
 PARTS: Mapping[str, Callable[[Kept], str]] = {
     "summary": summary,
+    "goals": goals,
     "contents": contents,
     "studies": studies,
+    "everything": everything,
     "gallery": gallery,
 }
 """By what stands between the braces."""

@@ -1,8 +1,8 @@
 """How the series of a chart look: a method looks the same in every chart that has it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,17 +51,27 @@ def styles_for(panels: Sequence["Panel"]) -> Mapping[str, Style]:
     shown = sorted(marked, key=lambda name: name not in printed)[: MOST - min(len(lines), 3)]
     shown = [name for name in marked if name in shown]
     both = [*shown, *(name for name in lines if name not in shown)][:MOST]
-    place = _places(both)
+    width = 0.8 / max(len(shown), 1)
+    return {
+        name: replace(style, shift=(shown.index(name) - (len(shown) - 1) / 2) * width)
+        if name in shown
+        else style
+        for name, style in looks(both).items()
+    }
+
+
+def looks(names: Iterable[str]) -> dict[str, Style]:
+    """Give every name its colour and shape."""
+    shown = list(names)
+    place = _places(shown)
     return {
         name: Style(
             colour=COLOURS[_colour(name, place) % len(COLOURS)],
             marker=MARKERS[place[name] % len(MARKERS)],
             dash=DASHES[place[name] % len(DASHES)],
-            shift=(shown.index(name) - (len(shown) - 1) / 2) * 0.8 / len(shown)
-            if name in shown
-            else 0.0,
+            shift=0.0,
         )
-        for name in both
+        for name in shown
     }
 
 

@@ -104,14 +104,19 @@ def _number(text: str) -> float:
     return float("nan") if text in {"", "?"} else float(text)
 
 
+NOWHERE = ("", "NA")
+"""What the file calls the region of a hospital that has none."""
+
+
 @cache
 def eicu_demo(by: str) -> Patients:
     """Return 25 features and the days in intensive care; sites are hospitals or regions.
 
     Parameters
     ----------
-    by : {"hospital", "region"}
-        What a site is. Stays of hospitals without a region are left out of regions.
+    by : {"hospital", "region", "no region"}
+        What a site is. Stays of hospitals without a region are left out of regions, and are all
+        that there is of "no region".
     """
     stays, hospitals = map(_table, EICU)
     regions = {each["hospitalid"]: each["region"] for each in hospitals}
@@ -119,13 +124,14 @@ def eicu_demo(by: str) -> Patients:
     features = ("age", *named[named.index("intubated") :])
     rows = np.array([[_number(stay[name]) for name in features] for stay in stays])
     sites = [s["hospitalid"] if by == "hospital" else regions[s["hospitalid"]] for s in stays]
-    found = Patients(
+    whole = Patients(
         rows=rows,
         labels=np.array([float(stay["icu_los_days"]) for stay in stays]),
         sites=np.array(sites),
         features=features,
     )
-    return found.only([site for site in {*sites} if site not in {"", "NA"}])
+    placed = [site for site in {*sites} if site not in NOWHERE]
+    return whole.only([*NOWHERE] if by == "no region" else placed)
 
 
 DRUGS = (

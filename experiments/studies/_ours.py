@@ -6,20 +6,24 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.metrics import roc_auc_score
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from experiments.data.adult import adult
+from experiments.data.hospitals import eicu_demo
 from experiments.data.images import images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import molecules
 from experiments.data.molecules import public_rows as pubchem
 from experiments.models import ACCURACY, Labels, Make, Metric, Model, Table
+from experiments.studies.table_11 import COMPARED, SETUPS, Wards, wards
 from experiments.systems import Dealt, generator
 
 IMAGES = ("mnist", "fashion-mnist")
 TASKS = (*MOLECULES, *IMAGES, "adult")
+STAYS = "eicu demo"
+"""Days in intensive care: the one task with numbers to predict."""
 
 MOST_ROWS = 1000
 """A molecule party's rows, at most; the papers' tables have all of them."""
@@ -47,6 +51,17 @@ def rff(seed: int) -> Model:
     return make_pipeline(features, RidgeClassifier(alpha=1.0))
 
 
+def ridge(_: int) -> Model:
+    """Return the library's default model of numbers, with scikit-learn's own penalty."""
+    return Ridge(alpha=1.0)
+
+
+def rff_ridge(seed: int) -> Model:
+    """Return what `rff` is, for numbers."""
+    features = RBFSampler(gamma="scale", n_components=1000, random_state=seed)
+    return make_pipeline(features, Ridge(alpha=1.0))
+
+
 def whitened(make: Make) -> Make:
     """Return a model that first turns its training rows to uncorrelated ones of variance 1."""
     return lambda seed: make_pipeline(PCA(whiten=True), make(seed))
@@ -64,28 +79,45 @@ ROC = Metric(predict=_score, judge=lambda y, found: 100 * float(roc_auc_score(y,
 """ROC-AUC of a model with or without probabilities."""
 
 
+R2 = Metric(
+    predict=lambda model, rows: model.predict(rows),
+    judge=lambda y, found: 100 * float(r2_score(y, found)),
+)
+"""The share of the test labels' variance that predictions explain, in points like the others."""
+
+
 def metric(task: str) -> Metric:
-    """Return accuracy for the ten classes of images, and ROC-AUC for the two of the rest."""
+    """Return accuracy for the ten classes of images, R2 for days, and ROC-AUC for the rest."""
+    if task == STAYS:
+        return R2
     return ACCURACY if task in IMAGES else ROC
 
 
 def sizes(task: str) -> tuple[int, ...]:
-    """Return each l: of Adult's 108 features, most are rare, and a party has not all of them."""
-    return (50,) if task == "adult" else (50, 100, 200)
+    """Return each l: of Adult's 108 features, most are rare, and a party has not all of them.
+
+    Stays have 25 features.
+    """
+    return {"adult": (50,), STAYS: (10, 20)}.get(task, (50, 100, 200))
 
 
-def deal(task: str, *, repeat: int, skewed: bool) -> Dealt:
+def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> Dealt:
     """Deal a task's rows, at random or by label.
 
     Parameters
     ----------
     task : str
-        One of `TASKS`.
+        One of `TASKS`, or `STAYS`.
     repeat : int
         Whose generator chooses.
     skewed : bool
-        Whether parties have one label each (molecules, Adult) or two each (images).
+        Whether parties have one label each (molecules, Adult) or two each (images); of stays,
+        whether each has a region's, as Table 11 has them.
+    most : int, optional
+        A molecule party's rows, at most; by default `MOST_ROWS`.
     """
+    if task == STAYS:
+        return _regions(_stays(repeat), repeat=repeat, mixed=not skewed)
     rows, labels = _table(task)
     rng = generator(repeat)
     order = rng.permutation(len(labels))
@@ -93,7 +125,7 @@ def deal(task: str, *, repeat: int, skewed: bool) -> Dealt:
         is_test = molecules(task).is_test[order]
         train, test = order[~is_test], order[is_test]
         groups = _halves(labels, train) if skewed else np.array_split(train, 4)
-        groups = [group[:MOST_ROWS] for group in groups]
+        groups = [group[: most or MOST_ROWS] for group in groups]
     else:
         train, test = order[TESTS:-RESERVED], order[:TESTS]
         groups = _ring(labels, train) if skewed else np.split(train[: PARTIES * ROWS], PARTIES)
@@ -110,12 +142,15 @@ def public(task: str, *, repeat: int, count: int) -> Table:
     Parameters
     ----------
     task : str
-        For molecules they are PubChem's, else rows that `deal` leaves out in the same repeat.
+        For molecules they are PubChem's, for stays those of hospitals without a region, else
+        rows that `deal` leaves out in the same repeat.
     repeat : int
         Whose generator chooses.
     count : int
-        How many; of images and of Adult at most 1,000.
+        How many; of images and of Adult at most 1,000, of stays 200.
     """
+    if task == STAYS:
+        return _stays(repeat).scale(eicu_demo("no region").rows[:count])
     if task in MOLECULES:
         return pubchem(count, rng=generator(repeat, 2))
     rows, labels = _table(task)
@@ -132,6 +167,25 @@ def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
         return images(task)
     persons = adult()
     return persons.rows, persons.labels
+
+
+def _stays(repeat: int) -> Wards:
+    setup = SETUPS[COMPARED]
+    return wards(setup.load(), setup=setup, repeat=repeat)
+
+
+def _regions(split: Wards, *, repeat: int, mixed: bool) -> Dealt:
+    """Leave stays with their regions, or deal all of them to as many parties at random."""
+    parties = split.parties
+    if mixed:
+        rows, labels = split.pooled()
+        order = generator(repeat, 4).permutation(len(labels))
+        groups = np.array_split(order, len(parties))
+        parties = {
+            f"party-{number:02d}": (rows[group], labels[group])
+            for number, group in enumerate(groups)
+        }
+    return Dealt(parties=parties, test_rows=split.test_rows, test_labels=split.test_labels)
 
 
 def _values(task: str, rows: npt.NDArray[Any]) -> Table:

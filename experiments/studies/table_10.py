@@ -152,9 +152,11 @@ STUDY = Study(
         "lower. Learned in these coordinates: on clean pictures, or on what the same party would "
         "release of the other people. *Shown the vector as a picture* is what the paper measures: "
         "l numbers stretched to [0, 1] in a black picture, which is no face (how the paper makes "
-        "a picture of them is open). Below 0.6 there says that the vector is no picture; the rows "
-        "beside it say what whoever holds the release can tell. A colluder has the basis, from "
-        "the anchor. Noise: on raw pixels, sensitivity 1, delta = 1e-3, its epsilon a label."
+        "a picture of them is open). A figure near 0.5 in that row is **no evidence of privacy**: "
+        "it says that a descriptor of faces cannot read what is no face. What whoever holds the "
+        "release can tell is in the rows *cosine* and *learned in these coordinates*. A colluder "
+        "has the basis, from the anchor. Noise: on raw pixels, sensitivity 1, delta = 1e-3, its "
+        "epsilon a label."
     ),
     unit="ROC-AUC",
     cells=[{"data": "celeba"}, {"data": "olivetti"}],

@@ -78,12 +78,15 @@ class Wards:
         To train on, in [0, 1] and days.
     test_rows, test_labels, test_sites : ndarray
         The test patients, and whose each is.
+    scale : callable
+        What filled the rows up and scaled them: constants of the agreement.
     """
 
     parties: Mapping[str, tuple[Table, Labels]]
     test_rows: Table
     test_labels: Labels
     test_sites: npt.NDArray[np.str_]
+    scale: Callable[[Table], Table] = np.asarray
 
     def pooled(self) -> tuple[Table, Labels]:
         """Return everybody's rows in one table."""
@@ -92,11 +95,7 @@ class Wards:
 
 
 def wards(patients: Patients, *, setup: Setup, repeat: int) -> Wards:
-    """Deal one repeat's patients: a fifth of each site's to the test.
-
-    What is missing becomes the median of all that are trained on, and their middle 98 % become
-    [0, 1]: in a real round, constants of the agreement.
-    """
+    """Deal one repeat's patients: a fifth of each site's to the test."""
     rng = generator(repeat)
     train: dict[str, npt.NDArray[np.intp]] = {}
     test: list[npt.NDArray[np.intp]] = []
@@ -106,16 +105,28 @@ def wards(patients: Patients, *, setup: Setup, repeat: int) -> Wards:
         train[site] = order[cut:]
         test.append(order[:cut])
     chosen, tests = np.concatenate(list(train.values())), np.concatenate(test)
-    middle = np.nanmedian(patients.rows[chosen], axis=0)
-    rows = np.where(np.isnan(patients.rows), middle, patients.rows)
-    low, high = np.quantile(rows[chosen], (0.01, 0.99), axis=0)
-    rows = np.clip((rows - low) / np.where(high > low, high - low, 1), 0, 1)
+    scale = scale_of(patients.rows[chosen])
+    rows = scale(patients.rows)
     return Wards(
         parties={site: (rows[at], patients.labels[at]) for site, at in train.items()},
         test_rows=rows[tests],
         test_labels=patients.labels[tests],
         test_sites=patients.sites[tests],
+        scale=scale,
     )
+
+
+def scale_of(trained_on: Table) -> Callable[[Table], Table]:
+    """Return what fills rows up and scales them.
+
+    What is missing becomes the median of all that are trained on, and their middle 98 % become
+    [0, 1]: in a real round, constants of the agreement.
+    """
+    middle = np.nanmedian(trained_on, axis=0)
+    filled = np.where(np.isnan(trained_on), middle, trained_on)
+    low, high = np.quantile(filled, (0.01, 0.99), axis=0)
+    wide = np.where(high > low, high - low, 1)
+    return lambda rows: np.clip((np.where(np.isnan(rows), middle, rows) - low) / wide, 0, 1)
 
 
 def by_party(split: Wards, predict: Callable[[str], Labels]) -> Values:

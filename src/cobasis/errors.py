@@ -8,7 +8,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- ShapeError             CB102  wrong, transposed or empty shape
     |   |-- DtypeError             CB103  numbers of a type that would be cast silently
     |   |-- LabelError             CB104  labels of another kind, length, or all of one class
-    |   |-- FeatureError           CB105  other feature names, or another order
+    |   |-- FeatureError           CB105  other columns or words than agreed, or another order
     |   |-- DimensionError         CB106  more components than rows, features or rank allow
     |   |-- OptionError            CB107  a word or number that an option does not take
     |   |-- AnchorError            CB201  an anchor that cannot be drawn as asked
@@ -18,24 +18,40 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- AgreementError         CB303  an agreement that forbids this, or is itself impossible
     |   |-- UnknownPartyError      CB304  a party that the agreement or the round does not know
     |   |-- StepError              CB305  a step of the round taken before its turn
+    |   |-- UnsignedError          CB311  an agreement that not everybody has signed
+    |   |-- AgreementFileError     CB312  an agreement's file that is no TOML of ours
+    |   |-- RetentionError         CB313  a step that needs uploads which are no longer kept
     |   |-- RowCarryingError       CB401  a model that carries training rows
     |   |-- DiskError              CB601  a disk that is full, or cannot be read or written
     |   |-- FileChangedError       CB603  a file that changed while it was in use
     |   |-- AnotherRunError        CB604  a folder that holds another run's results
     |   |-- TableError             CB611  a table that cannot be read to its end
     |   |-- PartitionError         CB621  aligned rows on disk that are not what was written
-    |   `-- MissingExtraError      CB622  an optional package that is not installed
+    |   |-- MissingExtraError      CB622  an optional package that is not installed
+    |   |-- PassphraseError        CB701  a passphrase that does not open the key file
+    |   |-- IdentityError          CB702  a key file that is missing, damaged, open or in the way
+    |   |-- SpanReuseError         CB703  a fresh span for rows that were uploaded before
+    |   `-- VaultError             CB704  a vault record that cannot be used
     `-- RemoteError                exit 3: what another side sent is to be changed there
         |-- AnchorImageError       CB203  an anchor image that is zero or rank-deficient
         |-- ConditionError         CB204  an anchor image too ill-conditioned to invert
         |-- UndeterminedFitError   CB205  a fit that the anchor does not determine
         |-- ConsensusError         CB206  proposals that fix no common span
+        |-- FitCheckError          CB207  a change of basis that is not the fit it should be
         |-- MessageError           CB306  a message of another round, agreement or shape
         |-- DuplicatePartyError    CB307  two messages under one party's name
         |-- AnchorTagError         CB308  parties that used different anchors
         |-- ScaleError             CB309  rows on another scale than everybody else's
         |-- FlaggedPartyError      CB310  a party whose basis does not align
-        `-- FileFormatError        CB602  a file that is truncated or no such file at all
+        |-- ModelFileError         CB402  a model file that the format does not allow
+        |-- FileFormatError        CB602  a file that is truncated or no such file at all
+        |-- SealError              CB801  a seal that this key does not open, or a damaged one
+        |-- SignatureError         CB802  a bundle that nobody who is enrolled has signed
+        |-- BundleError            CB803  a bundle that is not what its manifest says
+        |-- ForeignBundleError     CB804  a bundle of another round, kind, sender or recipient
+        |-- ReplayError            CB805  an upload that came before, or after a newer one
+        |-- ClockError             CB806  a bundle from the future, or from before the agreement
+        `-- TranscriptError        CB807  a transcript whose lines are not as they were written
 
     PrivacyWarning                 CB501  this choice shows more than the default does
 
@@ -52,6 +68,11 @@ class CobasisError(Exception):
     code: ClassVar[str] = ""
     exit_code: ClassVar[int] = 2
 
+    def __init_subclass__(cls, *, code: str = "") -> None:
+        """Give a leaf of the tree its code."""
+        super().__init_subclass__()
+        cls.code = code
+
     def __str__(self) -> str:
         """Return the message and its code."""
         return f"{super().__str__()} [{self.code}]"
@@ -67,148 +88,128 @@ class RemoteError(CobasisError, ValueError):
     exit_code = 3
 
 
-class NotFiniteError(LocalError):
+class NotFiniteError(LocalError, code="CB101"):
     """NaN or infinity where every number has to be finite."""
 
-    code = "CB101"
 
-
-class ShapeError(LocalError):
+class ShapeError(LocalError, code="CB102"):
     """A wrong, transposed or empty shape."""
 
-    code = "CB102"
 
-
-class DtypeError(LocalError):
+class DtypeError(LocalError, code="CB103"):
     """Numbers of a type that could only be used by casting them silently."""
 
-    code = "CB103"
 
-
-class LabelError(LocalError):
+class LabelError(LocalError, code="CB104"):
     """Labels of another type or length, or all of one class."""
 
-    code = "CB104"
+
+class FeatureError(LocalError, code="CB105"):
+    """Other columns than the agreement's, another order, or words outside a vocabulary."""
 
 
-class FeatureError(LocalError):
-    """Other feature names than the agreement's, or another order."""
-
-    code = "CB105"
-
-
-class DimensionError(LocalError):
+class DimensionError(LocalError, code="CB106"):
     """More components than rows, features or rank allow."""
 
-    code = "CB106"
 
-
-class OptionError(LocalError):
+class OptionError(LocalError, code="CB107"):
     """A word or number that an option does not take."""
 
-    code = "CB107"
 
-
-class AnchorError(LocalError):
+class AnchorError(LocalError, code="CB201"):
     """An anchor that cannot be drawn as asked."""
 
-    code = "CB201"
 
-
-class OrthonormalityError(LocalError):
+class OrthonormalityError(LocalError, code="CB202"):
     """A basis whose columns are not orthonormal."""
 
-    code = "CB202"
 
-
-class SecretError(LocalError):
+class SecretError(LocalError, code="CB301"):
     """A secret that is no secret, or that would leave its owner."""
 
-    code = "CB301"
 
-
-class CommitmentError(LocalError):
+class CommitmentError(LocalError, code="CB302"):
     """A consortium secret that does not open the agreement's commitment."""
 
-    code = "CB302"
 
-
-class AgreementError(LocalError):
+class AgreementError(LocalError, code="CB303"):
     """An agreement that forbids what was asked, or asks for the impossible."""
 
-    code = "CB303"
 
-
-class UnknownPartyError(LocalError):
+class UnknownPartyError(LocalError, code="CB304"):
     """A party that the agreement or the round does not know."""
 
-    code = "CB304"
 
-
-class StepError(LocalError):
+class StepError(LocalError, code="CB305"):
     """A step of the round taken before its turn."""
 
-    code = "CB305"
+
+class UnsignedError(LocalError, code="CB311"):
+    """An agreement that not everybody has signed as it is now."""
 
 
-class RowCarryingError(LocalError):
+class AgreementFileError(LocalError, code="CB312"):
+    """An agreement's file that cannot be read as TOML."""
+
+
+class RetentionError(LocalError, code="CB313"):
+    """A step that needs uploads which are no longer kept."""
+
+
+class RowCarryingError(LocalError, code="CB401"):
     """A model that would carry training rows to every party."""
 
-    code = "CB401"
 
-
-class DiskError(LocalError):
+class DiskError(LocalError, code="CB601"):
     """A disk that is full, or a file that cannot be read or written."""
 
-    code = "CB601"
 
-
-class FileChangedError(LocalError):
+class FileChangedError(LocalError, code="CB603"):
     """A file that changed while it was in use."""
 
-    code = "CB603"
 
-
-class AnotherRunError(LocalError):
+class AnotherRunError(LocalError, code="CB604"):
     """A folder that holds the results of another run."""
 
-    code = "CB604"
 
-
-class TableError(LocalError):
+class TableError(LocalError, code="CB611"):
     """A party's table that is truncated, ragged or changing."""
 
-    code = "CB611"
 
-
-class PartitionError(LocalError):
+class PartitionError(LocalError, code="CB621"):
     """Aligned rows on disk that are unfinished, changed, or another run's."""
 
-    code = "CB621"
 
-
-class MissingExtraError(LocalError):
+class MissingExtraError(LocalError, code="CB622"):
     """An optional package that is not installed."""
 
-    code = "CB622"
+
+class PassphraseError(LocalError, code="CB701"):
+    """A passphrase that does not open the key file."""
 
 
-class AnchorImageError(RemoteError):
+class IdentityError(LocalError, code="CB702"):
+    """A key file that is missing, damaged, open to others, or already there."""
+
+
+class SpanReuseError(LocalError, code="CB703"):
+    """A fresh span for rows that were uploaded before."""
+
+
+class VaultError(LocalError, code="CB704"):
+    """A vault record that is damaged, of another version, or another party's."""
+
+
+class AnchorImageError(RemoteError, code="CB203"):
     """An anchor image that is zero or rank-deficient."""
 
-    code = "CB203"
 
-
-class ConditionError(RemoteError):
+class ConditionError(RemoteError, code="CB204"):
     """An anchor image too ill-conditioned to be inverted."""
 
-    code = "CB204"
 
-
-class UndeterminedFitError(RemoteError):
+class UndeterminedFitError(RemoteError, code="CB205"):
     """A fit that leaves directions of a party undetermined; ``parties`` says of whom."""
-
-    code = "CB205"
 
     def __init__(self, message: str, parties: tuple[str, ...] = ()) -> None:
         """Keep the parties beside the message."""
@@ -216,46 +217,68 @@ class UndeterminedFitError(RemoteError):
         self.parties = parties
 
 
-class ConsensusError(RemoteError):
+class ConsensusError(RemoteError, code="CB206"):
     """Proposals that fix no common span."""
 
-    code = "CB206"
+
+class FitCheckError(RemoteError, code="CB207"):
+    """A change of basis that is not the fit of its image to the target."""
 
 
-class MessageError(RemoteError):
+class MessageError(RemoteError, code="CB306"):
     """A message of another round, agreement, party or shape."""
 
-    code = "CB306"
 
-
-class DuplicatePartyError(RemoteError):
+class DuplicatePartyError(RemoteError, code="CB307"):
     """Two messages under one party's name."""
 
-    code = "CB307"
 
-
-class AnchorTagError(RemoteError):
+class AnchorTagError(RemoteError, code="CB308"):
     """Parties that used different anchors."""
 
-    code = "CB308"
 
-
-class ScaleError(RemoteError):
+class ScaleError(RemoteError, code="CB309"):
     """Rows on another scale than everybody else's."""
 
-    code = "CB309"
 
-
-class FlaggedPartyError(RemoteError):
+class FlaggedPartyError(RemoteError, code="CB310"):
     """A party whose basis does not align with the others'."""
 
-    code = "CB310"
+
+class ModelFileError(RemoteError, code="CB402"):
+    """A model file that is damaged, or holds what the format does not allow."""
 
 
-class FileFormatError(RemoteError):
+class FileFormatError(RemoteError, code="CB602"):
     """A file that is truncated, damaged or no such file at all."""
 
-    code = "CB602"
+
+class SealError(RemoteError, code="CB801"):
+    """A seal that this key does not open, or that is damaged."""
+
+
+class SignatureError(RemoteError, code="CB802"):
+    """A bundle that nobody who is enrolled has signed."""
+
+
+class BundleError(RemoteError, code="CB803"):
+    """A bundle that is not what its manifest says, or none at all."""
+
+
+class ForeignBundleError(RemoteError, code="CB804"):
+    """A bundle of another round, agreement, kind, sender or recipient."""
+
+
+class ReplayError(RemoteError, code="CB805"):
+    """An upload that was received before, or that an accepted one excludes."""
+
+
+class ClockError(RemoteError, code="CB806"):
+    """A bundle made in the future, or before its agreement was sealed."""
+
+
+class TranscriptError(RemoteError, code="CB807"):
+    """A transcript with a line that was changed, removed, moved or added."""
 
 
 class PrivacyWarning(UserWarning):

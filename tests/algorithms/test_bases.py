@@ -31,7 +31,8 @@ def normal(number: int, *shape: int) -> np.ndarray:
 
 
 def directions(rows, n_components: int, *, centred: bool = False) -> np.ndarray:
-    return own_directions(rows, n_components=n_components, party="north", centred=centred)
+    own = own_directions(rows, n_components=n_components, party="north", centred=centred)
+    return own.directions
 
 
 def test_the_table_of_bases_is_the_designs():
@@ -43,14 +44,17 @@ def test_the_table_of_bases_is_the_designs():
         "haar": (1, "", True),
         "public": (1, "public rows at every party", True),
         "consensus": (2, "isometric anchor, c >= 3", False),
+        "weighted_consensus": (2, "isometric anchor, c >= 3", False),
     }
+    assert [name for name, rule in BASES.items() if rule.proposes] == [*columns][-2:]
+    assert [name for name, rule in BASES.items() if rule.weighted] == [*columns][-1:]
 
 
 @pytest.mark.parametrize("anchor", ANCHORS)
 @pytest.mark.parametrize("n_parties", [1, 2, 3, 10])
 @pytest.mark.parametrize("basis", BASES)
 def test_the_table_forbids_exactly_what_it_says(basis, n_parties, anchor):
-    forbidden = basis == "consensus" and (anchor != "isometric" or n_parties < 3)
+    forbidden = basis.endswith("consensus") and (anchor != "isometric" or n_parties < 3)
     if not forbidden:
         assert check_basis_rule(basis, anchor=anchor, n_parties=n_parties) is None
         return

@@ -112,7 +112,7 @@ def judged(setting: Setting, anchor: str, number: int, *, wrong: bool) -> Judged
     rows = setting.rows(number)
     size, width = setting.n_components, rows["p0"].shape[1]
     bases = {
-        party: own_directions(table, n_components=size, party=party, centred=False)
+        party: own_directions(table, n_components=size, party=party, centred=False).directions
         @ haar(100 * number + index, size)
         for index, (party, table) in enumerate(rows.items())
     }
@@ -177,7 +177,7 @@ def test_another_public_file_is_flagged_by_permuted_images(number):
     spare = np.random.default_rng(number + 50).permutation(digits()[0])
     fair = judged(setting, "gaussian", number, wrong=False)
     bases = {
-        party: own_directions(table, n_components=24, party=party, centred=False)
+        party: own_directions(table, n_components=24, party=party, centred=False).directions
         for party, table in rows.items()
     }
     images = {party: spare[:300] @ basis for party, basis in bases.items()}

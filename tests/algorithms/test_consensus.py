@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, key_of, make_anchor
-from cobasis.algorithms.consensus import consensus_span
+from cobasis.algorithms.bases import own_directions
+from cobasis.algorithms.consensus import consensus_span, weighted_directions
 from cobasis.errors import AgreementError, AnchorImageError, ConsensusError, NotFiniteError
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.linalg.spans import orthonormality_defect, principal_cosines
@@ -168,3 +169,110 @@ def test_unrelated_parties_still_give_one_basis_for_all():
     stream = KeyStream(key_of(3), "tests/unrelated")
     bases = {f"p{i}": haar_columns(stream, n_rows=FEATURES, n_columns=3) for i in range(5)}
     assert consensus_span(images(bases), n_components=3).shape == (30, 3)
+
+
+def tables(number: int, *, n_parties: int = 5, n_rows: int = 40, decay: float = 0.7) -> dict:
+    """Rows of each party: energy that decays along axes near common ones."""
+    strength = 3.0 * decay ** np.arange(FEATURES)
+    made = {}
+    for index in range(n_parties):
+        turn = np.linalg.qr(np.eye(FEATURES) + 0.15 * normal(number + index, FEATURES, FEATURES))[0]
+        made[f"p{index}"] = normal(number + 50 + index, n_rows, FEATURES) * strength @ turn
+    return made
+
+
+def proposals(rows: dict, *, n_components: int = 3) -> dict:
+    """What each party sends to a weighted consensus, before the anchor and its own rotation."""
+    made = {}
+    for party, table in rows.items():
+        own = own_directions(table, n_components=n_components, party=party, centred=False)
+        made[party] = weighted_directions(own, n_rows=len(table))
+    return made
+
+
+def projector(span: np.ndarray) -> np.ndarray:
+    return span @ span.T
+
+
+def test_weights_are_energy_per_row():
+    """Twice the same rows count as much as once; columns are as long as rows spread along them."""
+    rows = tables(1)["p0"]
+    one, twice = (proposals({"p": each})["p"] for each in (rows, np.vstack([rows, rows])))
+    np.testing.assert_allclose(one, twice, rtol=0, atol=1e-12)
+    spread = np.linalg.norm(rows @ (one / np.linalg.norm(one, axis=0)), axis=0) / np.sqrt(len(rows))
+    np.testing.assert_allclose(np.linalg.norm(one, axis=0), spread)
+
+
+def test_directions_whose_weight_is_lost_in_rounding_are_not_sent():
+    table = normal(2, 30, FEATURES)
+    values = np.array([1.0, 0.1, 1e-9])
+    left, right = (np.linalg.qr(each)[0][:, :3] for each in (table, table[:FEATURES].T))
+    rows = left * values @ right.T
+    own = own_directions(rows, n_components=3, party="north", centred=False)
+    assert own.directions.shape == (FEATURES, 3)
+    assert weighted_directions(own, n_rows=30).shape == (FEATURES, 2)
+
+
+@on_every_height
+def test_the_weighted_consensus_is_the_leading_span_of_the_mean_energy(n_rows):
+    """Where nobody is capped: parties of equal energy."""
+    sent = proposals(tables(3))
+    sent = {party: each / np.linalg.norm(each) for party, each in sent.items()}
+    leading = np.linalg.eigh(sum(each @ each.T for each in sent.values()))[1][:, -3:]
+    span = consensus_span(images(sent, n_rows), n_components=3, weighted=True)
+    assert orthonormality_defect(span) < GOLDEN
+    assert principal_cosines(leading, basis_of(span, np.eye(3))).min() > 1 - 1e-12
+
+
+def test_a_weighted_consensus_keeps_more_energy_than_a_plain_one():
+    rows = tables(4, decay=0.5)
+    sent = images(proposals(rows, n_components=6))
+    together = np.vstack(list(rows.values()))
+    kept = [
+        np.linalg.norm(together @ basis_of(span, np.eye(3)))
+        for span in (consensus_span(sent, n_components=3, weighted=each) for each in (True, False))
+    ]
+    assert kept[0] > 1.01 * kept[1]
+
+
+@pytest.mark.parametrize("party", ["p0", "p4"])
+def test_nobody_shouts_in_a_weighted_consensus(party):
+    """Scaled by 1000 an image counts as much as scaled to the cap, and does not own Z."""
+    odd = haar(77, FEATURES)[:, :3]  # directions that no other party has
+    sent = images({**proposals(tables(5)), party: 3.0 * odd})
+    loud = {**sent, party: 1000 * sent[party]}
+    quiet, found = (consensus_span(each, n_components=3, weighted=True) for each in (sent, loud))
+    np.testing.assert_allclose(projector(found), projector(quiet), rtol=0, atol=1e4 * EPS)
+    assert principal_cosines(found, sent[party]).min() < 1 - VISIBLE
+    owned = np.linalg.svd(np.hstack(list(loud.values())), full_matrices=False)[0][:, :3]
+    assert principal_cosines(owned, sent[party]).min() > 0.999  # without the cap
+
+
+def test_two_loud_parties_of_four_do_not_own_a_weighted_consensus():
+    """The cap is the lower median: half of the parties cannot raise it."""
+    sent = images(proposals(tables(6, n_parties=4)))
+    found = [
+        consensus_span(
+            {**sent, "p0": loudness * sent["p0"], "p1": loudness * sent["p1"]},
+            n_components=3,
+            weighted=True,
+        )
+        for loudness in (1e2, 1e6)
+    ]
+    np.testing.assert_allclose(projector(found[0]), projector(found[1]), rtol=0, atol=1e4 * EPS)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_a_weighted_tie_is_refused_at_any_scale(scale):
+    axes = np.eye(FEATURES)
+    tied = images({f"p{i}": scale * axes[:, [0, i + 1]] * [2.0, 1.0] for i in range(3)})
+    with pytest.raises(ConsensusError, match=r"component 2 and the next stand out.*\[CB206\]"):
+        consensus_span(tied, n_components=2, weighted=True)
+    span = consensus_span(tied, n_components=1, weighted=True)
+    assert principal_cosines(basis_of(span, np.eye(1)), axes[:, :1]).min() > 1 - 1e-12
+
+
+def test_two_parties_make_no_weighted_consensus():
+    sent = images(proposals(tables(7, n_parties=2)))
+    with pytest.raises(AgreementError, match=r"basis='weighted_consensus' with 2 .*\[CB303\]"):
+        consensus_span(sent, n_components=3, weighted=True)

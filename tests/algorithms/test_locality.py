@@ -33,7 +33,7 @@ def test_it_takes_the_axis_on_which_neighbours_are_alike_and_pca_the_longest():
     rows[:, 1] /= 4  # shorter, so that it does not decide who is near
     assert abs(directions(rows, 1)[0, 0]) > 0.9
     by_spread = own_directions(clusters(), n_components=1, party="north", centred=True)
-    assert abs(by_spread[1, 0]) > 0.99
+    assert abs(by_spread.directions[1, 0]) > 0.99
 
 
 def by_definition(rows, n_components):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from experiments.data import molecules, sources
 from experiments.statistics import one_way, two_way
-from experiments.studies import ames, table_07_tdc, table_16, v2_table_2
+from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
 from experiments.study import key
-from experiments.systems import Dealt, aligned
-from experiments.uploads import uploads
+from experiments.systems import Dealt, aligned, generator
+from experiments.uploads import AsPrinted, uploads
 
 from cobasis import ODC, align
 
@@ -251,3 +251,20 @@ def test_a_clock_does_not_change_an_alignment_and_counts_it():
     assert first > 0
     timed.fits(images, found.target)
     assert timed.seconds > first
+
+
+@pytest.mark.parametrize("ending", ["", "_orth"])
+def test_whitened_odc_under_an_isometric_anchor_has_the_rows_and_bases_of_table_7(
+    ending, monkeypatch
+):
+    """Where bases are orthonormal it is ODC itself, up to a rotation that all rows share."""
+    tiny(monkeypatch, ours_spans)
+    cell = {"data": "ames", "condition": f"samespan{ending}"}
+    found = ours_spans.run(cell, repeat=1)
+    assert {"whitened/roc", "whitened/pr"} <= set(found)
+    dealt = ours_spans.deal_molecules("ames", rng=generator(1))
+    options = {**table_07_tdc.ROUND, "anchor": "isometric", "span_condition": cell["condition"]}
+    rows = uploads(dealt, repeat=1, **options).aligned(ours_spans.OURS["whitened"]).rows
+    odc = uploads(dealt, repeat=1, **options).aligned(AsPrinted()).rows
+    same = np.allclose(rows @ rows.T, odc @ odc.T, rtol=0, atol=1e-8)
+    assert same == (ending == "_orth")

@@ -104,6 +104,7 @@ def test_eicu_has_age_and_what_follows_intubated_by_hospital_or_region(tmp_path,
     assert found.labels.tolist() == [1.5, 2.0]
     assert np.isnan(found.rows).tolist() == [[False, False, True], [False] * 3]
     assert hospitals.eicu_demo.__wrapped__("region").sites.tolist() == ["West"]
+    assert hospitals.eicu_demo.__wrapped__("no region").labels.tolist() == [2.0]
 
 
 def stay(**changes):
@@ -223,6 +224,9 @@ def test_wards_give_a_fifth_of_every_site_to_the_test_and_fill_up_what_is_missin
         assert (mine, len(rows), len(labels)) == (round(have / 5), have - mine, have - mine)
     whole = np.vstack([split.pooled()[0], split.test_rows])
     assert (whole.min(), whole.max()) == (0, 1)
+    whose = next(iter(split.parties))
+    rescaled = split.scale(patients.rows[patients.sites == whose])
+    assert {*map(bytes, split.parties[whose][0])} <= {*map(bytes, rescaled)}
     again = table_11.wards(patients, setup=setup_of(most=40), repeat=1)
     assert not np.array_equal(again.test_labels, split.test_labels)
 

@@ -48,7 +48,7 @@ def weights():
     return {name: megabytes(dist) for name, dist in found.items() if name != "cobasis"}
 
 
-def test_the_core_weighs_less_than_520_megabytes(weights, capsys):
+def test_the_core_weighs_less_than_660_megabytes(weights, capsys):
     total = sum(weights.values())
     largest = sorted(weights, key=weights.get, reverse=True)[:5]
     parts = ", ".join(f"{name} {weights[name]:.0f}" for name in largest)
@@ -57,7 +57,7 @@ def test_the_core_weighs_less_than_520_megabytes(weights, capsys):
         print(f"\n{line}", file=sys.stderr, flush=True)  # noqa: T201
     assert all(weights[name] > 0 for name in weights)
     assert weights["scipy"] > 20, "scipy is far larger: the files were not found"
-    assert total < 520
+    assert total < 660
 
 
 def test_the_core_brings_no_server_no_trees_and_no_torch(weights):

@@ -7,7 +7,7 @@ from cobasis.algorithms.anchors import AnchorKind
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks, WholeTable
-from cobasis.linalg.leading import leading_directions
+from cobasis.linalg.leading import Leading, leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.linalg.spans import (
     ORTHONORMAL,
@@ -15,7 +15,7 @@ from cobasis.linalg.spans import (
     orthonormality_defect,
 )
 
-BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus"]
+BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,8 @@ class BasisRule:
         The one anchor it works with, if there is only one.
     min_parties : int
         The fewest parties it protects anybody among.
+    weighted : bool
+        Whether a party's directions count by their singular values, where it proposes them.
     """
 
     span: str
@@ -44,6 +46,12 @@ class BasisRule:
     under_dp: bool
     anchor: AnchorKind | None = None
     min_parties: int = 1
+    weighted: bool = False
+
+    @property
+    def proposes(self) -> bool:
+        """Whether parties propose directions first, and take the span that comes back."""
+        return self.exchanges > 1
 
 
 BASES: dict[BasisName, BasisRule] = {
@@ -64,6 +72,15 @@ BASES: dict[BasisName, BasisRule] = {
         anchor="isometric",
         min_parties=3,
     ),
+    "weighted_consensus": BasisRule(
+        span="common, from everybody's directions by their energy",
+        exchanges=2,
+        needs="isometric anchor, c >= 3",
+        under_dp=False,
+        anchor="isometric",
+        min_parties=3,
+        weighted=True,
+    ),
 }
 
 
@@ -72,7 +89,7 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
 
     Parameters
     ----------
-    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         The basis.
     anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
         The anchor.
@@ -113,8 +130,8 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
 
 def own_directions(
     rows: Matrix | Blocks, *, n_components: int, party: str, centred: bool
-) -> Matrix:
-    """Return the top right singular vectors of a party's rows: V_i of eq. (5).
+) -> Leading:
+    """Return the top right singular vectors of a party's rows: V_i of eq. (5), and values S_i.
 
     Parameters
     ----------
@@ -130,8 +147,9 @@ def own_directions(
 
     Returns
     -------
-    ndarray of shape (n_features, k)
-        ``k = min(n_components, rank)`` real directions; never LAPACK's null-space filling.
+    Leading
+        ``k = min(n_components, rank)`` real directions, of shape (n_features, k), and their
+        singular values; never LAPACK's null-space filling.
 
     Raises
     ------

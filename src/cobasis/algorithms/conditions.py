@@ -71,7 +71,8 @@ def bases_under(
 
 def _span(rows: Matrix, *, n_components: int, party: str) -> Matrix:
     """Return V_i, all of it."""
-    found = own_directions(rows, n_components=n_components, party=party, centred=False)
+    own = own_directions(rows, n_components=n_components, party=party, centred=False)
+    found = own.directions
     require_components(found, n_components=n_components, n_rows=len(rows), party=party)
     return found
 

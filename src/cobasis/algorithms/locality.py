@@ -81,8 +81,8 @@ def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) ->
     n_rows, n_features = table.shape
     wanted = min(WIDER * n_components, n_features, n_rows - 1)
     if wanted < n_components:  # the caller refuses too few directions
-        return leading_directions(blocks, n_wanted=n_components, centred=True)
-    axes = leading_directions(blocks, n_wanted=wanted, centred=True)
+        return leading_directions(blocks, n_wanted=n_components, centred=True).directions
+    axes = leading_directions(blocks, n_wanted=wanted, centred=True).directions
     if axes.shape[1] <= n_components:
         return axes
     with one_blas_thread():

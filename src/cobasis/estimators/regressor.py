@@ -32,7 +32,7 @@ class CollaborativeRegressor(
         The anchor's kind.
     n_anchor_rows : int, optional
         a; by default as ``simulate`` chooses it.
-    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.

@@ -10,7 +10,8 @@ from cobasis.errors import DtypeError, NotFiniteError, ShapeError
 Matrix = npt.NDArray[np.float64]
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"
-_EXACT_INTEGER = 2**53
+EXACT_INTEGER = 2**53
+"""Up to here float64 holds every integer."""
 
 
 def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -> Matrix:
@@ -109,7 +110,7 @@ def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
 
 def _too_large(array: npt.NDArray[np.generic]) -> bool:
     """Whether some integer of `array` is out of float64's exact range."""
-    return int(array.max()) > _EXACT_INTEGER or int(array.min()) < -_EXACT_INTEGER
+    return int(array.max()) > EXACT_INTEGER or int(array.min()) < -EXACT_INTEGER
 
 
 def _refuse_shape(array: npt.NDArray[np.generic], name: str, columns: int | None) -> None:

@@ -5,6 +5,7 @@ values, so where the wanted ones lie too far apart a second pass of QR factorisa
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -28,8 +29,24 @@ RANGE_RANK = 1e-6
 STEP = "reading rows for the basis"
 
 
-def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) -> Matrix:
-    """Return the leading right singular vectors of a table, real directions only.
+@dataclass(frozen=True, kw_only=True)
+class Leading:
+    """The leading right singular vectors of a table, and how strong each is.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_columns, k)
+        Orthonormal, strongest first.
+    singular_values : ndarray of shape (k,)
+        In decreasing order.
+    """
+
+    directions: Matrix
+    singular_values: Matrix
+
+
+def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) -> Leading:
+    """Return the leading right singular vectors and values of a table, real directions only.
 
     Parameters
     ----------
@@ -42,9 +59,9 @@ def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) 
 
     Returns
     -------
-    ndarray of shape (n_columns, k)
-        Orthonormal, strongest first, ``k <= n_wanted``: what is beyond the numerical rank is
-        left out. Their sense depends neither on the route nor on how the table is cut.
+    Leading
+        ``k <= n_wanted`` of them: what is beyond the numerical rank is left out. Their sense
+        depends neither on the route nor on how the table is cut.
 
     Notes
     -----
@@ -64,10 +81,11 @@ def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) 
         else:
             found = _tall(blocks, n_wanted, centred=centred)
     weights = np.cos(np.arange(n_columns))  # any fixed vector that no direction is square to
-    return found * np.where(weights @ found < 0, -1.0, 1.0)
+    turned = found.directions * np.where(weights @ found.directions < 0, -1.0, 1.0)
+    return Leading(directions=turned, singular_values=found.singular_values)
 
 
-def _tall(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
+def _tall(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     """Return directions from the Gram matrix, or from a triangle where that is not safe."""
     n_rows, n_columns = blocks.shape
     total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
@@ -79,31 +97,35 @@ def _tall(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
     gram -= n_rows * np.outer(mean, mean)
     found = of_gram(gram, n_wanted, against=rounding)
     if found:
-        return found[0]
+        return Leading(directions=found[0], singular_values=found[1])
     triangle: Matrix = np.zeros((0, n_columns))
     for part in blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely"):
         triangle = stacked(triangle, part)
     return _real(triangle, n_wanted, shape=blocks.shape)
 
 
-def _wide(table: Matrix, n_wanted: int, *, centred: bool) -> Matrix:
+def _wide(table: Matrix, n_wanted: int, *, centred: bool) -> Leading:
     """Return directions from X X', or from a thin SVD where that is not safe."""
     if centred:
         table = table - table.mean(axis=0)
     found = of_columns(table.T, n_wanted)
-    return found[0] if found else _real(table, n_wanted, shape=(table.shape[0], table.shape[1]))
+    if found:
+        return Leading(directions=found[0], singular_values=found[1])
+    return _real(table, n_wanted, shape=(table.shape[0], table.shape[1]))
 
 
-def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, int]) -> Matrix:
+def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, int]) -> Leading:
     """Return the leading real directions of a table that stands for one of `shape`."""
     if not table.any():
-        return np.empty((shape[1], 0))
+        return Leading(directions=np.empty((shape[1], 0)), singular_values=np.empty(0))
     found = right_singular(table)
-    rank = numerical_rank(found.singular_values, shape)
-    return found.directions[:, : min(n_wanted, rank)]
+    kept = min(n_wanted, numerical_rank(found.singular_values, shape))
+    return Leading(
+        directions=found.directions[:, :kept], singular_values=found.singular_values[:kept]
+    )
 
 
-def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
+def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
     """Return directions by subspace iteration from a random start, the same every time."""
     n_rows, n_columns = blocks.shape
     width = min(n_columns, n_wanted + max(10, n_wanted // 4))
@@ -120,7 +142,7 @@ def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Matrix:
         product, start, count=n_wanted, passes=RANGE_PASSES, still=0.0
     )
     real = int(np.count_nonzero(values[:n_wanted] > RANGE_RANK * values[0]))
-    return directions[:, :real]
+    return Leading(directions=directions[:, :real], singular_values=values[:real])
 
 
 def _gathered(blocks: Blocks) -> Matrix:

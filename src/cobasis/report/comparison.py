@@ -13,7 +13,8 @@ from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.bases import BasisName, check_basis_rule
 from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import AgreementError
-from cobasis.features.numeric import NumericFeature, encode
+from cobasis.features.encoding import encode
+from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import ModelName, Task

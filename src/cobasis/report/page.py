@@ -79,7 +79,7 @@ def what_each_role_saw(found: Comparison) -> list[Seen]:
     """Return, for party, analyst and everybody, what they hold after the round."""
     agreement = found.round.agreement
     names = found.round.analyst.parties
-    m, size = len(agreement.features), agreement.n_components
+    m, size = agreement.n_features, agreement.n_components
     rows = sum(len(found.data.rows[name][0]) for name in names)
     each = "each party, of itself"
     return [

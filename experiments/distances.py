@@ -1,0 +1,247 @@
+"""How far every method is from pooled data, over all tasks: one chart from many studies.
+
+Distances are taken repeat by repeat against pooled rows with the same model, so that what a
+repeat's split does to both cancels. Errors count as per cent of the pooled error.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from experiments.comparing import CONDITIONS
+from experiments.data.molecules import TASKS as MOLECULES
+from experiments.statistics import Summary, summary
+from experiments.store import Results
+from experiments.studies import ours_bases
+from experiments.studies._ours import IMAGES
+from experiments.study import key
+from experiments.styles import Style, looks
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+HIDING = "whitened, isometric anchor"
+"""What another study measures with the rows and bases of Table 7."""
+
+METHODS = ("imakura", "kawakami", "odc", "gopp", "whitened", HIDING)
+OWN_SPANS = "diffspan_orth, isometric anchor"
+BASES = {"alike": "ODC, parties alike, by basis", "skewed": "ODC, parties that differ, by basis"}
+PANELS = (*(f"{condition}, uniform anchor" for condition in CONDITIONS), OWN_SPANS, *BASES.values())
+
+COLUMNS = 2
+NEAR = 2.0
+"""Up to so many points the axis is linear."""
+
+TICKS = (-2, 0, 2, 5, 10, 20, 50)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distance:
+    """How far one method is from pooled data on one task.
+
+    Attributes
+    ----------
+    panel, task, method : str
+        Where it stands.
+    below : Summary
+        Points, or per cent of the pooled error.
+    """
+
+    panel: str
+    task: str
+    method: str
+    below: Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """How a study's numbers are named: ``{cell}{method}{model}``, and its ceiling.
+
+    Attributes
+    ----------
+    task : str
+        What the chart calls it.
+    cell : str
+        Beginning of the keys, with ``{}`` for a span condition where it has several.
+    model : str
+        End of the keys.
+    ceilings : sequence of str
+        Keys of pooled data; the better one counts, repeat by repeat.
+    error : bool
+        Whether smaller is better.
+    """
+
+    task: str
+    cell: str
+    model: str
+    ceilings: Sequence[str]
+    error: bool = False
+
+
+def _spans() -> Iterator[tuple[str, Source]]:
+    """Name what is measured under the papers' span conditions."""
+    for data in ("mnist", "fashion-mnist"):
+        top = [f"{data}/any/central/mlp"]
+        yield "table_07_images", Source(task=data, cell=f"{data}/{{}}/", model="/mlp", ceilings=top)
+    for data in MOLECULES:
+        top = [f"{data}/any/central/roc"]
+        yield "table_07_tdc", Source(task=data, cell=f"{data}/{{}}/", model="/roc", ceilings=top)
+    yield "table_08", Source(task="adult", cell="{}/", model="", ceilings=["any/central"])
+    top = ["central/mlp", "central/mlp on its top 100 directions"]
+    yield "table_09", Source(task="faces", cell="one round/{}/", model="", ceilings=top)
+    for data in ("eicu demo, 4 regions", "eicu demo, 50 hospitals", "diabetes130, 50 sites"):
+        top = [f"{data}/any/central"]
+        yield (
+            "table_11",
+            Source(task=data, cell=f"{data}/{{}}/", model="", ceilings=top, error=True),
+        )
+
+
+def _anchors() -> Iterator[Source]:
+    """Name what is measured under the isometric anchor."""
+    for data in (*MOLECULES, *IMAGES):
+        yield Source(
+            task=data,
+            cell=f"{data}/isometric/",
+            model="/logistic",
+            ceilings=[f"{data}/none: pooled/logistic"],
+        )
+
+
+STUDIES = (
+    *dict.fromkeys(name for name, _ in _spans()),
+    *("ours_spans", "ours_anchors", "ours_bases"),
+)
+"""What the chart is made from."""
+
+
+def distances(kept: Mapping[str, Results]) -> list[Distance]:
+    """Return every distance that is recorded."""
+    values = {name: by_repeat(kept[name]) for name in STUDIES if name in kept}
+    ours = values.get("ours_spans", {})
+    renamed = {name.replace("/whitened/", f"/{HIDING}/"): each for name, each in ours.items()}
+    for name in ("table_07_images", "table_07_tdc"):
+        values[name] = renamed | values.get(name, {})
+    found: list[Distance] = []
+    for (name, source), condition in product(_spans(), CONDITIONS):
+        panel = f"{condition}, uniform anchor"
+        found += _of(source, values.get(name, {}), panel=panel, cell=source.cell.format(condition))
+    for source in _anchors():
+        anchors = values.get("ours_anchors", {})
+        found += _of(source, anchors, panel=OWN_SPANS, cell=source.cell)
+    if "ours_bases" in kept:
+        found += _of_bases(kept["ours_bases"])
+    return found
+
+
+def by_repeat(results: Results) -> dict[str, dict[int, float]]:
+    """Return each number's value by repeat, by its key."""
+    found: dict[str, dict[int, float]] = {}
+    for cell in results.cells.values():
+        for name, value in cell.values.items():
+            found.setdefault(key(cell.settings, name), {})[cell.repeat] = value
+    return found
+
+
+def _of(
+    source: Source, values: Mapping[str, Mapping[int, float]], *, panel: str, cell: str
+) -> Iterator[Distance]:
+    best: dict[int, float] = {}
+    for ceiling in source.ceilings:
+        for repeat, value in values.get(ceiling, {}).items():
+            better = min if source.error else max
+            best[repeat] = better(value, best.get(repeat, value))
+    for method in METHODS:
+        ours = values.get(f"{cell}{method}{source.model}", {})
+        shared = sorted({*ours} & {*best})
+        if shared:
+            below = [_below(ours[r], best[r], error=source.error) for r in shared]
+            yield Distance(panel=panel, task=source.task, method=method, below=summary(below))
+
+
+def _below(value: float, ceiling: float, *, error: bool) -> float:
+    return 100 * (value / ceiling - 1) if error else ceiling - value
+
+
+def _of_bases(results: Results) -> Iterator[Distance]:
+    """Return the distances of bases, with the largest l and the linear model."""
+    values = results.values()
+    for basis in ours_bases.EVERYWHERE:
+        below = ours_bases.gaps(values, basis=basis, model="linear", size=200)
+        for place, each in below.items():
+            task, dealt = place.split("/")
+            panel = BASES["alike" if dealt == ours_bases.ALIKE else "skewed"]
+            found = summary(each.tolist())
+            yield Distance(panel=panel, task=task, method=basis, below=found)
+
+
+def overview(found: Sequence[Distance]) -> Figure | None:
+    """Draw all distances in one chart: a row is a task, a shape and colour a method."""
+    if not found:
+        return None
+    styles = looks(dict.fromkeys(each.method for each in found))
+    panels = [panel for panel in PANELS if any(each.panel == panel for each in found)]
+    groups = [panels[i : i + COLUMNS] for i in range(0, len(panels), COLUMNS)]
+    tasks = [_tasks(each for each in found if each.panel in group) for group in groups]
+    heights = [0.9 + 0.36 * len(each) for each in tasks]
+    figure = Figure(figsize=(9.5, 0.8 + sum(heights)), layout="constrained")
+    grid = figure.subplots(len(groups), COLUMNS, squeeze=False, sharex=True, height_ratios=heights)
+    for row, group, named in zip(grid, groups, tasks, strict=True):
+        for axes, panel in zip(row, group, strict=False):
+            inside = [each for each in found if each.panel == panel]
+            _draw(axes, inside, named, styles=styles)
+            axes.set_title(panel, fontsize=9)
+        for axes in row[len(group) :]:
+            axes.set_visible(False)
+    figure.supxlabel("points below pooled data (days: % more error)", fontsize=9)
+    handles: dict[str, Artist] = {}
+    for axes in grid.flat:
+        drawn, names = axes.get_legend_handles_labels()
+        handles |= dict(zip(names, drawn, strict=True))
+    looks_of: dict[str, Any] = {"ncols": 5, "frameon": False, "fontsize": 8}
+    drawn = [handles[name] for name in styles]
+    figure.legend(handles=drawn, loc="outside upper center", **looks_of)
+    return figure
+
+
+def _tasks(found: Iterable[Distance]) -> list[str]:
+    return list(dict.fromkeys(each.task for each in found))
+
+
+def _draw(
+    axes: "Axes", found: Sequence[Distance], tasks: Sequence[str], *, styles: Mapping[str, Style]
+) -> None:
+    """Draw one panel."""
+    here = [name for name in styles if any(each.method == name for each in found)]
+    for turn, name in enumerate(here):
+        mine = [each for each in found if each.method == name]
+        shift = (turn - (len(here) - 1) / 2) * 0.7 / len(here)
+        style = styles[name]
+        axes.errorbar(
+            [each.below.mean for each in mine],
+            [tasks.index(each.task) + shift for each in mine],
+            xerr=[0.0 if each.below.repeats == 1 else each.below.margin for each in mine],
+            linestyle="none",
+            color=style.colour,
+            marker=style.marker,
+            markersize=5,
+            elinewidth=0.8,
+            label=name,
+        )
+    axes.axvline(0, color="#444444", linewidth=0.8)
+    axes.set_xscale("symlog", linthresh=NEAR)
+    axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
+    axes.tick_params(labelsize=7.5, labelbottom=True)
+    axes.set_yticks(range(len(tasks)), tasks)
+    axes.set_ylim(len(tasks) - 0.5, -0.5)
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def missing(kept: Mapping[str, Results]) -> list[str]:
+    """Return the studies that have nothing to show in it."""
+    return [name for name in STUDIES if name not in kept or not kept[name].cells]

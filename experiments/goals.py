@@ -1,0 +1,176 @@
+"""What the evidence says of the two goals, with figures; no verdict is typed by hand.
+
+(a) Where the span condition is given: one aligner and anchor for all four conditions, never below
+the best of the papers' methods by more than the interval. (b) Where the basis is free: one
+setting for all tasks within 2 points of pooled data.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.comparing import CONDITIONS
+from experiments.distances import by_repeat
+from experiments.statistics import Summary, summary
+from experiments.store import Results
+from experiments.studies import ours_bases
+from experiments.study import load
+
+PAPERS = ("imakura", "kawakami", "odc", "gopp")
+ANCHORS = {
+    "table_07_images": "uniform anchor",
+    "table_07_tdc": "uniform anchor",
+    "ours_spans": "isometric anchor",
+}
+"""Where methods under given span conditions are measured, and with which anchor."""
+
+MET, MISSED, UNMEASURED = "met", "missed", "not measured"
+ENOUGH = 2
+"""Repeats without which there is no interval."""
+
+SHOWN = 3
+"""Settings of the second goal that are listed."""
+
+Place = tuple[str, str, str]
+"""Data, condition, and model or metric."""
+
+Repeats = Mapping[int, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One aligner and anchor against the best of the papers' methods.
+
+    Attributes
+    ----------
+    name : str
+        Of both.
+    behind : mapping of place to Summary
+        By how much the best is ahead, repeat by repeat.
+    places : int
+        At how many places there is a best to compare with.
+    """
+
+    name: str
+    behind: Mapping[Place, Summary]
+    places: int
+
+    @property
+    def below(self) -> list[Place]:
+        """Where it is behind by more than the interval, the farthest first."""
+        far = [place for place, each in self.behind.items() if each.mean > each.margin]
+        return sorted(far, key=lambda place: -self.behind[place].mean)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was measured wherever the papers' methods were."""
+        return len(self.behind) == self.places
+
+
+def lines(kept: Mapping[str, Results]) -> list[str]:
+    """Return both verdicts, as Markdown."""
+    return [*given_spans(kept), "", *free_basis(kept)]
+
+
+def given_spans(kept: Mapping[str, Results]) -> list[str]:
+    """Say what there is of the first goal."""
+    found = candidates(kept)
+    whole = sorted((each for each in found if each.whole), key=lambda each: len(each.below))
+    if not whole:
+        verdict, why = UNMEASURED, "no aligner has two repeats wherever the papers' methods have."
+    elif not whole[0].below:
+        verdict = MET
+        why = f"{whole[0].name} is nowhere below the best of the papers' methods by more."
+    else:
+        verdict = MISSED
+        why = f"the nearest is {whole[0].name}, below at {len(whole[0].below)} of the places."
+    said = (
+        f"**(a) Where the span condition is given: {verdict}.** Asked for is one aligner and "
+        "anchor that under none of the four conditions of Table 7, on no data set and with no "
+        "model or measure, is below the best of the papers' methods there by more than the 95 % "
+        f"interval of the difference, repeat by repeat: {why}"
+    )
+    if not found:
+        return [said]
+    head = "| aligner and anchor | measured at | below by more | farthest below |"
+    return [said, "", head, "|---|---|---|---|", *map(_row, sorted(found, key=_order))]
+
+
+def _order(each: Candidate) -> tuple[bool, int, int]:
+    return not each.whole, len(each.below), -len(each.behind)
+
+
+def _row(each: Candidate) -> str:
+    farthest = "nowhere"
+    if each.below:
+        place = each.below[0]
+        farthest = f"{' · '.join(place)}: {each.behind[place]}"
+    cells = (each.name, f"{len(each.behind)} of {each.places}", f"{len(each.below)}", farthest)
+    return "| " + " | ".join(cells) + " |"
+
+
+def candidates(kept: Mapping[str, Results]) -> list[Candidate]:
+    """Compare every aligner and anchor with the best of the papers' methods, place by place."""
+    measured: dict[str, dict[Place, Repeats]] = {}
+    for study, anchor in ANCHORS.items():
+        for method, place, repeats in _read(kept.get(study)):
+            measured.setdefault(f"{method}, {anchor}", {})[place] = repeats
+    uniform = ANCHORS["table_07_tdc"]
+    papers = [measured[f"{m}, {uniform}"] for m in PAPERS if f"{m}, {uniform}" in measured]
+    best = {place: _best(place, papers) for places in papers for place in places}
+    return [
+        Candidate(name=name, behind=_behind(found, best), places=len(best))
+        for name, found in measured.items()
+        if _behind(found, best)
+    ]
+
+
+def _read(results: Results | None) -> Iterator[tuple[str, Place, Repeats]]:
+    """Yield what was measured under a condition at least twice: method, place, repeats."""
+    if results is None:
+        return
+    for name, repeats in by_repeat(results).items():
+        data, condition, method, *rest = name.split("/")
+        plain = len(rest) == 1 and "," not in rest[0] and rest[0] != "refused"
+        if condition in CONDITIONS and plain and len(repeats) >= ENOUGH:
+            yield method, (data, condition, rest[0]), repeats
+
+
+def _best(place: Place, papers: Sequence[Mapping[Place, Repeats]]) -> Repeats:
+    """Return the repeats of the method whose mean is the best."""
+    here = [each[place] for each in papers if place in each]
+    return max(here, key=lambda repeats: float(np.mean(list(repeats.values()))))
+
+
+def _behind(found: Mapping[Place, Repeats], best: Mapping[Place, Repeats]) -> dict[Place, Summary]:
+    behind = {}
+    for place, top in best.items():
+        shared = sorted({*found.get(place, ())} & {*top})
+        if len(shared) >= ENOUGH:
+            behind[place] = summary([top[r] - found[place][r] for r in shared])
+    return behind
+
+
+def free_basis(kept: Mapping[str, Results]) -> list[str]:
+    """Say what there is of the second goal."""
+    asked = (
+        f"Asked for is one setting for all tasks within {ours_bases.NEAR:g} points of pooled data "
+        "with the same model, wherever parties have more rows than l: "
+    )
+    results = kept.get("ours_bases")
+    found = [] if results is None else ours_bases.judged_settings(_complete(results))
+    start = "**(b) Where the basis is free: "
+    if not found:
+        return [f"{start}{UNMEASURED}.** {asked}no setting has been measured on every task yet."]
+    verdict = MET if found[0].most.mean <= ours_bases.NEAR else MISSED
+    near = [each for each in found if each.most.mean <= ours_bases.NEAR]
+    told = [
+        f"{each.name}: at most {each.most} points below ({each.where}), {each.mean:.1f} on average"
+        for each in (near or found)[:SHOWN]
+    ]
+    return [f"{start}{verdict}.** {asked}", "", *(f"- {each}" for each in told)]
+
+
+def _complete(results: Results) -> Mapping[str, Sequence[float]]:
+    return results.complete(load("ours_bases"))
