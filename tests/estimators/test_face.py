@@ -242,7 +242,7 @@ def test_column_names_are_kept_and_go_into_the_agreement(small, frame):
     names = ["age", "pulse", "lactate", "ph", "sodium", "potassium"]
     model = ridge().fit(frame(small.X, names), small.y, parties=small.parties)
     assert model.feature_names_in_.tolist() == names
-    assert model.round_.agreement.feature_names == tuple(names)
+    assert model.round_.agreement.columns == tuple(names)
     model.fit(frame(small.X, range(6)), small.y, parties=small.parties)
     assert not hasattr(model, "feature_names_in_")
 

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import CobasisError, FeatureError, NotFiniteError, ShapeError
-from cobasis.features.numeric import LARGEST, encode, refuse_names
+from cobasis.features.encoding import encode
+from cobasis.features.refusals import LARGEST, refuse_names
 
 TABLES = arrays.arrays(
     np.float64,
@@ -58,7 +59,14 @@ BAD_FEATURES = [
     {"name": "x", "scale": float("inf")},
     {"name": "x", "centre": float("nan")},
     {"name": "x", "centre": "0"},
-    {"name": "x", "unit": "m"},
+    {"name": "x", "colour": "red"},
+    {"name": "x", "kind": "category"},
+    {"name": "x", "missing": "fill"},
+    {"name": "x", "fill": 1.0},
+    {"name": "x", "missing": "mean"},
+    {"name": "x", "missing": "fill", "fill": float("nan")},
+    {"name": "x", "low": float("-inf")},
+    {"name": "x", "low": 2.0, "high": 1.0},
     {},
 ]
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from cobasis import Agreement, ConsortiumSecret, NumericFeature, Party, numeric_features
-from cobasis.errors import AgreementError, LocalError, OptionError
-from cobasis.protocol.public_rows import public_rows_digest
-from protocol.consortium import NAMES, WIDTH, agree, tables
+from cobasis import Agreement, ConsortiumSecret, NumericFeature, numeric_features
+from cobasis.errors import AgreementError, OptionError
+from protocol.consortium import NAMES, WIDTH, agree
+from protocol.people import ANALYST, PEOPLE
 
 SECRET = ConsortiumSecret(bytes(32))
 DIGEST = "ab" * 32
@@ -97,7 +97,12 @@ def test_every_contradiction_is_told_at_once():
 MISTYPED = {
     "round_id": [1, "", "x" * 101, None, b"icu"],
     "parties": [list(NAMES), (), "north", (1, 2), ("",)],
-    "features": [(), ("x0",), list(made().features), ({"name": "x"}, {"name": "y", "unit": "m"})],
+    "features": [
+        (),
+        ("x0",),
+        list(made().features),
+        ({"name": "x"}, {"name": "y", "colour": "red"}),
+    ],
     "task": ["clustering", None],
     "classes": [(0, "1"), (0.0, 1.0), (True, False), [0, 1]],
     "n_components": ["3", 3.0, 0, -1, True, None, np.int64(3)],
@@ -178,6 +183,19 @@ CHANGED = {
     "flag_fraction": {"flag_fraction": 0.4},
     "separable_fraction": {"separable_fraction": 0.6},
     "scale_band": {"scale_band": 9.0},
+    "models": {"models": ("ridge", "mlp")},
+    "label": {"label": "died"},
+    "id": {"id": "patient"},
+    "holdout": {"holdout": 0.2},
+    "precision": {"precision": "fp32"},
+    "int8_range": {"precision": "int8", "int8_range": 4.0},
+    "minimum_parties": {"minimum_parties": 2},
+    "deadline": {"deadline": "2026-12-31T23:59:59Z"},
+    "purpose": {"purpose": "research"},
+    "threat_model": {"threat_model": "semi-honest"},
+    "retention_days": {"retention_days": 90},
+    "enrolled": {"enrolled": PEOPLE},
+    "analyst": {"analyst": ANALYST},
 }
 
 
@@ -212,7 +230,7 @@ def test_another_process_computes_the_same_digest():
         assert done.stdout.strip() == made().digest().hex()
 
 
-@pytest.mark.parametrize("change", [{}, *CHANGED.values()], ids=str)
+@pytest.mark.parametrize("change", [{}, *CHANGED.values()], ids=["nothing", *CHANGED])
 def test_json_reads_back_as_the_same_agreement(change):
     agreement = made(**change)
     again = Agreement.model_validate_json(agreement.model_dump_json())
@@ -258,36 +276,12 @@ def test_bad_json_is_an_agreement_error_too(kind):
         Agreement.model_validate_json(bad)
 
 
-def test_public_rows_must_be_the_agreed_ones_in_both_directions():
-    rows = tables(names=("public",))["public"][0]
-    agreement = made(basis="public", public_rows_sha256=public_rows_digest(rows))
-
-    def join(rows, agreement=agreement):
-        return Party("north", agreement=agreement, secret=SECRET, public_rows=rows)
-
-    join(rows)
-    for other in (None, rows[::-1], rows[:-1], rows + 1e-9):
-        with pytest.raises(AgreementError, match=r"party 'north' has .*\[CB303\]$"):
-            join(other)
-    with pytest.raises(AgreementError, match="the agreement says none"):
-        join(rows, made())
-
-
-def test_the_digest_of_public_rows_covers_shape_order_and_values():
-    rows = np.arange(6.0).reshape(2, 3)
-    tables_ = [rows, rows.reshape(3, 2), rows[::-1], rows[:, ::-1], -rows]
-    assert len({public_rows_digest(each) for each in tables_}) == len(tables_)
-    assert public_rows_digest(rows) == public_rows_digest(np.asfortranarray(rows.astype(int)))
-    with pytest.raises(LocalError):
-        public_rows_digest([[np.nan]])
-
-
 def test_thresholds_and_aligner_come_from_the_fields():
     agreement = made(flag_fraction=0.4, separable_fraction=0.6, scale_band=3.0, aligner="gopp")
     limits = agreement.thresholds
     assert (limits.flag_fraction, limits.separable_fraction, limits.scale_band) == (0.4, 0.6, 3.0)
     assert type(agreement.make_aligner()).__name__ == "GOPP"
-    assert agreement.feature_names == tuple(f"x{i}" for i in range(WIDTH))
+    assert agreement.columns == tuple(f"x{i}" for i in range(WIDTH))
 
 
 def test_what_an_agreement_keeps_for_speed_is_not_among_its_fields():

@@ -22,6 +22,7 @@ ANALYSTS = (
     "cobasis.bundle",
     "cobasis.store",
     "cobasis.engine",
+    "cobasis.analyst_side",
 )
 """Packages stand for every module in them."""
 
@@ -31,7 +32,10 @@ SECRETS = (
     "cobasis.protocol.choice",
     "cobasis.protocol.prediction",
     "cobasis.protocol.streamed",
+    "cobasis.protocol.keeping",
     "cobasis.tables",
+    "cobasis.vault",
+    "cobasis.party_side",
 )
 
 
@@ -93,6 +97,12 @@ MUTANTS = {
     "what reads bundles does": ("bundle.payload", "import cobasis.protocol.secrets"),
     "what keeps bundles does": ("store.folder", "from cobasis.protocol.streamed import Plan"),
     "what trains out of core reads tables": ("engine.training", "import cobasis.tables.upload"),
+    "what receives opens a vault": ("analyst_side.receiving", "import cobasis.vault.vault"),
+    "what runs borrows from a party": ("analyst_side.running", "import cobasis.party_side.desk"),
+    "what removes turns secrets to bytes": (
+        "analyst_side.removal",
+        "import cobasis.protocol.keeping",
+    ),
 }
 
 

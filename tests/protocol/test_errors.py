@@ -34,7 +34,7 @@ def test_there_are_leaves_of_both_kinds():
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
 def test_the_code_closes_the_message_in_brackets(leaf):
     assert str(leaf("what, why, what to do.")) == f"what, why, what to do. [{leaf.code}]"
-    assert re.fullmatch(r"CB[1-6]\d\d", leaf.code)
+    assert re.fullmatch(r"CB[1-8]\d\d", leaf.code)
 
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)

@@ -80,8 +80,9 @@ def test_an_upload_holds_no_private_value(basis, anchor):
     assert hits(upload, private) == []
 
 
-def test_a_proposal_holds_no_private_value():
-    party, rows, _, private = party_with_canaries(basis="consensus")
+@pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])
+def test_a_proposal_holds_no_private_value(basis):
+    party, rows, _, private = party_with_canaries(basis=basis)
     private["directions"] = needles(party._chooser.directions(rows))
     assert hits(party.propose(rows), private) == []
 

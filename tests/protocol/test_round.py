@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, simulate
+from cobasis.linalg.spans import principal_cosines
 from cobasis.protocol import round as round_module
 from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables
 
@@ -93,6 +94,25 @@ def test_simulate_marks_everything_it_makes_as_simulated():
     proposals = {name: party.propose(rows[name][0]) for name, party in done.parties.items()}
     assert all(each.simulated for each in proposals.values())
     assert done.analyst.consensus(proposals.values()).simulated
+
+
+def test_a_weighted_consensus_round_is_the_steps_by_hand():
+    """Directions go out by their energy; everybody's basis has the span that came back."""
+    made = consortium(basis="weighted_consensus")
+    sent = {name: party.propose(made.rows[name][0]) for name, party in made.parties.items()}
+    rows, _ = made.rows["north"]
+    values = np.linalg.svd(rows, compute_uv=False)[:COMPONENTS] / np.sqrt(len(rows))
+    np.testing.assert_allclose(np.linalg.svd(sent["north"].image, compute_uv=False), values)
+    span = made.analyst.consensus(sent.values())
+    for name, party in made.parties.items():
+        upload = party.prepare(*made.rows[name], consensus=span)
+        assert principal_cosines(span.rows, upload.anchor_image).min() > 1 - 1e-12
+        made.analyst.receive(upload)
+    returns = made.analyst.run()
+    for name, party in made.parties.items():
+        party.accept(returns[name])
+    test, labels = tables(0, n_rows=200)["north"]
+    assert np.mean(made.parties["north"].predict(test) == labels) > 0.9
 
 
 def test_real_secrets_and_keys_mark_nothing_as_simulated():

@@ -203,8 +203,9 @@ def test_completing_a_real_basis_is_refused():
         Party("north", agreement=agree(secret), secret=secret, complete_basis=True)
 
 
-def test_a_party_with_two_rows_takes_part_through_a_consensus_basis():
-    assert accuracy(run(few_rows(), basis="consensus"), NAMES[1:]) > 0.9
+@pytest.mark.parametrize("basis", ["consensus", "weighted_consensus"])
+def test_a_party_with_two_rows_takes_part_through_a_consensus_basis(basis):
+    assert accuracy(run(few_rows(), basis=basis), NAMES[1:]) > 0.9
 
 
 def test_consensus_counts_its_second_exchange():

@@ -79,7 +79,7 @@ def certify_folder(
         alignment,
         row_sizes=sizes,
         anchor=agreement.anchor,
-        n_features=len(agreement.features),
+        n_features=agreement.n_features,
         rng=np.random.default_rng(list(agreement.digest())),
         thresholds=agreement.thresholds,
         workers=workers,

@@ -6,6 +6,7 @@ import numpy as np
 
 from cobasis.errors import MessageError
 from cobasis.linalg.arrays import as_matrix
+from cobasis.models.graph_model import GraphModel
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import as_message_error
@@ -40,13 +41,22 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         )
         raise MessageError(msg)
     wanted = agreement.task != "representation"
-    width = change.shape[1] if returned.model is None else len(returned.model.axes)
-    if (returned.model is not None) != wanted or width != change.shape[1]:
+    width = change.shape[1] if returned.model is None else returned.model.n_components
+    if (
+        (returned.model is not None) != wanted
+        or width != change.shape[1]
+        or (isinstance(returned.model, GraphModel) and not _agreed(returned.model, agreement))
+    ):
         msg = (
             f"the model in the return to party '{party}' does not go with task='{agreement.task}' "
             f"and {change.shape[1]} aligned columns. Ask the analyst for another."
         )
         raise MessageError(msg)
+
+
+def _agreed(model: GraphModel, agreement: Agreement) -> bool:
+    """Whether a model file was read for this agreement's task and classes."""
+    return (model.task, model.classes) == (agreement.task, agreement.classes)
 
 
 def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:

@@ -197,7 +197,7 @@ class Analyst:
             self.alignment,
             row_sizes=sizes,
             anchor=self.agreement.anchor,
-            n_features=len(self.agreement.features),
+            n_features=self.agreement.n_features,
             rng=np.random.default_rng(list(self.agreement.digest())),
             thresholds=self.agreement.thresholds,
         )

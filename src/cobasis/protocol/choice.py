@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
-from cobasis.algorithms.bases import filled, own_directions, require_components
+from cobasis.algorithms.bases import BASES, filled, own_directions, require_components
+from cobasis.algorithms.consensus import weighted_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import (
     AgreementError,
@@ -66,14 +67,16 @@ class Chooser:
             raise OptionError(msg)
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
-        """Return the party's own real directions, at most n_components of them."""
+        """Return the party's own real directions, at most n_components, weighted if agreed."""
         if memory is not None and "directions" in memory:
             return memory["directions"]
         size, name = self.agreement.n_components, self.agreement.basis
         if name == "lpp":
             found = local_directions(rows, n_components=size, party=self.party)
         else:
-            found = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
+            own = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
+            weighted = BASES[name].weighted
+            found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
         if memory is not None:
             memory["directions"] = found
         return found
@@ -124,10 +127,10 @@ class Chooser:
     def _shared_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix | None:
         """Return a basis of the span that all parties have, if the agreement names one."""
         name, size = self.agreement.basis, self.agreement.n_components
-        if name == "consensus":
+        if BASES[name].proposes:
             if consensus is None:
                 msg = (
-                    f"party '{self.party}' has no consensus yet, and basis='consensus' takes two "
+                    f"party '{self.party}' has no consensus yet, and basis='{name}' takes two "
                     "exchanges. Send propose(rows) to the analyst first, and give prepare() what "
                     "comes back."
                 )
@@ -142,7 +145,7 @@ class Chooser:
             return span
         if name == "haar":
             stream = self.secret.stream(f"span/{self.agreement.round_id}")
-            return haar_columns(stream, n_rows=len(self.agreement.features), n_columns=size)
+            return haar_columns(stream, n_rows=self.agreement.n_features, n_columns=size)
         if name == "public" and self.public_rows is not None:
             return self._public_span(self.public_rows)
         return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal
@@ -19,6 +20,7 @@ def make_consensus(proposals: Iterable[SpanProposal], agreement: Agreement) -> C
     rows = consensus_span(
         {name: proposal.image for name, proposal in received.items()},
         n_components=agreement.n_components,
+        weighted=BASES[agreement.basis].weighted,
     )
     return ConsensusSpan(
         agreement_digest=agreement.digest(),

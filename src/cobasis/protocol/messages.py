@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.concordance import Verdict
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.graph_model import GraphModel
 from cobasis.models.training import TrainedModel
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
@@ -19,7 +20,7 @@ Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class SpanProposal:
-    """Party to analyst, consensus basis only: the party's directions, seen by the anchor.
+    """Party to analyst, consensus bases only: the party's directions, seen by the anchor.
 
     Attributes
     ----------
@@ -28,7 +29,8 @@ class SpanProposal:
     agreement_digest, anchor_tag : bytes
         Which agreement and which anchor it belongs to.
     image : ndarray of shape (n_anchor_rows, r_i)
-        ``A V_i`` for the party's real directions, ``r_i <= n_components``.
+        ``A V_i`` for the party's real directions, ``r_i <= n_components``, turned; weighted,
+        ``A V_i S_i / sqrt(n_i)``.
     simulated : bool
         Drawn from a seed.
     """
@@ -47,7 +49,7 @@ class SpanProposal:
 
 @dataclass(frozen=True, kw_only=True)
 class ConsensusSpan:
-    """Analyst to every party, consensus basis only: the common span, hidden by the anchor.
+    """Analyst to every party, consensus bases only: the common span, hidden by the anchor.
 
     Attributes
     ----------
@@ -120,8 +122,8 @@ class Return:
         Which agreement it belongs to.
     change_of_basis : ndarray of shape (n_components, n_components)
         G_i.
-    model : TrainedModel or None
-        None for representation.
+    model : TrainedModel, GraphModel or None
+        In memory, or as the file that travels; None for representation.
     verdict : str
         The certificate's.
     trained_on : tuple of str
@@ -135,7 +137,7 @@ class Return:
     party: str
     agreement_digest: bytes
     change_of_basis: Matrix = field(repr=False)
-    model: TrainedModel | None
+    model: TrainedModel | GraphModel | None
     verdict: Verdict
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]

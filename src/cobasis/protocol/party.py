@@ -2,9 +2,9 @@
 
 import numpy.typing as npt
 
-from cobasis.algorithms.bases import require_components
+from cobasis.algorithms.bases import BASES, require_components
 from cobasis.errors import StepError, UnknownPartyError
-from cobasis.features.numeric import encode
+from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.protocol.acceptance import check_consensus
@@ -50,7 +50,7 @@ class Party(Predictor):
     Notes
     -----
     **Who sees what.** Rows, anchor, secrets and basis stay here. Out go a `SpanProposal`
-    (consensus basis only) and one `Upload`; in comes one `Return`.
+    (consensus bases only) and one `Upload`; in comes one `Return`.
 
     **Cost.** Drawing the anchor, ``O(a m)`` memory.
 
@@ -128,14 +128,15 @@ class Party(Predictor):
         Raises
         ------
         LocalError
-            The rows are not what the agreement says, or its basis is not "consensus".
+            The rows are not what the agreement says, or its basis takes one exchange only.
 
         Notes
         -----
-        **Who sees what.** The analyst learns angles between spans, no rows.
+        **Who sees what.** The analyst learns angles between spans, no rows; where directions are
+        weighted, also their singular values, which an upload of basis svd shows as well.
         **Cost.** One or two passes over the rows.
         """
-        if self.agreement.basis != "consensus":
+        if not BASES[self.agreement.basis].proposes:
             msg = (
                 f"basis='{self.agreement.basis}' takes one exchange, so there is nothing for "
                 f"party '{self.name}' to propose. Call prepare(rows, labels)."
@@ -169,7 +170,7 @@ class Party(Predictor):
         labels : array-like of shape (n_rows,), optional
             One per row; none for representation.
         consensus : ConsensusSpan, optional
-            What came back, where the basis is "consensus".
+            What came back, where parties propose directions first.
         basis : SecretBasis, optional
             Kept from an earlier round on the same rows.
 

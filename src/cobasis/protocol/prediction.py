@@ -4,8 +4,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import StepError
-from cobasis.features.numeric import encode
+from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.graph_format import Precision
+from cobasis.models.graph_model import GraphModel, as_graph_model
+from cobasis.models.raw_graph import raw_graph
+from cobasis.models.training import TrainedModel
 from cobasis.protocol.acceptance import check_return
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.labels import decode_labels
@@ -103,14 +107,52 @@ class Predictor:
         -----
         **Who sees what.** Stays at the party. **Cost.** Two products and the model.
         """
-        model = self.returned.model
-        if model is None:
+        model = self._model()
+        return decode_labels(model.predict(self.transform(rows)), self.agreement)
+
+    def export_graph(self, *, precision: Precision = "float64") -> bytes:
+        """Write everything from raw columns to prediction as one ONNX graph, a secret.
+
+        Parameters
+        ----------
+        precision : {"float32", "float64"}
+            Of numbers in, weights and scores.
+
+        Returns
+        -------
+        bytes
+            An ONNX model with the agreement's raw columns as inputs; the reference page on model
+            files describes it.
+
+        Raises
+        ------
+        LocalError
+            Nothing has been accepted yet, the round trained no model, or the model has no form
+            as a graph.
+
+        Notes
+        -----
+        **Who sees what.** The graph holds ``F_i G_i``: whoever has it can project every party's
+        rows back. Keep it as you keep the basis.
+
+        **Cost.** One copy of the model.
+        """
+        model = self._model()
+        if isinstance(model, TrainedModel):
+            model = as_graph_model(model, task=self.agreement.task, classes=self.agreement.classes)
+        n_features = self.basis.shape[0]
+        map_in = self.basis.project(np.eye(n_features)) @ self.returned.change_of_basis
+        return raw_graph(self.agreement.features, model, map_in=map_in, precision=precision)
+
+    def _model(self) -> TrainedModel | GraphModel:
+        """Return the common model; StepError where there is none."""
+        if self.returned.model is None:
             msg = (
                 "this round was for a representation and trained no model. Call transform(rows), "
                 "or agree on a task."
             )
             raise StepError(msg)
-        return decode_labels(model.predict(self.transform(rows)), self.agreement)
+        return self.returned.model
 
     @property
     def basis(self) -> SecretBasis:

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import AgreementError
-from cobasis.features.numeric import encode
+from cobasis.features.category import CategoryFeature
+from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.protocol.agreement import Agreement
 
@@ -17,7 +18,8 @@ def public_rows_digest(rows: npt.ArrayLike) -> str:
     Parameters
     ----------
     rows : array-like of shape (n_public, n_features)
-        As published, before centre and scale.
+        As published, before centre and scale. Where some features are categories: encoded, by
+        ``encode(rows, features, party="public")`` of ``cobasis.features.encoding``.
 
     Returns
     -------
@@ -71,9 +73,10 @@ def check_public_rows(
     **Cost.** One pass.
     """
     expected = agreement.public_rows_sha256
-    if rows is not None:
-        as_matrix(rows, name="public_rows", columns=len(agreement.features))
-    given = None if rows is None else public_rows_digest(rows)
+    encoded = None if rows is None else encode(rows, agreement.features, party=party)
+    words = any(isinstance(each, CategoryFeature) for each in agreement.features)
+    table = encoded if words else rows
+    given = None if table is None else public_rows_digest(table)
     if given != expected:
         have = "no public rows" if given is None else f"public rows with digest {given[:12]}..."
         want = "none" if expected is None else f"{expected[:12]}..."
@@ -82,4 +85,4 @@ def check_public_rows(
             "anchor or basis would not be the others'. Take the file that was agreed on."
         )
         raise AgreementError(msg)
-    return None if rows is None else encode(rows, agreement.features, party=party)
+    return encoded

@@ -7,7 +7,8 @@ import numpy as np
 from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.concordance import Certificate
 from cobasis.errors import LabelError, RowCarryingError
-from cobasis.models.families import Estimator
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.families import Estimator, ModelName
 from cobasis.models.training import TrainedModel, train
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Return, Upload
@@ -32,10 +33,15 @@ def make_returns(
             "could read the others' records from the model. Use model='rff'."
         )
         raise RowCarryingError(msg)
-    trained = None
+    trained, changes, digest = None, alignment.changes_of_basis, agreement.digest()
     if agreement.task != "representation":
-        trained = _trained(uploads, alignment, agreement, model, allow_row_carrying)
-    changes, digest = alignment.changes_of_basis, agreement.digest()
+        trained = train_together(
+            uploads,
+            changes,
+            agreement=agreement,
+            model=model,
+            allow_row_carrying=allow_row_carrying,
+        )
     return {
         name: Return(
             party=name,
@@ -51,15 +57,47 @@ def make_returns(
     }
 
 
-def _trained(
+def train_together(
     uploads: Mapping[str, Upload],
-    alignment: Alignment,
+    changes: Mapping[str, Matrix],
+    *,
     agreement: Agreement,
-    model: Estimator | None,
-    allow_row_carrying: bool,  # noqa: FBT001 -- private, and named at the one call
+    model: ModelName | Estimator | None = None,
+    allow_row_carrying: bool = False,
 ) -> TrainedModel:
-    """Stack ``X_i F_i G_i`` and labels of all parties, eq. (7), and train, eq. (8)."""
-    changes = alignment.changes_of_basis
+    """Stack ``X_i F_i G_i`` and labels of all parties, eq. (7), and train, eq. (8).
+
+    Parameters
+    ----------
+    uploads : mapping of str to Upload
+        By party name, with labels.
+    changes : mapping of str to ndarray
+        G_i of each of them.
+    agreement : Agreement
+        Says the task, and the family by default.
+    model : str or scikit-learn estimator, optional
+        Instead of the agreement's family.
+    allow_row_carrying : bool
+        Accept a model that stores rows; simulation only.
+
+    Returns
+    -------
+    TrainedModel
+        For aligned rows.
+
+    Raises
+    ------
+    LabelError
+        All rows are of one class.
+    RowCarryingError
+        The model carries rows.
+
+    Notes
+    -----
+    **Who sees what.** The analyst.
+
+    **Cost.** All rows in memory; five folds.
+    """
     rows = np.vstack([each.rows @ changes[name] for name, each in uploads.items()])
     labels = np.concatenate([each.labels for each in uploads.values() if each.labels is not None])
     if agreement.task == "classification" and len(np.unique(labels)) == 1:

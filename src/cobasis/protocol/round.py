@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy.typing as npt
 
+from cobasis.algorithms.bases import BASES
 from cobasis.models.families import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
@@ -128,7 +129,7 @@ class Round:
 
     def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan | None:
         """Make the one small exchange more that a consensus basis takes."""
-        if self.agreement.basis != "consensus":
+        if not BASES[self.agreement.basis].proposes:
             return None
         proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
         consensus = self.analyst.consensus(proposals.values())

@@ -80,7 +80,7 @@ class ConsortiumSecret(_Key):
             agreement.anchor,
             key=self._mac(b"draw", agreement.anchor_recipe()),
             n_rows=agreement.n_anchor_rows,
-            n_features=len(agreement.features),
+            n_features=agreement.n_features,
             public_rows=public_rows if agreement.anchor in FROM_PUBLIC_ROWS else None,
         )
 

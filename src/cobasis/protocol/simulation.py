@@ -13,7 +13,10 @@ from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
 from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import LabelError, OptionError, ShapeError
-from cobasis.features.numeric import NumericFeature, encode, numeric_features
+from cobasis.features.category import CategoryFeature
+from cobasis.features.columns import width_of
+from cobasis.features.encoding import encode
+from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models.families import Estimator, ModelName, Task, default_model
 from cobasis.protocol.agreement import Agreement
@@ -39,7 +42,7 @@ def simulate(
     n_anchor_rows: int | None = None,
     basis: BasisName = "svd",
     model: ModelName | Estimator | None = None,
-    features: Iterable[NumericFeature] | None = None,
+    features: Iterable[NumericFeature | CategoryFeature] | None = None,
     public_rows: npt.ArrayLike | None = None,
     span_condition: SpanCondition | None = None,
     complete_bases: bool = False,
@@ -66,11 +69,11 @@ def simulate(
     n_anchor_rows : int, optional
         a; by default the number of features, for Gaussian, uniform and smote anchors at
         least 1,000, and that of the public rows for public ones.
-    basis : {"svd", "pca", "lpp", "haar", "public", "consensus"}
+    basis : {"svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"}
         How parties choose their bases.
     model : str or scikit-learn estimator, optional
         A family, or an estimator that is fitted as it is; by default logistic or ridge.
-    features : iterable of NumericFeature, optional
+    features : iterable of NumericFeature or CategoryFeature, optional
         Names, centres and scales; by default x0, x1, ... as they are.
     public_rows : array-like of shape (n_public, n_features), optional
         For public and smote anchors and for public bases.
@@ -178,7 +181,7 @@ def _agreement(
     anchor: AnchorKind,
     n_anchor_rows: int | None,
     model: ModelName | Estimator | None,
-    features: Iterable[NumericFeature] | None,
+    features: Iterable[NumericFeature | CategoryFeature] | None,
     public_rows: npt.ArrayLike | None,
     **fields: Any,  # noqa: ANN401
 ) -> Agreement:
@@ -191,7 +194,8 @@ def _agreement(
     named = tuple(features or numeric_features(f"x{column}" for column in range(width)))
     if n_anchor_rows is None and public_rows is not None and anchor == "public":
         n_anchor_rows = len(np.asarray(public_rows))
-    default_rows = len(named) if anchor == "isometric" else max(1000, len(named))
+    n_features = width_of(named)
+    default_rows = n_features if anchor == "isometric" else max(1000, n_features)
     family = cast("ModelName", model) if isinstance(model, str) else default_model(task)
     return Agreement(
         round_id=round_id,

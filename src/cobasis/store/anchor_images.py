@@ -9,7 +9,7 @@ import numpy as np
 from cobasis.algorithms.views import View
 from cobasis.bundle.files import Stamp, read_array
 from cobasis.bundle.payload import MAX_IMAGE_BYTES
-from cobasis.bundle.tensors import Place, read_header, refuse
+from cobasis.bundle.tensors import Place, read_header, refuse, widened
 from cobasis.errors import UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 
@@ -34,7 +34,8 @@ class AnchorImageFiles(View[Matrix]):
 
     Notes
     -----
-    Asking for an image reads it into a fresh array, float32 or float64 as it is in the file.
+    Asking for an image reads it into a fresh array, float32 or float64 as it is in the file;
+    float16 becomes float32.
     A file that is no longer the one that was opened is refused, whichever pass finds it.
 
     **Who sees what.** Anchor images only: neither rows nor labels are read.
@@ -52,7 +53,7 @@ class AnchorImageFiles(View[Matrix]):
         image: Matrix = np.empty(place.shape, place.dtype)
         what = f"the anchor image of party '{party}' in '{path}'"
         read_array(path, image, offset=place.offset, stamp=stamp, what=what)
-        return image
+        return widened(image)
 
     def __repr__(self) -> str:
         """Say how many, and not whose."""
@@ -129,7 +130,7 @@ def images_in_files(paths: Mapping[str, Path], *, tensor: str = "anchor_image") 
     Raises
     ------
     FileFormatError
-        A file is damaged, or has no such table of float32 or float64.
+        A file is damaged, or has no such table of floats.
     DiskError
         A file cannot be read.
 

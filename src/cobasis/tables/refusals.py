@@ -5,11 +5,12 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from cobasis.errors import DtypeError, LabelError, NotFiniteError
-from cobasis.features.numeric import LARGEST, refuse_names
+from cobasis.features.category import CategoryFeature
+from cobasis.features.numeric import NumericFeature
+from cobasis.features.reading import rounded
+from cobasis.features.refusals import SHOWN, not_whole, refuse_names
+from cobasis.linalg.arrays import EXACT_INTEGER
 from cobasis.tables.sources import Source
-
-EXACT = 2**53
-"""Up to here float64 holds every integer."""
 
 INTEGERS = frozenset(
     (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
@@ -19,18 +20,21 @@ INTEGERS = frozenset(
 WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 """What labels may be but for numbers; of no type at all, they are counted as missing."""
 
-SHOWN = 5
-"""How many columns a message names."""
 
-
-def refuse_schema(source: Source, names: Sequence[str], *, labels: str | None, party: str) -> None:
-    """Refuse a table that lacks a column, or has one that holds no numbers.
+def refuse_schema(
+    source: Source,
+    features: Sequence[NumericFeature | CategoryFeature],
+    *,
+    labels: str | None,
+    party: str,
+) -> None:
+    """Refuse a table that lacks a column, or has one of another kind than agreed.
 
     Parameters
     ----------
     source : Source
         The table.
-    names : sequence of str
+    features : sequence of NumericFeature or CategoryFeature
         The agreed columns.
     labels : str or None
         The column of labels.
@@ -42,7 +46,8 @@ def refuse_schema(source: Source, names: Sequence[str], *, labels: str | None, p
     FeatureError, LabelError
         A column is missing.
     DtypeError
-        A column is text, a date, a decimal, an integer of 128 bits or the like.
+        A column of numbers is text, a date, a decimal, an integer of 128 bits or the like; a
+        category is a date, a list or the like.
 
     Notes
     -----
@@ -52,6 +57,7 @@ def refuse_schema(source: Source, names: Sequence[str], *, labels: str | None, p
     """
     with source.reading():
         schema = source.frame.collect_schema()
+    names = [feature.name for feature in features]
     refuse_names([name for name in names if name in schema], names, party=party)
     if labels is not None and labels not in schema:
         msg = (
@@ -65,18 +71,27 @@ def refuse_schema(source: Source, names: Sequence[str], *, labels: str | None, p
             "booleans, floats and integers of up to 64 bits are read. Convert them."
         )
         raise DtypeError(msg)
-    wrong = [f"'{name}' ({schema[name]})" for name in names if not _is_real(schema[name])]
+    wrong = [f"'{each.name}' ({schema[each.name]})" for each in features if not fits(schema, each)]
     if wrong:
         msg = (
             f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers "
             "of up to 64 bits, floats and booleans are read, and cobasis never casts silently. "
-            "Encode them by a rule that all parties share."
+            "Convert them; what has no number belongs into the agreement as a category, which "
+            "may also be text."
         )
         raise DtypeError(msg)
 
 
-def refuse_rounding(part: pl.DataFrame, *, what: str, integers: Collection[str] = ()) -> None:
-    """Raise DtypeError for integers that float64 does not hold.
+def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:
+    """Whether a column's type is one that the feature is read from."""
+    dtype = schema[feature.name]
+    if isinstance(feature, CategoryFeature):
+        return _is_real(dtype) or dtype.base_type() in WORDS
+    return _is_real(dtype) or (dtype == pl.Null and feature.missing == "fill")
+
+
+def refuse_csv_rounding(part: pl.DataFrame, *, what: str, integers: Collection[str]) -> None:
+    """Raise DtypeError for integers of a CSV file that may have been rounded.
 
     Parameters
     ----------
@@ -85,45 +100,37 @@ def refuse_rounding(part: pl.DataFrame, *, what: str, integers: Collection[str] 
     what : str
         What to call the table.
     integers : collection of str
-        Columns of a CSV file that look like integers and were read as float64. There 2**53 is
-        refused as well: it may be what a larger one was rounded to.
+        Columns that look like integers and were read as float64. 2**53 is refused as well: it
+        may be what a larger one was rounded to.
 
     Raises
     ------
     DtypeError
-        An integer is above 2**53.
+        An integer is 2**53 or more.
 
     Notes
     -----
     **Who sees what.** The message shows a column's name and no value.
 
-    **Cost.** One pass over the columns of 64-bit integers, and of a CSV file's integers.
+    **Cost.** One pass over a CSV file's integers.
     """
-    for series in part:
-        if series.dtype in {pl.Int64, pl.UInt64}:
-            rounds = not series.is_between(-EXACT, EXACT).all()
-        elif series.name in integers:
-            rounds = (series.is_finite() & (series.abs() >= EXACT)).any()
-        else:
-            continue
-        if rounds:
-            msg = (
-                f"column '{series.name}' of {what} holds integers above 2**53, which float64 "
-                "would round. Convert it to float64 yourself, where you can see what happens; in "
-                "a CSV file, write it with a decimal point from the first row on."
-            )
-            raise DtypeError(msg)
+    for name in integers:
+        series = part[name]
+        if (series.is_finite() & (series.abs() >= EXACT_INTEGER)).any():
+            raise rounded(name, what=what)
 
 
-def not_finite(source: Source, names: Sequence[str], *, n_rows: int) -> NotFiniteError:
+def not_finite(
+    source: Source, features: Sequence[NumericFeature | CategoryFeature], *, n_rows: int
+) -> NotFiniteError:
     """Return the error that says which columns are not whole.
 
     Parameters
     ----------
     source : Source
         The table, of which some part was found not to be finite, or too large.
-    names : sequence of str
-        The agreed columns.
+    features : sequence of NumericFeature or CategoryFeature
+        The agreement's.
     n_rows : int
         Of the table.
 
@@ -140,26 +147,19 @@ def not_finite(source: Source, names: Sequence[str], *, n_rows: int) -> NotFinit
     """
     with source.reading():
         schema = source.frame.collect_schema()
-    bad = [
-        (~pl.col(name).is_finite().fill_null(value=False)).sum()
-        if schema[name].is_float()
-        else pl.col(name).null_count()
-        for name in names
-    ]
-    counts = source.collect(*bad).row(0)
-    found = [f"'{name}' ({n:,} cells)" for name, n in zip(names, counts, strict=True) if n]
-    if not found:
-        msg = (
-            f"an entry of {source.what} is above {LARGEST:.0e} after centre and scale, so sums of "
-            "squares leave float64's range. Agree on scales that suit the units."
-        )
-        return NotFiniteError(msg)
-    msg = (
-        f"{source.what} is missing numbers, or has NaN or infinity, in {_shown(found)} of "
-        f"{n_rows:,} rows, so no projection of it is defined. Fill or drop them by a rule that "
-        "all parties share."
-    )
-    return NotFiniteError(msg)
+    numbers = [each for each in features if isinstance(each, NumericFeature)]
+    counts = source.collect(*(_bad(each, schema[each.name]) for each in numbers)).row(0)
+    cells = {each.name: n for each, n in zip(numbers, counts, strict=True)}
+    return not_whole(source.what, cells, n_rows=n_rows)
+
+
+def _bad(feature: NumericFeature, dtype: pl.DataType) -> pl.Expr:
+    """Return the expression that counts the cells for which no number stands."""
+    column, fills = pl.col(feature.name), feature.missing == "fill"
+    if dtype.is_float():
+        fine = column.is_finite() | column.is_nan() if fills else column.is_finite()
+        return (~fine.fill_null(value=fills)).sum()
+    return pl.lit(0).alias(feature.name) if fills else column.null_count()
 
 
 def _is_real(dtype: pl.DataType) -> bool:

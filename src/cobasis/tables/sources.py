@@ -1,17 +1,21 @@
 """Where a party's rows come from: a file or a frame, opened and not yet read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from cobasis.bundle.files import Stamp, refuse_changed, stamp_of
-from cobasis.errors import OptionError, TableError
+from cobasis.errors import DtypeError, OptionError, TableError
+from cobasis.features.category import CategoryFeature
+from cobasis.features.numeric import NumericFeature
+from cobasis.features.reading import as_frame
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
@@ -101,18 +105,28 @@ def _itself(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def source_of(table: Any, *, party: str, numbers: Sequence[str] = ()) -> Source:  # noqa: ANN401
+def source_of(
+    table: Any,  # noqa: ANN401 -- frames of any library
+    *,
+    party: str,
+    features: Sequence[NumericFeature | CategoryFeature] = (),
+    labels: str | None = None,
+) -> Source:
     """Open a file by its ending, or take a frame.
 
     Parameters
     ----------
     table : path, polars frame, or any frame with columns by name
-        Parquet or CSV; `LazyFrame`, `DataFrame`; pandas and whatever else has ``columns``.
+        Parquet or CSV; `LazyFrame`, `DataFrame`; pandas and whatever else narwhals knows, or
+        has ``columns``.
     party : str
         For messages.
-    numbers : sequence of str
-        Columns that are read as float64 from a CSV file, whatever its first rows look like.
-        Which of them look like integers is kept: one of 2**53 or more would be rounded.
+    features : sequence of NumericFeature or CategoryFeature
+        From a CSV file numbers are read as float64, whatever the first rows look like, and
+        categories as text, so that ``007`` is no 7. Which numbers look like integers is kept:
+        one of 2**53 or more would be rounded.
+    labels : str, optional
+        The column of labels.
 
     Returns
     -------
@@ -133,22 +147,52 @@ def source_of(table: Any, *, party: str, numbers: Sequence[str] = ()) -> Source:
     **Cost.** A file's header. A frame that polars does not know is copied.
     """
     if isinstance(table, (str, Path)):
-        return _of_file(Path(table), party=party, numbers=numbers)
+        return _of_file(Path(table), party=party, features=features)
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
-    names = getattr(table, "columns", None)
-    if names is None:
+    wanted = {feature.name for feature in features} | {labels}
+    columns = _columns_of(table, wanted)
+    if columns is None:
         msg = (
             f"{what} is a {type(table).__name__}, which has no columns by name. Give the path of "
             "a Parquet or CSV file, or a data frame; arrays go to party.prepare(rows, labels)."
         )
         raise OptionError(msg)
-    columns = {str(name): np.asarray(table[name]) for name in names}
     return Source(frame=pl.DataFrame(columns).lazy(), what=what)
 
 
-def _of_file(path: Path, *, party: str, numbers: Sequence[str]) -> Source:
+def _columns_of(table: Any, wanted: Iterable[str | None]) -> Mapping[str, Any] | None:  # noqa: ANN401
+    """Return those of a frame's columns that are wanted, or None where it has none by name."""
+    frame = as_frame(table)
+    if frame is not None:
+        found = {name: frame.get_column(name) for name in frame.columns if name in wanted}
+        return {name: _as_polars(series) for name, series in found.items()}
+    names = getattr(table, "columns", None)
+    if names is None:
+        return None
+    return {str(name): np.asarray(table[name]) for name in names if str(name) in wanted}
+
+
+def _as_polars(series: nw.Series[Any]) -> pl.Series:
+    """Return another library's column as one of polars; what stands for nothing is null."""
+    if series.dtype.is_numeric() or series.dtype.is_temporal():
+        return pl.Series(series.name, series.to_numpy())
+    empty = series.is_null().to_list()
+    cells = [None if none else cell for cell, none in zip(series.to_list(), empty, strict=True)]
+    try:
+        return pl.Series(series.name, cells)
+    except (TypeError, pl.exceptions.PolarsError):
+        msg = (
+            f"column '{series.name}' holds values of several types, so equal ones may be written "
+            "unequally. Convert it to numbers or to text."
+        )
+        raise DtypeError(msg) from None
+
+
+def _of_file(
+    path: Path, *, party: str, features: Sequence[NumericFeature | CategoryFeature]
+) -> Source:
     """Open a file."""
     kind = path.suffix.lower()
     what = f"the table '{path.name}' of party '{party}'"
@@ -165,10 +209,28 @@ def _of_file(path: Path, *, party: str, numbers: Sequence[str]) -> Source:
         schema = frame.collect_schema()
     if kind in PARQUET:
         return source
-    guessed = [name for name in numbers if name in schema and schema[name].is_numeric()]
-    read = _csv(path, schema_overrides=dict.fromkeys(guessed, pl.Float64))
-    integers = frozenset(name for name in guessed if schema[name].is_integer())
+    types, integers = _csv_types(source, schema, features)
+    read = _csv(path, schema_overrides=types)
     return Source(frame=read, what=what, path=path, stamp=stamp, integers=integers)
+
+
+def _csv_types(
+    source: Source, schema: pl.Schema, features: Sequence[NumericFeature | CategoryFeature]
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return how a CSV file's columns are read, and which of the numbers look like integers."""
+    known = [feature for feature in features if feature.name in schema]
+    types: dict[str, Any] = {
+        each.name: pl.String for each in known if isinstance(each, CategoryFeature)
+    }
+    numbers = [each.name for each in known if each.name not in types]
+    integers = frozenset(name for name in numbers if schema[name].is_integer())
+    types |= {name: pl.Float64 for name in numbers if schema[name].is_numeric()}
+    unclear = [name for name in numbers if schema[name] == pl.String]
+    if unclear:  # a column without a single cell looks like text
+        with source.reading():
+            head = source.frame.select(unclear).head(INFERRED_ROWS).collect()
+        types |= {each.name: pl.Float64 for each in head if each.null_count() == head.height}
+    return types, integers
 
 
 def _csv(path: Path, **options: Any) -> pl.LazyFrame:  # noqa: ANN401

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import LabelError, ShapeError, TableError
-from cobasis.features.numeric import NumericFeature, Scaling
+from cobasis.features.category import CategoryFeature
+from cobasis.features.columns import Encoder
+from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.pool import in_order
@@ -18,7 +21,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.labels import encode_labels
 from cobasis.protocol.messages import Labels
-from cobasis.tables.refusals import not_finite, refuse_rounding, refuse_schema
+from cobasis.tables.refusals import not_finite, refuse_csv_rounding, refuse_schema
 from cobasis.tables.sources import Part, Source, source_of
 
 Done = TypeVar("Done")
@@ -41,7 +44,7 @@ class StreamedTable(Blocks):
     ----------
     source : Source
         What to read. Columns that are neither features nor labels are ignored.
-    features : sequence of NumericFeature
+    features : sequence of NumericFeature or CategoryFeature
         The agreement's.
     party : str
         For messages.
@@ -67,24 +70,24 @@ class StreamedTable(Blocks):
         self,
         source: Source,
         *,
-        features: Sequence[NumericFeature],
+        features: Sequence[NumericFeature | CategoryFeature],
         party: str,
         labels: str | None = None,
         report: Report = silent,
     ) -> None:
         self.source, self.party, self._report = source, party, report
-        self._names = [feature.name for feature in features]
-        self._scaling = Scaling.of(features)
-        self._size = max(256, BLOCK_CELLS // len(features))
+        self._encoder = Encoder(features)
+        self._names, width = self._encoder.names, self._encoder.width
+        self._size = max(256, BLOCK_CELLS // width)
         self._along = labels if source.path is None else None
-        refuse_schema(source, self._names, labels=labels, party=party)
+        refuse_schema(source, self._encoder.features, labels=labels, party=party)
         looked = source.collect(pl.len() if labels is None else pl.col(labels))
         self._labels = None if labels is None else looked[labels]
         n_rows = looked.item() if self._labels is None else looked.height
         if not n_rows:
             msg = f"{source.what} is empty: 0 rows. Leave the party out, or give it rows."
             raise ShapeError(msg)
-        self.shape = (n_rows, len(self._names))
+        self.shape = (n_rows, width)
 
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
         """Read the table once and yield what `work` made of each part, in order.
@@ -103,13 +106,14 @@ class StreamedTable(Blocks):
 
         Raises
         ------
-        NotFiniteError, DtypeError
-            A cell is missing, not finite, or an integer that float64 would round.
+        NotFiniteError, DtypeError, FeatureError
+            A cell is missing, not finite, an integer that float64 would round, or a word that
+            is not agreed.
         FileChangedError, TableError
             The table changed during the pass, or cannot be read to its end.
         """
         own = threading.local()  # of each thread of the pool: its buffer
-        n_rows, done, wide = self.shape[0], 0, len(self._names) > WIDE
+        n_rows, done, wide = self.shape[0], 0, self.shape[1] > WIDE
         batch = (WIDE_BLOCKS if wide else PART_BLOCKS) * self._size
         found: list[pl.Series] = []
 
@@ -182,17 +186,16 @@ class StreamedTable(Blocks):
 
     def _blocks(self, frame: pl.DataFrame, own: threading.local) -> Iterator[Matrix]:
         """Give a part's rows on the agreed scale, in blocks that share the thread's buffer."""
-        refuse_rounding(frame, what=self.source.what, integers=self.source.integers)
-        whole = frame.with_columns(pl.col(pl.Boolean).cast(pl.Float64))  # an empty cell is NaN
-        columns = [series.to_numpy() for series in whole]
+        refuse_csv_rounding(frame, what=self.source.what, integers=self.source.integers)
+        columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
         size = self._size
         if not hasattr(own, "buffer"):
-            own.buffer = np.empty((len(columns), size))
+            own.buffer = np.empty((self.shape[1], size))
         for start in range(0, frame.height, size):
             stop = min(start + size, frame.height)
             block = own.buffer[:, : stop - start]
-            if not self._scaling.put((column[start:stop] for column in columns), block):
-                raise not_finite(self.source, self._names, n_rows=self.shape[0])
+            if not self._encoder.put((column[start:stop] for column in columns), block):
+                raise not_finite(self.source, self._encoder.features, n_rows=self.shape[0])
             yield block.T
 
 
@@ -247,7 +250,35 @@ def open_table(
     >>> open_table(frame, agreement=agreement, party="north").shape
     (3, 2)
     """
-    source = source_of(table, party=party, numbers=agreement.feature_names)
+    read = (*agreement.features, *word_labels(agreement, labels))
+    source = source_of(table, party=party, features=read, labels=labels)
     return StreamedTable(
         source, features=agreement.features, party=party, labels=labels, report=report
     )
+
+
+def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeature, ...]:
+    """Return the column of labels as a category where classes are text, so that it is read so.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Says what classes are.
+    labels : str or None
+        The column.
+
+    Returns
+    -------
+    tuple of CategoryFeature
+        One or none: a CSV file's ``007`` is text where classes are, and a number where not.
+
+    Notes
+    -----
+    **Who sees what.** Public.
+
+    **Cost.** None.
+    """
+    text = tuple(each for each in agreement.classes if isinstance(each, str))
+    if not (labels and text):
+        return ()
+    return (CategoryFeature.model_construct(name=labels, values=text),)

@@ -10,6 +10,7 @@ from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import OptionError
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.party import Party
@@ -44,7 +45,8 @@ def prepare_upload(
         The upload, a safetensors file. It is there when it is whole, and not before. Choose a
         place on the party's own disk, and copy it from there when it is whole.
     labels : str, optional
-        The column of labels; none for representation.
+        The column of labels; by default the one that the agreement names, none for
+        representation.
     work : path, optional
         A folder of the party's own for what the first pass gave, so that a second call after
         Ctrl-C or a crash goes on with the second pass; by default `to` with ``.work`` behind.
@@ -102,6 +104,7 @@ def prepare_upload(
     """
     path = Path(to)
     _refuse_own_table(table, path)
+    labels = _label_column(labels, party.agreement)
     with one_blas_thread():
         rows = open_table(
             table, agreement=party.agreement, party=party.name, labels=labels, report=report
@@ -119,6 +122,17 @@ def prepare_upload(
     party.keep(plan)
     memory.clear()
     return path
+
+
+def _label_column(given: str | None, agreement: Agreement) -> str | None:
+    """Return the column of labels; OptionError where another one is agreed on."""
+    if given is not None and agreement.label and given != agreement.label:
+        msg = (
+            f"labels='{given}', but the agreement's label column is '{agreement.label}', and every "
+            "party has to upload the same. Leave labels= out."
+        )
+        raise OptionError(msg)
+    return given or agreement.label or None
 
 
 def _refuse_own_table(table: object, to: Path) -> None:

@@ -1,0 +1,179 @@
+"""A new agreement as TOML that says what each field means."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import tomlkit
+
+from cobasis.features.category import CategoryFeature
+from cobasis.features.numeric import NumericFeature
+from cobasis.protocol.agreement_checks import missing_fields
+from cobasis.protocol.agreement_fields import AgreementFields
+from cobasis.protocol.enrolment import PublicIdentity
+
+MARK = "# <- fill in"
+"""Stands behind a field that has to be filled."""
+
+HEAD = """\
+# The agreement of one cobasis round. It is public: it holds no rows and no secret.
+# Everybody signs what its fields say; a change of a field makes all signatures void, a comment
+# may be added at any time.
+# An empty text ("") means: not given. Fields marked <- fill in are needed before anybody signs.
+"""
+
+GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
+    (
+        "What it is for",
+        {
+            "round_id": "A name that no other round has.",
+            "purpose": "What the model is for, and who may use it, in words.",
+            "threat_model": 'Whom it protects from: "semi-honest", who keep to it and look.',
+            "retention_days": "For how many days the analyst keeps uploads.",
+            "deadline": 'Until when uploads are taken, in UTC: "2026-12-31T23:59:59Z".',
+            "minimum_parties": "With fewer uploads the analyst does not run.",
+        },
+    ),
+    (
+        "What is learned",
+        {
+            "task": 'One of "classification", "regression", "representation" (no model).',
+            "label": "The column of labels, in every party's table.",
+            "classes": "Classification: all labels that may occur, all text or all integers.",
+            "id": "The column of identifiers; it is never uploaded.",
+            "model": 'The family of the model: "logistic", "ridge", "mlp", "rff", "boosted_trees".',
+            "models": "The families that the analyst may choose from; empty for model alone.",
+            "holdout": "The share of rows, up to 0.5, that stays at a party, which scores on them.",
+        },
+    ),
+    (
+        "How rows are projected and aligned",
+        {
+            "n_components": "The columns of every secret basis; fewer show less and keep less.",
+            "n_anchor_rows": "Rows of the anchor; at least the number of encoded features.",
+            "anchor": 'The kind of anchor; "isometric" unless a paper is reproduced.',
+            "basis": 'How parties choose their bases: "svd", "consensus", "haar", "public", ...',
+            "aligner": 'The method: "odc", "gopp", "whitened", "imakura", "kawakami".',
+            "public_rows_sha256": "The digest of public rows, where anchor or basis need them.",
+            "commitment": "Made by `cobasis secret new`; it binds the secret and does not show it.",
+        },
+    ),
+    (
+        "How numbers travel, and when a party is flagged",
+        {
+            "precision": 'Numbers of an upload: "fp64", "fp32", "fp16" or "int8".',
+            "int8_range": "With int8 only: projected values lie between minus this and this.",
+            "flag_fraction": "A party is flagged above this, from 0 (like all) to 1 (unrelated).",
+            "separable_fraction": "Above this share of the unrelated residual a round is refused.",
+            "scale_band": "How many times larger or smaller than the median a party's rows may be.",
+        },
+    ),
+)
+
+FEATURES = """\
+# ---- Features: one [[features]] table per column, in this order
+#
+# A number enters as (value - centre) / scale. Take the constants from a code book or from public
+# data, never from one party's rows. unit is for people; `cobasis party check` refuses values
+# outside low and high; missing = "fill" lets fill stand for empty cells, else they are refused.
+#
+# A category has a closed list of words. unknown = "other" gives all other words one level,
+# missing = "level" gives empty cells one; without them such cells are refused.
+"""
+
+EXAMPLE = """\
+# [[features]]
+# name = "lactate"
+# unit = "mmol/l"
+# centre = 2.0
+# scale = 1.5
+# low = 0.0
+# high = 30.0
+# missing = "fill"
+# fill = 1.0
+#
+# [[features]]
+# name = "ward"
+# kind = "category"
+# values = ["medical", "surgical"]
+# unknown = "other"
+# missing = "level"
+"""
+
+PEOPLE = """\
+# ---- Parties and analyst: written by `cobasis agreement enrol`. Compare fingerprints by telephone.
+"""
+
+
+def new_text(fields: Mapping[str, Any]) -> str:
+    """Return a commented agreement.
+
+    Parameters
+    ----------
+    fields : mapping of str to object
+        Fields of an `Agreement`, as many as are known; features and identities as objects.
+
+    Returns
+    -------
+    str
+        TOML in which every field stands with a comment, empty where it is not known.
+
+    Notes
+    -----
+    **Who sees what.** Public.
+
+    **Cost.** None.
+    """
+    lines = [HEAD]
+    for title, group in GROUPS:
+        lines += [f"# ---- {title}", ""]
+        for name, comment in group.items():
+            lines += [f"# {comment}", _field(name, fields), ""]
+    lines += [FEATURES]
+    features = fields.get("features") or ()
+    lines += [_feature(each) for each in features] or [EXAMPLE]
+    lines += [PEOPLE]
+    lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
+    if fields.get("analyst") is not None:
+        lines.append(_person("[analyst]", fields["analyst"]))
+    return "\n".join(lines)
+
+
+def _field(name: str, fields: Mapping[str, Any]) -> str:
+    """Return one line, marked where the field has to be filled."""
+    known = AgreementFields.model_fields[name]
+    value = fields.get(name, None if known.is_required() else known.default)
+    mark = f"  {MARK}" if name in missing_fields(fields) else ""
+    return f"{name} = {toml(value)}{mark}"
+
+
+def _feature(feature: NumericFeature | CategoryFeature) -> str:
+    """Return one table; what is as by default is left out."""
+    lines = ["[[features]]"]
+    for name, field in type(feature).model_fields.items():
+        value = getattr(feature, name)
+        says_kind = name == "kind" and isinstance(feature, CategoryFeature)
+        if (
+            field.is_required()
+            or says_kind
+            or name in {"centre", "scale"}
+            or value != field.default
+        ):
+            lines.append(f"{name} = {toml(value)}")
+    return "\n".join([*lines, ""])
+
+
+def _person(title: str, identity: PublicIdentity) -> str:
+    """Return one table."""
+    lines = [f"{name} = {toml(value)}" for name, value in identity.model_dump().items()]
+    return "\n".join([title, *lines, ""])
+
+
+def toml(value: object) -> str:
+    """Return a value as TOML writes it; nothing as an empty text."""
+    if value is None:
+        return '""'
+    if isinstance(value, str):
+        return tomlkit.string(value).as_string()
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(toml, value))}]"
+    return repr(value)

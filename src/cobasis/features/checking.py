@@ -1,0 +1,235 @@
+"""What is wrong with a party's table, found before anything is made of it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cobasis.errors import DtypeError
+from cobasis.features.category import MISSING, UNKNOWN, CategoryFeature, word_of
+from cobasis.features.numeric import NumericFeature
+from cobasis.features.reading import Array, is_wordlike, numbers_of, words_of
+from cobasis.features.refusals import SHOWN
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+Problem = Literal["absent", "type", "missing", "infinite", "range", "vocabulary", "unused"]
+
+_Count = tuple[Problem, int, bool, str]
+
+MOST_WORDS = 10_000
+"""Different unknown words that are counted; a column with more of them is no category."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was found in one column.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    problem : {"absent", "type", "missing", "infinite", "range", "vocabulary", "unused"}
+        In one word.
+    refused : bool
+        Whether the agreement forbids it; else it is only told: cells that are filled, words that
+        count as any other, columns that are not used.
+    n_rows : int or None
+        How many rows it is about; None where it is about the column.
+    words : tuple of str
+        At most five unknown words of a category, the most frequent first; never a number.
+    text : str
+        A sentence for the party's own screen.
+    """
+
+    column: str
+    problem: Problem
+    refused: bool
+    text: str
+    n_rows: int | None = None
+    words: tuple[str, ...] = ()
+
+
+@dataclass
+class _Seen:
+    """What was counted of one column so far."""
+
+    n_rows: int = 0
+    missing: int = 0
+    infinite: int = 0
+    outside: int = 0
+    unknown: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    wrong_type: str = ""
+
+
+def check(
+    frames: Iterable["nw.DataFrame[Any]"],
+    features: Iterable[NumericFeature | CategoryFeature],
+    *,
+    columns: Iterable[str],
+    used: Iterable[str] = (),
+) -> tuple[Finding, ...]:
+    """Hold a table against features, and count what does not fit.
+
+    Parameters
+    ----------
+    frames : iterable of narwhals.DataFrame
+        The features' columns, as far as the table has them, batch by batch.
+    features : iterable of NumericFeature or CategoryFeature
+        The agreement's.
+    columns : iterable of str
+        The names of all the table's columns.
+    used : iterable of str
+        Other columns that the agreement names, such as the identifier.
+
+    Returns
+    -------
+    tuple of Finding
+        Columns in the agreed order, then what is not used; empty when all is well.
+
+    Notes
+    -----
+    **Who sees what.** The party alone: findings count rows and show unknown words, so they are
+    for its screen, never for a file that leaves.
+
+    **Cost.** One pass over the table.
+    """
+    agreed, there, others = list(features), list(columns), list(used)
+    seen = {feature.name: _Seen() for feature in agreed if feature.name in there}
+    for frame in frames:
+        for feature in agreed:
+            if feature.name in seen:
+                _count(frame.get_column(feature.name), feature, seen[feature.name])
+    findings = [
+        finding
+        for feature in agreed
+        for finding in (
+            _told(feature, seen[feature.name]) if feature.name in seen else [_absent(feature.name)]
+        )
+    ]
+    named = {feature.name for feature in agreed} | set(others)
+    findings += [_absent(name) for name in others if name not in there]
+    findings += [
+        Finding(
+            column=name,
+            problem="unused",
+            refused=False,
+            text=f"column '{name}' is not in the agreement: it is not read, and never leaves",
+        )
+        for name in there
+        if name not in named
+    ]
+    return tuple(findings)
+
+
+def _absent(name: str) -> Finding:
+    return Finding(
+        column=name,
+        problem="absent",
+        refused=True,
+        text=f"column '{name}' is agreed on, and the table has none of that name",
+    )
+
+
+def _count(
+    series: "nw.Series[Any]", feature: NumericFeature | CategoryFeature, seen: _Seen
+) -> None:
+    """Count what one batch has of one column."""
+    seen.n_rows += len(series)
+    if isinstance(feature, CategoryFeature):
+        if series.null_count() < len(series) and not is_wordlike(series.dtype):
+            seen.wrong_type = str(series.dtype)
+            return
+        _count_words(words_of(series, feature), series, feature, seen)
+        return
+    try:
+        numbers = numbers_of(series, what="the table")
+    except DtypeError:
+        seen.wrong_type = str(series.dtype)
+        return
+    low = -np.inf if feature.low is None else feature.low
+    high = np.inf if feature.high is None else feature.high
+    seen.missing += int(np.count_nonzero(np.isnan(numbers)))
+    seen.infinite += int(np.count_nonzero(np.isinf(numbers)))
+    outside = np.isfinite(numbers) & ((numbers < low) | (numbers > high))
+    seen.outside += int(np.count_nonzero(outside))
+
+
+def _count_words(
+    codes: Array, series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
+) -> None:
+    """Count empty cells and unknown words, and keep these words."""
+    other = len(feature.values) if feature.unknown == "other" else UNKNOWN
+    empty = len(feature.levels) - 1 if feature.missing == "level" else MISSING
+    unknown = np.flatnonzero(codes == other)
+    seen.missing += int(np.count_nonzero(codes == empty))
+    seen.unknown += len(unknown)
+    if len(unknown):
+        cells = series.to_list()
+        found = Counter(str(word_of(cells[row])) for row in unknown)
+        if len(seen.words) < MOST_WORDS:
+            seen.words.update(found)
+
+
+def _told(feature: NumericFeature | CategoryFeature, seen: _Seen) -> list[Finding]:
+    """Put what was counted of a column into sentences."""
+    name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
+    if seen.wrong_type:
+        number = isinstance(feature, NumericFeature)
+        needs = "numbers that float64 holds" if number else "text, whole numbers or booleans"
+        text = f"column '{name}' is of type {seen.wrong_type}, and {needs} are agreed on"
+        return [Finding(column=name, problem="type", refused=True, text=text)]
+    return [
+        Finding(
+            column=name,
+            problem=problem,
+            refused=refused,
+            n_rows=n_rows,
+            words=words if problem == "vocabulary" else (),
+            text=f"{n_rows:,} of {seen.n_rows:,} cells of column '{name}' {text}",
+        )
+        for problem, n_rows, refused, text in (
+            _number_counts(feature, seen)
+            if isinstance(feature, NumericFeature)
+            else _word_counts(feature, seen, words)
+        )
+        if n_rows
+    ]
+
+
+def _number_counts(feature: NumericFeature, seen: _Seen) -> list[_Count]:
+    """Return for each problem of a number: rows, whether it is refused, and the words for it."""
+    refused = feature.missing == "refuse"
+    return [
+        ("missing", seen.missing, refused, f"are empty{_filled(feature)}"),
+        ("infinite", seen.infinite, True, "are infinite"),
+        ("range", seen.outside, True, f"are outside the agreed range {_range(feature)}"),
+    ]
+
+
+def _word_counts(feature: CategoryFeature, seen: _Seen, words: tuple[str, ...]) -> list[_Count]:
+    """Return the same for each problem of a category."""
+    level, other = feature.missing == "level", feature.unknown == "other"
+    kept = ", and have a level of their own" if level else ""
+    counted = ", and count as any other" if other else ""
+    shown = ", ".join(f"'{word}'" for word in words)
+    return [
+        ("missing", seen.missing, not level, f"are empty{kept}"),
+        ("vocabulary", seen.unknown, not other, f"are not agreed words{counted}: {shown}"),
+    ]
+
+
+def _filled(feature: NumericFeature) -> str:
+    unit = f" {feature.unit}" if feature.unit else ""
+    return "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
+
+
+def _range(feature: NumericFeature) -> str:
+    low = "" if feature.low is None else f"{feature.low:g}"
+    high = "" if feature.high is None else f"{feature.high:g}"
+    unit = f" {feature.unit}" if feature.unit else ""
+    return f"{low}..{high}{unit}"

@@ -1,0 +1,210 @@
+"""Raw columns of any data frame, through narwhals: numbers as they are, words as codes."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import DtypeError, FeatureError
+from cobasis.features.category import MISSING, CategoryFeature
+from cobasis.linalg.arrays import EXACT_INTEGER
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+Array = npt.NDArray[Any]
+
+
+def as_frame(table: object) -> "nw.DataFrame[Any] | None":
+    """Return a data frame in memory in narwhals' clothes, or None for whatever else.
+
+    Parameters
+    ----------
+    table : object
+        polars, pandas, pyarrow and the like are data frames.
+
+    Returns
+    -------
+    narwhals.DataFrame or None
+        The same data.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+    import narwhals as nw  # noqa: PLC0415 -- 0.1 s that `import cobasis` does not take
+
+    found = nw.from_native(table, eager_only=True, pass_through=True)
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def is_number(dtype: "nw.dtypes.DType") -> bool:
+    """Whether every value of a column is a number that NumPy has a type for."""
+    import narwhals as nw  # noqa: PLC0415 -- as above
+
+    large = dtype in {nw.Int128, nw.UInt128}
+    return dtype.is_float() or dtype == nw.Boolean or (dtype.is_integer() and not large)
+
+
+def is_wordlike(dtype: "nw.dtypes.DType") -> bool:
+    """Whether a column may hold a category: text, numbers for words, booleans."""
+    import narwhals as nw  # noqa: PLC0415 -- as above
+
+    return is_number(dtype) or isinstance(dtype, nw.String | nw.Categorical | nw.Enum | nw.Object)
+
+
+def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
+    """Return a column of numbers, NaN where there is none.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+        The column.
+    what : str
+        What to call the table in an error.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Of any real type.
+
+    Raises
+    ------
+    DtypeError
+        It holds something else, or integers that float64 would round.
+
+    Notes
+    -----
+    **Who sees what.** The message shows a column's name and type.
+
+    **Cost.** None for floats without empty cells, else a pass.
+    """
+    import narwhals as nw  # noqa: PLC0415 -- as above
+
+    empty = series.null_count()
+    if empty == len(series):  # of whatever type: a column that a site does not keep at all
+        return np.full(len(series), np.nan)
+    if not is_number(series.dtype):
+        msg = (
+            f"column '{series.name}' of {what} is of type {series.dtype} and no number. Only "
+            "integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
+            "silently. Convert it yourself, or agree on a category."
+        )
+        raise DtypeError(msg)
+    wide = series.dtype in {nw.Int64, nw.UInt64}
+    if wide and (series.min() < -EXACT_INTEGER or series.max() > EXACT_INTEGER):
+        raise rounded(series.name, what=what)
+    if empty or series.dtype == nw.Boolean:
+        series = series.cast(nw.Float64)
+    return series.to_numpy()
+
+
+def rounded(column: str, *, what: str) -> DtypeError:
+    """Return the error for a column of integers that float64 would round."""
+    msg = (
+        f"column '{column}' of {what} holds integers above 2**53, which float64 "
+        "would round. Convert it to float64 yourself, where you can see what happens; in "
+        "a CSV file, write it with a decimal point from the first row on."
+    )
+    return DtypeError(msg)
+
+
+class _Codes(dict[Any, int]):
+    """The code of every cell that was met, worked out once."""
+
+    def __init__(self, feature: CategoryFeature) -> None:
+        super().__init__()
+        self._feature = feature
+
+    def __missing__(self, cell: object) -> int:
+        code = self._feature.code(cell)
+        if cell == cell:  # noqa: PLR0124 -- every NaN would be kept anew
+            self[cell] = code
+        return code
+
+
+def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[np.int16]:
+    """Return the codes of a column of words, below zero where the agreement has none.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+        The column.
+    feature : CategoryFeature
+        The vocabulary.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        As ``CategoryFeature.code``.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** Some 0.1 microseconds per row.
+    """
+    codes, cells = _Codes(feature), series.to_list()
+    if series.null_count():  # what stands for nothing differs from library to library
+        empty = series.is_null().to_list()
+        cells = [None if none else cell for cell, none in zip(cells, empty, strict=True)]
+    return np.fromiter(map(codes.__getitem__, cells), dtype=np.int16, count=len(cells))
+
+
+def codes_of(
+    series: "nw.Series[Any]", feature: CategoryFeature, *, what: str
+) -> npt.NDArray[np.int16]:
+    """Return the codes of a column of words, all of them agreed.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+        The column.
+    feature : CategoryFeature
+        The vocabulary.
+    what : str
+        What to call the table in an error.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Positions in ``feature.levels``.
+
+    Raises
+    ------
+    DtypeError
+        Dates, decimals and other things that are no words.
+    FeatureError
+        Words that are not agreed, or empty cells where the agreement has no level for them.
+
+    Notes
+    -----
+    **Who sees what.** The message names the column and shows no cell.
+
+    **Cost.** As `words_of`.
+    """
+    if series.null_count() < len(series) and not is_wordlike(series.dtype):
+        msg = (
+            f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
+            "whole numbers or booleans. Convert it to text."
+        )
+        raise DtypeError(msg)
+    codes = words_of(series, feature)
+    lowest = int(codes.min(initial=0))
+    if lowest < 0:
+        has, then = (
+            ("empty cells", 'drop those rows, or agree on missing = "level"')
+            if lowest == MISSING
+            else (
+                "words that are not agreed",
+                'correct them, or agree on them or on unknown = "other"',
+            )
+        )
+        msg = (
+            f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
+            f"others' are. 'cobasis party check' lists what is wrong; {then}."
+        )
+        raise FeatureError(msg)
+    return codes

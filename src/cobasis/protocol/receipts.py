@@ -1,0 +1,223 @@
+"""A receipt: the analyst's word, signed, that it has taken a party's upload as it was sent.
+
+Three parts have to agree before anybody can say later what was trained on: the digest that the
+party wrote down, the receipt, and the analyst's transcript, whose line the receipt names.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cobasis.errors import ForeignBundleError, SignatureError
+from cobasis.protocol.enrolment import IdentityName, PublicIdentity, verify
+
+Sign = Callable[[bytes], bytes]
+"""Ed25519: 64 bytes for a message."""
+
+_Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+_Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+_SIGNED, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
+
+
+class Receipt(BaseModel):
+    """What is signed.
+
+    Attributes
+    ----------
+    round_id : str
+        The round.
+    agreement : str
+        The agreement's digest, 64 hexadecimal digits.
+    party, analyst : str
+        Who uploaded, and who received.
+    upload : str
+        SHA-256 of the sealed file as it was received, 64 hexadecimal digits.
+    time : str
+        When, ISO 8601 in UTC, whole seconds.
+    transcript : str
+        Hash of the line of the analyst's transcript that says so. Whoever keeps the receipt can
+        tell later whether that line, and every line before it, is still as it was.
+
+    Notes
+    -----
+    **Who sees what.** Analyst and party; it holds no number from a row.
+
+    **Cost.** None.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    round_id: Annotated[str, Field(min_length=1, max_length=100)]
+    agreement: _Digest
+    party: IdentityName
+    analyst: IdentityName
+    upload: _Digest
+    time: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    transcript: _Digest
+
+    def message(self) -> bytes:
+        """Return the bytes that the analyst signs."""
+        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
+        return _SIGNED + text.encode()
+
+
+class SignedReceipt(BaseModel):
+    """A receipt with the analyst's signature, and the party's once it has checked it.
+
+    Attributes
+    ----------
+    receipt : Receipt
+        What is signed.
+    signature : str
+        The analyst's, 128 hexadecimal digits.
+    countersignature : str or None
+        The party's over receipt and signature; in the party's own transcript.
+
+    Notes
+    -----
+    **Who sees what.** Analyst and party.
+
+    **Cost.** None.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    receipt: Receipt
+    signature: _Signature
+    countersignature: _Signature | None = None
+
+    def message(self) -> bytes:
+        """Return the bytes that the party countersigns."""
+        return _COUNTERSIGNED + bytes.fromhex(self.signature) + self.receipt.message()
+
+    def told(self) -> dict[str, str]:
+        """Return what a transcript says of it."""
+        signatures = {"signature": self.signature, "countersignature": self.countersignature or ""}
+        return {**self.receipt.model_dump(), **signatures}
+
+
+def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
+    """Sign a receipt as the analyst.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        What was received.
+    sign : callable
+        The analyst's.
+
+    Returns
+    -------
+    SignedReceipt
+        For the party.
+
+    Notes
+    -----
+    **Who sees what.** Analyst and party.
+
+    **Cost.** One signature.
+    """
+    return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
+
+
+def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
+    """Countersign a receipt as the party, after `check_receipt`.
+
+    Parameters
+    ----------
+    signed : SignedReceipt
+        From the analyst.
+    sign : callable
+        The party's.
+
+    Returns
+    -------
+    SignedReceipt
+        For the party's own transcript.
+
+    Notes
+    -----
+    **Who sees what.** Analyst and party.
+
+    **Cost.** One signature.
+    """
+    return signed.model_copy(update={"countersignature": sign(signed.message()).hex()})
+
+
+def check_receipt(
+    signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, upload: str
+) -> None:
+    """Check that a receipt is the analyst's, and for this upload.
+
+    Parameters
+    ----------
+    signed : SignedReceipt
+        As it came.
+    analyst : PublicIdentity
+        As the agreement names it.
+    agreement, party, upload : str
+        What it has to be for: digest, name, digest of the sealed file.
+
+    Raises
+    ------
+    SignatureError
+        The analyst did not sign it.
+    ForeignBundleError
+        It is for another agreement, party or upload.
+
+    Notes
+    -----
+    **Who sees what.** Whoever holds it.
+
+    **Cost.** One signature is checked.
+    """
+    receipt, name = signed.receipt, analyst.name
+    right = verify(analyst, receipt.message(), signature=bytes.fromhex(signed.signature))
+    if not right or receipt.analyst != name:
+        msg = (
+            f"this receipt for party '{party}' is not signed by analyst '{name}', so it proves "
+            "nothing. Ask the analyst for it once more."
+        )
+        raise SignatureError(msg)
+    wanted = {"agreement": agreement, "party": party, "upload": upload}
+    other = [word for word, value in wanted.items() if getattr(receipt, word) != value]
+    if other:
+        msg = (
+            f"this receipt of analyst '{name}' is for another {' and '.join(other)} than party "
+            f"'{party}' asked about: it is for party '{receipt.party}' in round "
+            f"'{receipt.round_id}'. Ask the analyst for the receipt of the upload that was sent."
+        )
+        raise ForeignBundleError(msg)
+
+
+def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None:
+    """Check that the party of a receipt countersigned it.
+
+    Parameters
+    ----------
+    signed : SignedReceipt
+        From the party's transcript.
+    party : PublicIdentity
+        As the agreement names it.
+
+    Raises
+    ------
+    SignatureError
+        It did not, or only another party did.
+
+    Notes
+    -----
+    **Who sees what.** Whoever holds it.
+
+    **Cost.** One signature is checked.
+    """
+    signature = bytes.fromhex(signed.countersignature or "")
+    right = verify(party, signed.message(), signature=signature)
+    if not right or signed.receipt.party != party.name:
+        msg = (
+            f"the receipt for party '{signed.receipt.party}' is not countersigned by party "
+            f"'{party.name}'. Ask the party for its own transcript."
+        )
+        raise SignatureError(msg)

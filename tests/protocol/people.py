@@ -1,0 +1,24 @@
+"""Identities of the test consortium: real keys, made anew for each run."""
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from pyrage import x25519
+
+from cobasis.protocol.enrolment import PublicIdentity
+from protocol.consortium import NAMES
+
+KEYS = {name: Ed25519PrivateKey.generate() for name in (*NAMES, "lab")}
+
+
+def identity(name, **changes):
+    """A public identity, with a new recipient and the name's own key, or a new one."""
+    key = KEYS.get(name) or Ed25519PrivateKey.generate()
+    fields = {
+        "name": name,
+        "signing_key": key.public_key().public_bytes_raw().hex(),
+        "recipient": str(x25519.Identity.generate().to_public()),
+    }
+    return PublicIdentity(**fields | changes)
+
+
+PEOPLE = tuple(identity(name) for name in NAMES)
+ANALYST = identity("lab")

@@ -1,0 +1,102 @@
+"""A return whose model is a file: what a party does with it, and what it refuses."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from cobasis.errors import MessageError, StepError
+from cobasis.models.graph_model import as_graph_model
+from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
+
+TASKS = {"classification": ((0, 1), "ridge"), "regression": ((), "rff")}
+
+
+def finished(task="classification"):
+    """A round, its returns, and the same returns with the model as a file."""
+    classes, model = TASKS[task]
+    rows = tables()
+    if task == "regression":
+        rows = {name: (table, table[:, 0] - table[:, 1] ** 2) for name, (table, _) in rows.items()}
+    made = consortium(rows=rows, task=task, classes=classes, model=model)
+    returns = made.received().run()
+    files = {
+        name: replace(each, model=as_graph_model(each.model, task=task, classes=classes))
+        for name, each in returns.items()
+    }
+    return made, returns, files
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_party_predicts_with_the_file_what_it_predicts_with_the_model(task):
+    made, returns, files = finished(task)
+    for name, party in made.parties.items():
+        rows = made.rows[name][0]
+        party.accept(returns[name])
+        wanted = party.predict(rows)
+        party.accept(files[name])
+        found = party.predict(rows)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+        assert len(np.unique(wanted)) > 1
+
+
+@pytest.mark.parametrize("kind", ["model", "file"])
+@pytest.mark.parametrize("task", TASKS)
+def test_the_exported_graph_predicts_from_raw_columns_alone(task, kind):
+    made, returns, files = finished(task)
+    party, rows = made.parties["south"], made.rows["south"][0]
+    party.accept({"model": returns, "file": files}[kind]["south"])
+    session = onnxruntime.InferenceSession(party.export_graph(), providers=["CPUExecutionProvider"])
+    given = {f"x{column}": rows[:, [column]] for column in range(WIDTH)}
+    wanted = party.predict(rows)
+    output = "label" if task == "classification" else "prediction"
+    (found,) = session.run([output], given)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12 * np.abs(wanted).max())
+
+
+def test_a_graph_of_float32_is_exported_on_request():
+    made, _, files = finished()
+    party = made.parties["south"]
+    party.accept(files["south"])
+    graph = onnx.ModelProto.FromString(party.export_graph(precision="float32")).graph
+    assert {each.type.tensor_type.elem_type for each in graph.input} == {onnx.TensorProto.FLOAT}
+
+
+def test_before_a_return_and_without_a_model_nothing_is_exported():
+    made = consortium(task="representation", classes=(), model=None)
+    party = made.parties["north"]
+    returns = made.received().run()
+    with pytest.raises(StepError, match="has no return yet"):
+        party.export_graph()
+    party.accept(returns["north"])
+    with pytest.raises(StepError, match="trained no model"):
+        party.export_graph()
+
+
+def test_a_return_weighs_its_file():
+    _, returns, files = finished()
+    change = COMPONENTS * COMPONENTS * 8
+    assert files["north"].n_bytes == change + len(files["north"].model.data)
+    assert returns["north"].n_bytes == change + returns["north"].model.n_bytes
+
+
+def test_a_file_that_was_read_for_another_agreement_is_not_accepted():
+    made, returns, files = finished()
+    party = made.parties["north"]
+    renamed = as_graph_model(returns["north"].model, task="classification", classes=("ill", "well"))
+    regression = finished("regression")[2]["north"].model
+    party.accept(files["north"])
+    kept = party.returned
+    for model in (renamed, regression):
+        with pytest.raises(MessageError, match="does not go with task='classification'"):
+            party.accept(replace(files["north"], model=model))
+    assert party.returned is kept
+
+
+def test_a_return_shows_nothing_of_its_file():
+    _, _, files = finished()
+    assert "data" not in repr(files["north"].model)
+    assert len(repr(files["north"])) < 1000

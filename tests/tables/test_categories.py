@@ -1,0 +1,137 @@
+"""Categories, filled cells and identifiers: from a file or from memory, the same bits."""
+
+import numpy as np
+import polars as pl
+import pytest
+from safetensors import safe_open
+
+from cobasis.bundle.payload import open_payload
+from cobasis.errors import DtypeError, FeatureError, LabelError, NotFiniteError, OptionError
+from cobasis.features.encoding import encode
+from cobasis.tables import open_table, order, prepare_upload, streaming
+from tables.parties import assert_same
+from tables.wards import FEATURES, NAMES, WIDTH, kept, ward_frame, ward_site
+
+N_ROWS = 2_900
+KINDS = ["parquet", "csv", "frame", "lazy"]
+
+
+@pytest.fixture(autouse=True)
+def many_small_parts(monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+    monkeypatch.setattr(order, "BIN_BYTES", 8 * 3 * 100)
+
+
+def streamed(rows):
+    """All blocks, one below the other."""
+    parts = rows.over(lambda _, blocks: np.vstack([each.copy() for each in blocks]), step="")
+    return np.vstack(list(parts))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_streamed_table_has_the_bits_of_the_frame_in_memory(kind, tmp_path):
+    table = ward_frame(N_ROWS)
+    rows = open_table(
+        kept(kind, table, tmp_path), agreement=ward_site().agreement, party="north", labels="died"
+    )
+    expected = encode(table.select(NAMES), FEATURES, party="north")
+    assert rows.shape == expected.shape == (N_ROWS, WIDTH)
+    np.testing.assert_array_equal(streamed(rows), expected)
+    assert expected[:, 1:6].sum() == N_ROWS
+    assert (expected[:, 1:6].sum(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("basis", ["svd", "haar"])
+def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
+    """The column of labels is the agreement's; nothing has to be said again."""
+    table, north = ward_frame(N_ROWS), ward_site(basis=basis)
+    to = tmp_path / "north.safetensors"
+    prepare_upload(north.party(), kept(kind, table, tmp_path), to=to)
+    upload = north.party().prepare(table.select(NAMES), table["died"].to_numpy())
+    assert_same(to, upload)
+
+
+def test_nothing_of_the_identifier_is_in_the_upload(tmp_path):
+    table, north = ward_frame(N_ROWS), ward_site()
+    to = tmp_path / "north.safetensors"
+    prepare_upload(north.party(), kept("csv", table, tmp_path), to=to)
+    assert b"p-0" not in to.read_bytes()
+    assert b"patient" not in to.read_bytes()
+    with safe_open(to, framework="numpy") as file:
+        assert set(file.keys()) == {"anchor_image", "labels", "rows"}
+    assert open_payload(to).n_rows == N_ROWS
+
+
+def test_words_of_a_csv_file_keep_their_zeros(tmp_path):
+    """A column of codes that all look like integers is text where a category is agreed on."""
+    table = ward_frame(300).with_columns(ward=pl.lit("007"))
+    path = kept("csv", table, tmp_path)
+    rows = open_table(path, agreement=ward_site().agreement, party="north")
+    np.testing.assert_array_equal(streamed(rows)[:, 1:6], [[0, 1, 0, 0, 0]] * 300)
+    numbers = table.with_columns(ward=pl.lit(7))
+    rows = open_table(numbers, agreement=ward_site().agreement, party="north")
+    np.testing.assert_array_equal(streamed(rows)[:, 1:6], [[0, 0, 1, 0, 0]] * 300)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_without_a_single_number_is_filled(kind, tmp_path):
+    table = ward_frame(300).with_columns(lactate=pl.lit(None))
+    rows = open_table(kept(kind, table, tmp_path), agreement=ward_site().agreement, party="north")
+    assert set(streamed(rows)[:, 6]) == {(1.25 - 2) / 1.5}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_text_are_read_as_text(kind, tmp_path):
+    table = ward_frame(N_ROWS).with_columns(died=pl.col("died").cast(pl.String).replace("1", "01"))
+    north, to = ward_site(classes=("0", "01")), tmp_path / "north.safetensors"
+    prepare_upload(north.party(), kept(kind, table, tmp_path), to=to)
+    assert_same(to, north.party().prepare(table.select(NAMES), table["died"].to_numpy()))
+
+
+REFUSED = [
+    (pl.lit("x").alias("sex"), FeatureError, "'sex'.*words that are not agreed"),
+    (pl.lit(None, pl.String).alias("sex"), FeatureError, "'sex'.*empty cells"),
+    (pl.lit(float("inf")).alias("lactate"), NotFiniteError, r"'lactate' \(2,900 cells\)"),
+    (pl.lit(None, pl.Float64).alias("age"), NotFiniteError, r"'age' \(2,900 cells\)"),
+    (pl.lit(2**60).alias("pulse"), DtypeError, r"'pulse'.*2\*\*53"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("change", "expected", "match"), REFUSED, ids=lambda each: str(each)[:40])
+def test_cells_that_are_not_agreed_are_refused_and_leave_no_upload(
+    change, expected, match, kind, tmp_path
+):
+    """Only refused cells are counted: those that are filled are not in the message."""
+    table = kept(kind, ward_frame(N_ROWS).with_columns(change), tmp_path)
+    to = tmp_path / "north.safetensors"
+    with pytest.raises(expected, match=match) as caught:
+        prepare_upload(ward_site().party(), table, to=to)
+    assert f"[{expected.code}]" in str(caught.value)
+    if "'pulse'" not in match:
+        assert "'pulse'" not in str(caught.value)
+    assert not to.exists()
+
+
+def test_a_date_is_no_category_and_another_label_column_is_refused(tmp_path):
+    table = ward_frame(300)
+    north, to = ward_site(), tmp_path / "north.safetensors"
+    with pytest.raises(DtypeError, match=r"'sex' \(Date\)"):
+        prepare_upload(north.party(), table.with_columns(sex=pl.date(2026, 1, 1)), to=to)
+    with pytest.raises(OptionError, match=r"labels='pulse', but.*'died'.*\[CB107\]"):
+        prepare_upload(north.party(), table, labels="pulse", to=to)
+    with pytest.raises(LabelError, match="no column 'died'"):
+        prepare_upload(north.party(), table.drop("died"), to=to)
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_frames_of_other_libraries_give_the_same_bits(library):
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    table = ward_frame(300)
+    columns = {series.name: series.to_list() for series in table}
+    frame = module.DataFrame(columns) if library == "pandas" else module.table(columns)
+    rows = open_table(frame, agreement=ward_site().agreement, party="north", labels="died")
+    np.testing.assert_array_equal(
+        streamed(rows), encode(table.select(NAMES), FEATURES, party="north")
+    )

@@ -1,0 +1,99 @@
+"""`check_table`: a party's file held against the agreement, all findings at once."""
+
+import polars as pl
+import pytest
+
+from cobasis.errors import TableError
+from cobasis.tables import check_table, checking
+from tables.wards import kept, ward_frame, ward_site
+
+KINDS = ["parquet", "csv", "frame", "lazy"]
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(checking, "BATCH_ROWS", 100)
+
+
+def told(table, **changes):
+    return check_table(table, agreement=ward_site(**changes).agreement, party="north")
+
+
+def refused(checked):
+    return {(each.column, each.problem): each.n_rows for each in checked.findings if each.refused}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_as_agreed_fits_and_is_told_what_is_filled(kind, tmp_path):
+    table = ward_frame(1_000)
+    found = told(kept(kind, table, tmp_path))
+    assert found.fits
+    assert found.n_rows == 1_000
+    assert {(each.column, each.problem): each.n_rows for each in found.findings} == {
+        ("ward", "missing"): table["ward"].null_count(),
+        ("ward", "vocabulary"): (table["ward"] == "hall").sum(),
+        ("lactate", "missing"): table["lactate"].null_count(),
+        ("pulse", "missing"): table["pulse"].null_count(),
+        ("note", "unused"): None,
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_is_wrong_is_told_at_once(kind, tmp_path):
+    row = pl.int_range(pl.len())
+    table = (
+        ward_frame(1_000)
+        .with_columns(
+            age=pl.when(row < 3).then(200.0).otherwise(pl.col("age")),
+            sex=pl.when(row > 990).then(pl.lit("unknown")).otherwise(pl.col("sex")),
+            died=pl.when(row == 7).then(5).when(row == 8).then(None).otherwise(pl.col("died")),
+            pulse=pl.lit("fast"),
+        )
+        .drop("lactate", "patient")
+    )
+    found = told(kept(kind, table, tmp_path))
+    assert not found.fits
+    assert refused(found) == {
+        ("age", "range"): 3,
+        ("sex", "vocabulary"): 9,
+        ("died", "vocabulary"): 1,
+        ("died", "missing"): 1,
+        ("pulse", "type"): None,
+        ("lactate", "absent"): None,
+        ("patient", "absent"): None,
+    }
+
+
+def test_labels_are_held_against_the_classes_type_too():
+    table = ward_frame(100)
+    floats = told(table.with_columns(pl.col("died").cast(pl.Float64)))
+    assert refused(floats) == {("died", "type"): None}
+    assert told(table, task="regression", classes=()).fits
+    assert refused(told(table, classes=("no", "yes"))) == {("died", "vocabulary"): 100}
+    assert refused(told(table.drop("died"))) == {("died", "absent"): None}
+
+
+def test_a_table_without_any_agreed_column_is_told_so_and_without_rows_too():
+    found = told(pl.DataFrame({"x": [1, 2]}))
+    assert {problem for _, problem in refused(found)} == {"absent"}
+    assert found.n_rows == 2
+    assert told(ward_frame(10).head(0)).n_rows == 0
+
+
+def test_a_file_that_cannot_be_read_is_still_an_error(tmp_path):
+    path = tmp_path / "icu.parquet"
+    ward_frame(100).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(TableError, match="no whole Parquet file"):
+        told(path)
+
+
+def test_progress_goes_to_the_last_row():
+    seen = []
+    check_table(
+        ward_frame(250),
+        agreement=ward_site().agreement,
+        party="north",
+        report=lambda *step: seen.append(step),
+    )
+    assert seen[-1] == ("checking rows", 250, 250)
