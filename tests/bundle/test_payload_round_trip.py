@@ -157,7 +157,9 @@ def test_rows_that_the_file_cannot_hold_are_refused(tmp_path, table, error, word
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"dtype": "float16"}, OptionError),
+        ({"dtype": "int16"}, OptionError),
+        ({"dtype": "int8"}, OptionError),
+        ({"int8_scale": 0.5}, OptionError),
         ({"labels": "float32"}, OptionError),
         ({"n_rows": 0}, ShapeError),
         ({"party": "north\x1b[2J"}, ShapeError),

@@ -112,6 +112,15 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
+def sync_folder(path: Path) -> None:
+    """Wait until a folder's names are on the disk; an OSError when that fails."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
     """Raise FileChangedError unless both stamps are of one state of one file."""
     if found == expected:
@@ -205,6 +214,11 @@ class WholeFile:
             while rest and (read := os.preadv(self._descriptor, [rest], offset)):
                 rest, offset = rest[read:], offset + read
 
+    def shorten(self, n_bytes: int) -> None:
+        """End the file here, where fewer bytes were needed than were asked for."""
+        with self._refusals():
+            os.ftruncate(self._descriptor, n_bytes)
+
     def finish(self) -> None:
         """Give the file its name, once its bytes are on the disk."""
         with self._refusals():
@@ -212,11 +226,7 @@ class WholeFile:
             self._part.replace(self.path)
             self._open = False
             os.close(self._descriptor)
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)  # its name outlives a power cut, too
-            finally:
-                os.close(folder)
+            sync_folder(self.path.parent)  # its name outlives a power cut, too
 
     def discard(self) -> None:
         """Leave nothing behind but what stood under the name before; nothing when finished."""

@@ -4,6 +4,7 @@ Any safetensors library reads it. The tables are `anchor_image`, `labels` (not f
 representation) and, last, `rows`; the metadata name the party, the agreement and the anchor.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.bundle.files import Stamp, read_array
-from cobasis.bundle.tensors import Header, Place, is_name, part_of, read_header, refuse
+from cobasis.bundle.tensors import (
+    Header,
+    Place,
+    is_name,
+    part_of,
+    read_header,
+    refuse,
+    widened,
+)
 from cobasis.bundle.writing import FORMAT, PayloadHeader, PayloadWriter
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.messages import Labels
@@ -25,7 +34,10 @@ MAX_IMAGE_BYTES = 2**30
 MAX_COMPONENTS = 2**14
 """What a file may ask of the memory of whoever reads one anchor image, or one row."""
 
-_FLOATS = (np.dtype("<f8"), np.dtype("<f4"))
+_FLOATS = {np.dtype("<f8"), np.dtype("<f4"), np.dtype("<f2")}
+_STORED = {*_FLOATS, np.dtype("i1")}
+_WIDE = {np.dtype("<f8"), np.dtype("<f4")}
+_LABELS = {np.dtype("<i8"), np.dtype("<f8")}
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
@@ -47,6 +59,8 @@ class Payload:
         What the file was when it was opened.
     image_place, labels_place, rows_place : Place
         Where its tables stand.
+    int8_scale : float or None
+        What one step of int8 rows means; None for floats.
 
     Notes
     -----
@@ -65,6 +79,7 @@ class Payload:
     image_place: Place = field(repr=False)
     labels_place: Place | None = field(repr=False)
     rows_place: Place = field(repr=False)
+    int8_scale: float | None = None
 
     @property
     def n_rows(self) -> int:
@@ -83,11 +98,12 @@ class Payload:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the rows, as they stand in the file: float64 or float32."""
-        return self.rows_place.dtype
+        """Of the rows as they are read: float64 as such, and float32 for all that is smaller."""
+        stored = self.rows_place.dtype
+        return stored if stored in _WIDE else np.dtype("<f4")
 
     def anchor_image(self) -> Matrix:
-        """Read ``A F_i``, in the file's own dtype."""
+        """Read ``A F_i``: float64 or float32, as float32 where the file has float16."""
         return self._read(self.image_place)
 
     def labels(self) -> Labels | None:
@@ -101,7 +117,7 @@ class Payload:
         return self._read(part_of(self.labels_place, slice(start, stop), what=self._what))
 
     def row_block(self, start: int, stop: int) -> Matrix:
-        """Read rows `start` to `stop`, in the file's own dtype."""
+        """Read rows `start` to `stop`, in `dtype`."""
         return self._read(part_of(self.rows_place, slice(start, stop), what=self._what))
 
     def row_blocks(self, n_rows_per_block: int) -> Iterator[Matrix]:
@@ -116,7 +132,7 @@ class Payload:
     def _read(self, place: Place) -> npt.NDArray[Any]:
         array = np.empty(place.shape, place.dtype)
         read_array(self.path, array, offset=place.offset, stamp=self.stamp, what=self._what)
-        return array
+        return widened(array, scale=self.int8_scale)
 
 
 def open_payload(path: Path) -> Payload:
@@ -165,7 +181,22 @@ def open_payload(path: Path) -> Payload:
         image_place=header.places["anchor_image"],
         labels_place=header.places.get("labels"),
         rows_place=header.places["rows"],
+        int8_scale=_scale(header),
     )
+
+
+def _scale(header: Header) -> float | None:
+    """Return what one step of int8 rows means; there is one exactly where they are int8."""
+    told = header.metadata.get("int8_scale")
+    if header.places["rows"].dtype != np.int8 and told is None:
+        return None
+    try:
+        scale = float(told or "")
+    except ValueError:
+        scale = math.nan
+    if header.places["rows"].dtype != np.int8 or not 0 < scale < math.inf:
+        refuse(header.what, "its rows are not int8 with an int8_scale, nor floats without one")
+    return scale
 
 
 def _refuse_tables(header: Header) -> None:
@@ -175,16 +206,17 @@ def _refuse_tables(header: Header) -> None:
         refuse(what, "it has other tables than anchor_image, rows and labels")
     image, rows, labels = places["anchor_image"], places["rows"], places.get("labels")
     tables = len(image.shape) == len(rows.shape) == 2  # noqa: PLR2004 -- a table has two dimensions
-    if not tables or {image.dtype, rows.dtype} - {*_FLOATS} or image.shape[1] != rows.shape[1]:
+    typed = image.dtype in _FLOATS and rows.dtype in _STORED
+    if not tables or not typed or image.shape[1] != rows.shape[1]:
         refuse(
             what,
             f"its anchor image is {image.dtype} {image.shape} and its rows are {rows.dtype} "
-            f"{rows.shape}; both are tables of float64 or float32, equally wide",
+            f"{rows.shape}; both are tables of floats, or the rows of int8, equally wide",
         )
     if labels and labels.shape != rows.shape[:1]:
         refuse(what, f"it has {rows.shape[0]:,} rows and labels of shape {labels.shape}")
-    if labels and labels.dtype == np.float32:
-        refuse(what, "its labels are float32, not int64 or float64")
+    if labels and labels.dtype not in _LABELS:
+        refuse(what, f"its labels are {labels.dtype}, not int64 or float64")
     if image.n_bytes > MAX_IMAGE_BYTES or rows.shape[1] > MAX_COMPONENTS:
         refuse(
             what,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from cobasis.bundle.files import Stamp, opened
 from cobasis.errors import FileFormatError, ShapeError
@@ -19,7 +20,9 @@ from cobasis.errors import FileFormatError, ShapeError
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
     "I64": np.dtype("<i8"),
+    "I8": np.dtype("i1"),
 }
 """The only types that cobasis puts into a file, or reads from one."""
 
@@ -37,7 +40,7 @@ class Place:
     Attributes
     ----------
     dtype : dtype
-        Little-endian float64, float32 or int64.
+        Little-endian float64, float32, float16, int64 or int8.
     shape : tuple of int
         None of them 0.
     offset : int
@@ -185,6 +188,14 @@ def part_of(place: Place, rows: slice, *, what: str) -> Place:
     return Place(dtype=place.dtype, shape=shape, offset=place.offset + start * row)
 
 
+def widened(table: npt.NDArray[Any], *, scale: float | None = None) -> npt.NDArray[Any]:
+    """Return float32 for what a file holds as float16, or as int8 in steps of `scale`."""
+    if table.dtype == np.int8 and scale is not None:
+        steps: npt.NDArray[Any] = (table * np.float64(scale)).astype(np.float32)
+        return steps
+    return table.astype(np.float32) if table.dtype == np.float16 else table
+
+
 def is_name(name: str) -> bool:
     """Whether text can be a party's name, and be shown on a terminal."""
     return 0 < len(name) <= MAX_NAME and name.isprintable()
@@ -225,6 +236,6 @@ def _place(name: str, entry: object, begin: int, what: str) -> Place:
                     return place
     refuse(
         what,
-        f"its table {name[:MAX_NAME]!r} is described wrongly or is not of float64, float32 or "
-        "int64 numbers",
+        f"its table {name[:MAX_NAME]!r} is described wrongly or is not of float64, float32, "
+        "float16, int64 or int8 numbers",
     )

@@ -14,7 +14,8 @@ from cobasis.linalg.arrays import Matrix
 
 FORMAT = "cobasis/upload/1"
 
-_STORED = {each.name: each for each in map(np.dtype, ("<f8", "<f4", "<i8"))}
+_STORED = {each.name: each for each in map(np.dtype, ("<f8", "<f4", "<f2", "<i8", "i1"))}
+_ROWS = ("float64", "float32", "float16", "int8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +33,12 @@ class PayloadHeader:
     n_rows, n_components, n_anchor_rows : int
         The shapes: rows are (n_rows, n_components), the anchor image (n_anchor_rows,
         n_components).
-    dtype : {'float64', 'float32'}
-        Of rows and anchor image in the file.
+    dtype : {'float64', 'float32', 'float16', 'int8'}
+        Of the rows in the file, and of the anchor image, which is float16 where they are int8.
     labels : {'int64', 'float64'} or None
         Positions in the agreement's classes, or numbers; None for representation.
+    int8_scale : float or None
+        What one step means, where the rows are int8.
     """
 
     party: str
@@ -47,6 +50,7 @@ class PayloadHeader:
     n_anchor_rows: int
     dtype: str = "float64"
     labels: str | None = None
+    int8_scale: float | None = None
 
 
 class PayloadWriter:
@@ -177,19 +181,19 @@ def _layout(header: PayloadHeader) -> tuple[bytes, dict[str, Place]]:
             "the name 1 to 100 printable characters."
         )
         raise ShapeError(msg)
-    if header.dtype not in {"float64", "float32"} or header.labels not in {
-        None,
-        "int64",
-        "float64",
-    }:
+    if header.dtype not in _ROWS or header.labels not in {None, "int64", "float64"}:
         msg = (
-            f"dtype={header.dtype!r} with labels={header.labels!r} is not known. Choose float64 or "
-            "float32, and int64, float64 or None for labels."
+            f"dtype={header.dtype!r} with labels={header.labels!r} is not known. Choose one of "
+            f"{', '.join(_ROWS)}, and int64, float64 or None for labels."
         )
         raise OptionError(msg)
+    if (header.dtype == "int8") != (header.int8_scale is not None):
+        msg = "int8_scale goes with dtype='int8', and only with it. Give both, or neither."
+        raise OptionError(msg)
     stored = _STORED[header.dtype]
+    image = _STORED["float16" if header.dtype == "int8" else header.dtype]
     tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]]
-    tables = [("anchor_image", stored, (header.n_anchor_rows, header.n_components))]
+    tables = [("anchor_image", image, (header.n_anchor_rows, header.n_components))]
     tables += [("labels", _STORED[header.labels], (header.n_rows,))] if header.labels else []
     tables += [("rows", stored, (header.n_rows, header.n_components))]
     metadata = {
@@ -199,11 +203,13 @@ def _layout(header: PayloadHeader) -> tuple[bytes, dict[str, Place]]:
         "anchor_tag": header.anchor_tag.hex(),
         "simulated": "true" if header.simulated else "false",
     }
+    if header.int8_scale is not None:
+        metadata["int8_scale"] = repr(header.int8_scale)
     return make_header(tables, metadata=metadata)
 
 
 def _as_stored(table: npt.NDArray[Any], place: Place, *, name: str) -> npt.NDArray[Any]:
-    """Return a table in the file's dtype and order; nothing but float64 to float32 is rounded."""
+    """Return a table in the file's dtype and order; nothing but floats to floats is rounded."""
     if table.shape != place.shape:
         msg = f"{name} have shape {table.shape}, announced was {place.shape}. Give all of it."
         raise ShapeError(msg)
@@ -214,5 +220,8 @@ def _as_stored(table: npt.NDArray[Any], place: Place, *, name: str) -> npt.NDArr
         with np.errstate(over="raise"):
             return np.ascontiguousarray(table, dtype=place.dtype)
     except FloatingPointError:
-        msg = f"{name} hold numbers above float32's range. Write the upload with dtype='float64'."
+        msg = (
+            f"{name} hold numbers above {place.dtype}'s range. Write the upload with "
+            "dtype='float64'."
+        )
         raise DtypeError(msg) from None

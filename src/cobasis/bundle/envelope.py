@@ -1,0 +1,298 @@
+"""Bundles: what another side sent, opened as if an enemy had sent it.
+
+The format, on one page: ``docs/reference/bundle-format.md``. ``enclosing.py`` writes it.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO, NoReturn, cast
+
+from cobasis.bundle.enclosing import (
+    LENGTH_BYTES,
+    MAGIC,
+    SIGNATURE_BYTES,
+    Written,
+    write_bundle,
+)
+from cobasis.bundle.expecting import Expected
+from cobasis.bundle.files import Stamp, WholeFile, opened, refuse_changed, stamp_of
+from cobasis.bundle.frames import decompress
+from cobasis.bundle.manifest import (
+    MAX_MANIFEST,
+    Draft,
+    Manifest,
+    read_manifest,
+    signed_message,
+)
+from cobasis.bundle.parts import Part
+from cobasis.bundle.sealing import Seal, look
+from cobasis.errors import BundleError, DiskError, SealError, SignatureError
+from cobasis.protocol.enrolment import PublicIdentity, verify
+
+__all__ = [
+    "Bundle",
+    "Draft",
+    "Expected",
+    "Limits",
+    "Manifest",
+    "Part",
+    "Seal",
+    "Written",
+    "look",
+    "open_bundle",
+    "write_bundle",
+]
+
+_SEALING = 2**22
+"""More than sealing, manifest and frames add to parts that do not compress, in a thousandth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much of a bundle is read before it is refused.
+
+    Attributes
+    ----------
+    n_bytes : int
+        All parts together, as they stand in the folder; 16 GiB by default.
+    """
+
+    n_bytes: int = 2**34
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bundle:
+    """A bundle that was opened: its signature, its sizes and its digests are right.
+
+    Attributes
+    ----------
+    manifest : Manifest
+        What the sender signed.
+    parts : mapping of str to Path
+        Where its parts stand now, by name.
+    digest : str
+        SHA-256 of the sealed file, 64 hexadecimal digits.
+    path : Path
+        The sealed file.
+    """
+
+    manifest: Manifest
+    parts: Mapping[str, Path] = field(repr=False)
+    digest: str
+    path: Path
+
+    def discard(self) -> None:
+        """Delete the opened parts; the sealed file stays."""
+        for part in self.parts.values():
+            with suppress(OSError):
+                part.unlink()
+
+
+def open_bundle(
+    path: Path,
+    *,
+    unseal: Callable[[BinaryIO, BinaryIO], None],
+    signer: PublicIdentity | Mapping[str, PublicIdentity],
+    into: Path,
+    expected: Expected | None = None,
+    limits: Limits | None = None,
+) -> Bundle:
+    """Open a bundle: unseal it, check its signature and its manifest, and store its parts.
+
+    Parameters
+    ----------
+    path : Path
+        The sealed file.
+    unseal : callable
+        The recipient's: from a sealed stream to a plain one, ``Identity.unseal``.
+    signer : PublicIdentity, or mapping of str to PublicIdentity
+        Who may have signed it: one, or everybody who is enrolled, by name. A revoked key is one
+        that is no longer there.
+    into : Path
+        A folder for the parts; made, with mode 0700, when it is not there.
+    expected : Expected, optional
+        What it has to be; whatever is not told is not checked, the clock is always.
+    limits : Limits, optional
+        How much is read.
+
+    Returns
+    -------
+    Bundle
+        With its parts in `into`, as files of mode 0600.
+
+    Raises
+    ------
+    SealError
+        It is not sealed for this key, or its seal is damaged.
+    SignatureError
+        Nobody who may have signed it has.
+    BundleError
+        It is no bundle, or not what its manifest says, or too large.
+    ForeignBundleError, ClockError
+        It is not what was expected.
+    DiskError, FileChangedError
+        The disk is full, or the file cannot be read or changes meanwhile.
+
+    Notes
+    -----
+    When anything is raised, Ctrl-C included, no part of it stands in `into`. The plain stream
+    lies in a file without a name meanwhile, which no crash leaves behind.
+
+    **Who sees what.** Who may read `into` sees what was sealed.
+
+    **Cost.** Twice the bundle's bytes on the disk of `into` for a while; a few megabytes of
+    memory.
+    """
+    what = f"the bundle '{path.name}'"
+    limits = limits or Limits()
+    n_bytes = look(path).n_bytes
+    if n_bytes > limits.n_bytes + limits.n_bytes // 1000 + _SEALING:
+        _refuse(what, f"its {n_bytes:,} bytes are more than the {limits.n_bytes:,} that are read")
+    with _folder(into), tempfile.TemporaryFile(dir=into) as plain:
+        digest = _unsealed(path, cast("BinaryIO", plain), unseal=unseal, what=what)
+        manifest = _manifest(cast("BinaryIO", plain), signer=signer, what=what)
+        (expected or Expected()).check(manifest, what=what)
+        total = sum(part.n_bytes for part in manifest.parts)
+        if total > limits.n_bytes:
+            _refuse(what, f"its parts' {total:,} bytes are more than the {limits.n_bytes:,} read")
+        _refuse_length(cast("BinaryIO", plain), manifest, what=what)
+        _extract(cast("BinaryIO", plain), manifest, into=into, what=what)
+    places = {part.name: into / part.name for part in manifest.parts}
+    return Bundle(manifest=manifest, parts=places, digest=digest, path=path)
+
+
+@contextmanager
+def _folder(into: Path) -> Iterator[None]:
+    """Make the folder, take it away again after a refusal, and say what a full disk means."""
+    made = not into.exists()
+    try:
+        into.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield
+    except BaseException as error:
+        if made:
+            with suppress(OSError):
+                into.rmdir()
+        if not isinstance(error, OSError):
+            raise
+        msg = (
+            f"a bundle cannot be opened into '{into}': {error.strerror}. Nothing of it is left "
+            "there. Free some space, or give a folder that you may write to, then start again."
+        )
+        raise DiskError(msg) from error
+
+
+class _Sealed:
+    """A file's bytes, hashed as they are read."""
+
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+
+    def read(self, n_bytes: int = -1) -> bytes:
+        data: bytes = self._file.read(n_bytes)
+        self.digest.update(data)
+        return data
+
+
+def _unsealed(
+    path: Path, plain: BinaryIO, *, unseal: Callable[[BinaryIO, BinaryIO], None], what: str
+) -> str:
+    """Write the plain stream into `plain`, and return the digest of the sealed one."""
+    with opened(path) as (file, stamp):
+        source = _Sealed(file)
+        unseal(cast("BinaryIO", source), plain)
+        if source.read(1):
+            msg = f"{what} is longer than its seal. Have it copied, or sent, once more."
+            raise SealError(msg)
+        found = os.fstat(file.fileno())
+        after = Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
+        refuse_changed(after, stamp, what=what)
+    refuse_changed(stamp_of(path), stamp, what=what)
+    plain.seek(0)
+    return source.digest.hexdigest()
+
+
+def _manifest(
+    plain: BinaryIO, *, signer: PublicIdentity | Mapping[str, PublicIdentity], what: str
+) -> Manifest:
+    """Read the manifest, and believe it when its sender's signature is right."""
+    start = plain.read(len(MAGIC) + LENGTH_BYTES)
+    if not start.startswith(MAGIC):
+        _refuse(what, f"it does not begin with '{MAGIC.decode().strip()}'")
+    length = int.from_bytes(start[len(MAGIC) :], "little")
+    if not 0 < length <= MAX_MANIFEST:
+        _refuse(what, f"its manifest of {length:,} bytes is not 1 to {MAX_MANIFEST:,} bytes long")
+    text, signature = plain.read(length), plain.read(SIGNATURE_BYTES)
+    manifest = read_manifest(text, what=what)
+    known = {signer.name: signer} if isinstance(signer, PublicIdentity) else signer
+    sender = known.get(manifest.sender)
+    if sender is None:
+        msg = (
+            f"{what} says that it is from '{manifest.sender}', who is not among the enrolled keys "
+            "that it may be from, or whose key was revoked. Compare fingerprints with its sender."
+        )
+        raise SignatureError(msg)
+    if not verify(sender, signed_message(text), signature=signature):
+        msg = (
+            f"{what} says that it is from '{manifest.sender}', and is not signed with the key "
+            f"that is enrolled for them ({sender.fingerprint}). Ask them, over another channel, "
+            "whether they sent it and whether their key is a new one."
+        )
+        raise SignatureError(msg)
+    return manifest
+
+
+def _refuse_length(plain: BinaryIO, manifest: Manifest, *, what: str) -> None:
+    """Raise BundleError unless the stream is as long as header and parts together."""
+    at = plain.tell()
+    expected = at + sum(part.stored_bytes for part in manifest.parts)
+    found = plain.seek(0, os.SEEK_END)
+    if found != expected:
+        _refuse(what, f"it is {found:,} bytes long inside, and its manifest says {expected:,}")
+    plain.seek(at)
+
+
+def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> None:
+    """Store every part; give them their names when all are right."""
+    with ExitStack() as whole:
+        files = []
+        for part in manifest.parts:
+            file = WholeFile(into / part.name, n_bytes=part.n_bytes)
+            whole.callback(file.discard)
+            files.append(file)
+            _store(plain, file, part=part, what=f"the part {part.name} of {what}")
+        done: list[Path] = []
+        try:
+            for file in files:
+                file.finish()
+                done.append(file.path)
+        except BaseException:
+            for path in done:
+                path.unlink()
+            raise
+
+
+def _store(plain: BinaryIO, file: WholeFile, *, part: Part, what: str) -> None:
+    """Write one part's bytes and compare their digest."""
+    digest, at = hashlib.sha256(), 0
+
+    def write(data: bytes) -> None:
+        nonlocal at
+        digest.update(data)
+        file.write(data, offset=at)
+        at += len(data)
+
+    decompress(plain, write, stored_bytes=part.stored_bytes, n_bytes=part.n_bytes, what=what)
+    if digest.hexdigest() != part.sha256:
+        _refuse(what, "its digest is not the one that its manifest says")
+
+
+def _refuse(what: str, reason: str) -> NoReturn:
+    msg = f"{what} cannot be used: {reason}. Ask its sender for a new one."
+    raise BundleError(msg)

@@ -1,0 +1,147 @@
+"""What a bundle has to be, beside rightly signed: of this round, for us, in time, and new."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cobasis.bundle.manifest import Manifest, moment_of, moment_text
+from cobasis.bundle.parts import Kind
+from cobasis.errors import ClockError, ForeignBundleError, ReplayError
+
+MAX_AHEAD = timedelta(hours=48)
+"""By how much a sender's clock may be fast."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What a bundle has to be; None is not checked.
+
+    Attributes
+    ----------
+    kind : str or None
+        "upload", "return", "proposal", "consensus", "receipt" or "secret".
+    round_id, agreement : str or None
+        The round, and the agreement's SHA-256 in hexadecimal digits.
+    sender, recipient : str or None
+        Who has to have signed it, and who has to be among those it is for.
+    anchor_tag : str or None
+        Of the anchor, 64 hexadecimal digits.
+    simulated : bool
+        Whether it is to be marked as drawn from a seed.
+    not_before : datetime or None
+        When the agreement was sealed.
+    now : datetime or None
+        By whose clock the future begins; the computer's by default.
+    """
+
+    kind: Kind | None = None
+    round_id: str | None = None
+    agreement: str | None = None
+    sender: str | None = None
+    recipient: str | None = None
+    anchor_tag: str | None = None
+    simulated: bool = False
+    not_before: datetime | None = None
+    now: datetime | None = None
+
+    def check(self, manifest: Manifest, *, what: str) -> None:
+        """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
+        for name in ("kind", "round_id", "agreement", "sender", "anchor_tag"):
+            wanted, found = getattr(self, name), getattr(manifest, name)
+            if wanted is not None and found != wanted:
+                msg = (
+                    f"{what} is another one than expected: its {name} is '{found}', not "
+                    f"'{wanted}'. Look whether the files were mixed up, or ask for the right one."
+                )
+                raise ForeignBundleError(msg)
+        if self.recipient is not None and self.recipient not in manifest.recipients:
+            msg = (
+                f"{what} is for {', '.join(manifest.recipients[:5])}, not for '{self.recipient}'; "
+                "somebody passed it on. Ask its sender for your own."
+            )
+            raise ForeignBundleError(msg)
+        if manifest.simulated != self.simulated:
+            marked = "drawn from a seed" if manifest.simulated else "of a real round"
+            msg = (
+                f"{what} is {marked}, and does not belong here. Simulation and real rounds do not "
+                "mix; ask its sender for the right one."
+            )
+            raise ForeignBundleError(msg)
+        self._check_clock(moment_of(manifest.created), what)
+
+    def _check_clock(self, created: datetime, what: str) -> None:
+        now = self.now or datetime.now(UTC)
+        if created > now + MAX_AHEAD:
+            problem = f"more than 48 hours after now, {moment_text(now)}"
+        elif self.not_before is not None and created < self.not_before - MAX_AHEAD:
+            problem = (
+                "more than 48 hours before its agreement was sealed, on "
+                f"{moment_text(self.not_before)}"
+            )
+        else:
+            return
+        msg = (
+            f"{what} says that it was made on {moment_text(created)}, {problem}. One of the two "
+            "clocks is wrong, or it is an old file. Correct the clock and make the bundle anew."
+        )
+        raise ClockError(msg)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """The upload of a sender that was accepted in this round.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the sealed file.
+    created : str
+        As its manifest says.
+    """
+
+    digest: str
+    created: str
+
+
+def refuse_replay(manifest: Manifest, *, digest: str, accepted: Accepted | None) -> None:
+    """Raise ReplayError when its sender's upload was accepted before.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the bundle that came.
+    digest : str
+        Of its sealed file.
+    accepted : Accepted or None
+        What was accepted from the same sender in this round, if anything.
+
+    Raises
+    ------
+    ReplayError
+        It is the same file, an older one, or a second one.
+
+    Notes
+    -----
+    **Who sees what.** The message holds dates, and no number from an upload.
+
+    **Cost.** None.
+
+    Two uploads of the same rows show more than one, and the second could be made to show where
+    they differ. So the first one counts.
+    """
+    if accepted is None:
+        return
+    sender = manifest.sender
+    if digest == accepted.digest:
+        problem = f"came before: the same upload of '{sender}' was accepted already"
+        advice = "Nothing needs to be done"
+    elif moment_of(manifest.created) < moment_of(accepted.created):
+        problem = (
+            f"of '{sender}' was made on {manifest.created}, before the one that was accepted, of "
+            f"{accepted.created}"
+        )
+        advice = "The accepted one stays; move this file out of the folder"
+    else:
+        problem = f"is a second one of '{sender}', made on {manifest.created}"
+        advice = "The first one stays; to replace it, agree on a new round"
+    msg = f"this {manifest.kind} {problem}. An upload is taken once per round. {advice}."
+    raise ReplayError(msg)

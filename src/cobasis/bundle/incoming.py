@@ -1,0 +1,243 @@
+"""What was received, as the protocol's messages: checked against manifest and agreement."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn, cast, get_args
+
+import numpy as np
+
+from cobasis.algorithms.concordance import Verdict
+from cobasis.bundle.envelope import Bundle
+from cobasis.bundle.manifest import Manifest
+from cobasis.bundle.payload import Payload, open_payload
+from cobasis.bundle.precision import check_precision
+from cobasis.bundle.tables import read_tables
+from cobasis.bundle.tensors import read_header
+from cobasis.errors import BundleError, ForeignBundleError
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.graph_model import GraphModel
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
+
+MAX_TABLE_BYTES = 2**31
+
+
+def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
+    """Return the upload of a bundle; its numbers stay on disk.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Opened, of kind "upload".
+    agreement : Agreement
+        The round's.
+
+    Returns
+    -------
+    Payload
+        Whose header says what the manifest says.
+
+    Raises
+    ------
+    ForeignBundleError
+        The bundle is of another kind, round or agreement, or its file is of another party.
+    FileFormatError, MessageError
+        The file is no upload, or stands in another precision than agreed.
+
+    Notes
+    -----
+    When it raises, the opened parts are deleted.
+
+    **Who sees what.** What the party sent.
+
+    **Cost.** The file's header is read.
+    """
+    with _opened(bundle, "upload", agreement):
+        payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
+        says = (
+            payload.party,
+            payload.agreement_digest.hex(),
+            payload.anchor_tag.hex(),
+            payload.simulated,
+        )
+        signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
+        if says != signed or told_of(payload) != manifest.told:
+            msg = (
+                f"the bundle '{bundle.path.name}' of '{manifest.sender}' holds an upload that says "
+                "other things of itself than the manifest: its party, anchor or shapes. Ask for a "
+                "new one."
+            )
+            raise ForeignBundleError(msg)
+        check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
+    return payload
+
+
+def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
+    """Return the proposal of an opened bundle; refused as `upload_in` does."""
+    with _opened(bundle, "proposal", agreement):
+        manifest = bundle.manifest
+        return SpanProposal(
+            party=manifest.sender,
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            anchor_tag=_tag(manifest),
+            image=_table(bundle, "span.safetensors", tensor="image"),
+            simulated=manifest.simulated,
+        )
+
+
+def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
+    """Return the common span of an opened bundle; refused as `upload_in` does."""
+    with _opened(bundle, "consensus", agreement):
+        manifest = bundle.manifest
+        return ConsensusSpan(
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            anchor_tag=_tag(manifest),
+            rows=_table(bundle, "span.safetensors", tensor="rows"),
+            contributors=_names(bundle, "contributors"),
+            simulated=manifest.simulated,
+        )
+
+
+def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
+    """Return what a party got back, from an opened bundle.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Opened, of kind "return".
+    agreement : Agreement
+        The round's.
+    party : str
+        Whom it has to be for.
+
+    Returns
+    -------
+    Return
+        Its model is a `GraphModel` that was checked, or None.
+
+    Raises
+    ------
+    ForeignBundleError
+        The bundle is of another kind, round, agreement or party.
+    BundleError, FileFormatError, ModelFileError
+        Its parts are not what a return has.
+
+    Notes
+    -----
+    When it raises, the opened parts are deleted.
+
+    **Who sees what.** The party sees its own change of basis and the model that all get.
+
+    **Cost.** As much memory as the model has bytes.
+    """
+    with _opened(bundle, "return", agreement):
+        told, manifest = bundle.manifest.told, bundle.manifest
+        if told.get("party") != party or manifest.recipients != (party,):
+            msg = (
+                f"the bundle '{bundle.path.name}' is the return of '{told.get('party')}', for "
+                f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
+                "for your own."
+            )
+            raise ForeignBundleError(msg)
+        verdict = told.get("verdict")
+        if verdict not in get_args(Verdict):
+            _refuse(bundle, "its verdict is none")
+        return Return(
+            party=party,
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis"),
+            model=_model(bundle, agreement),
+            verdict=cast("Verdict", verdict),
+            trained_on=_names(bundle, "trained_on"),
+            target_carries=_names(bundle, "target_carries"),
+            simulated=manifest.simulated,
+        )
+
+
+def _model(bundle: Bundle, agreement: Agreement) -> GraphModel | None:
+    """Return the model file's model; there is one unless the task is representation."""
+    path = bundle.parts.get("model.onnx")
+    if (path is None) != (agreement.task == "representation"):
+        _refuse(
+            bundle, f"a return for {agreement.task} {'lacks' if path is None else 'has'} a model"
+        )
+    if path is None or agreement.task == "representation":
+        return None
+    return GraphModel(
+        data=path.read_bytes(),
+        n_components=agreement.n_components,
+        task=agreement.task,
+        classes=agreement.classes,
+    )
+
+
+@contextmanager
+def _opened(bundle: Bundle, kind: str, agreement: Agreement) -> Iterator[None]:
+    """Refuse a bundle of another kind, round or agreement; delete its parts after a refusal."""
+    try:
+        _refuse_foreign(bundle, kind, agreement)
+        yield
+    except BaseException:
+        bundle.discard()
+        raise
+
+
+def _refuse_foreign(bundle: Bundle, kind: str, agreement: Agreement) -> None:
+    """Raise ForeignBundleError unless a bundle is of this kind, round and agreement."""
+    manifest = bundle.manifest
+    found = manifest.kind, manifest.round_id, manifest.agreement
+    if found != (kind, agreement.round_id, agreement.digest().hex()):
+        msg = (
+            f"the bundle '{bundle.path.name}' is a {manifest.kind} of round "
+            f"'{manifest.round_id}', not a {kind} of '{agreement.round_id}' under this very "
+            "agreement. Look whether files were mixed up, or ask for the right one."
+        )
+        raise ForeignBundleError(msg)
+
+
+def told_of(payload: Payload) -> dict[str, Any]:
+    """Return what the manifest tells of an upload's tables."""
+    labels = payload.labels_place
+    return {
+        "n_rows": payload.n_rows,
+        "n_components": payload.n_components,
+        "n_anchor_rows": payload.n_anchor_rows,
+        "rows_dtype": payload.rows_place.dtype.name,
+        "image_dtype": payload.image_place.dtype.name,
+        "labels_dtype": "none" if labels is None else labels.dtype.name,
+    }
+
+
+def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
+    """Read the one float64 table of a part; its numbers are checked by whoever uses them."""
+    path, told = bundle.parts[part], bundle.manifest.told
+    places = read_header(path).places
+    place = places.get(tensor)
+    if set(places) != {tensor} or place is None or place.dtype != np.float64:
+        _refuse(bundle, f"its part {part} is not one table '{tensor}' of float64")
+    if place.shape != (told.get("n_rows"), told.get("n_columns")):
+        _refuse(bundle, f"its table '{tensor}' has another shape than its manifest says")
+    if place.n_bytes > MAX_TABLE_BYTES:
+        _refuse(bundle, f"its table '{tensor}' has {place.n_bytes:,} bytes")
+    tables, _ = read_tables(path)
+    return tables[tensor]
+
+
+def _names(bundle: Bundle, word: str) -> tuple[str, ...]:
+    found = bundle.manifest.told.get(word)
+    if not isinstance(found, list):
+        _refuse(bundle, f"its manifest does not tell {word}")
+    return tuple(found)
+
+
+def _tag(manifest: Manifest) -> bytes:
+    """Return the anchor's tag; an empty one is refused by whoever compares it."""
+    return bytes.fromhex(manifest.anchor_tag or "")
+
+
+def _refuse(bundle: Bundle, reason: str) -> NoReturn:
+    msg = (
+        f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' cannot be used: {reason}. "
+        "Ask its sender for a new one."
+    )
+    raise BundleError(msg)

@@ -1,0 +1,121 @@
+"""What a bundle says of itself, without taking out what is in it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+from cobasis.bundle.enclosing import LENGTH_BYTES, MAGIC, SIGNATURE_BYTES
+from cobasis.bundle.files import opened
+from cobasis.bundle.manifest import MAX_MANIFEST, Manifest, read_manifest, signed_message
+from cobasis.bundle.sealing import Seal, look
+from cobasis.errors import BundleError
+from cobasis.protocol.enrolment import PublicIdentity, verify
+
+_HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES
+
+SignatureState = Literal["good", "wrong", "not enrolled", "not checked"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspected:
+    """What a bundle says of itself.
+
+    Attributes
+    ----------
+    seal : Seal
+        What everybody sees.
+    manifest : Manifest or None
+        What stands inside; None without the key.
+    signature : {"good", "wrong", "not enrolled", "not checked"}
+        Whether the sender that the manifest names signed it. Only what is "good" is to be
+        believed.
+    """
+
+    seal: Seal
+    manifest: Manifest | None
+    signature: SignatureState
+
+
+def inspect_bundle(
+    path: Path,
+    *,
+    unseal: Callable[[BinaryIO, BinaryIO], None] | None = None,
+    signers: Mapping[str, PublicIdentity] | None = None,
+) -> Inspected:
+    """Look at a bundle: from outside, or with a key also at its manifest.
+
+    Parameters
+    ----------
+    path : Path
+        The sealed file.
+    unseal : callable, optional
+        A recipient's: ``Identity.unseal``.
+    signers : mapping of str to PublicIdentity, optional
+        Everybody who is enrolled, to check the signature.
+
+    Returns
+    -------
+    Inspected
+        Parts are not unpacked, and nothing is written.
+
+    Raises
+    ------
+    SealError
+        The file is not sealed with age, is damaged, or not sealed for this key.
+    BundleError
+        What is sealed is no bundle.
+    DiskError
+        It cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** Without a key: size and number of recipients.
+
+    **Cost.** With a key the file is read once; a megabyte of memory.
+    """
+    seal = look(path)
+    if unseal is None:
+        return Inspected(seal=seal, manifest=None, signature="not checked")
+    head = _Head()
+    with opened(path) as (file, _):
+        unseal(cast("BinaryIO", file), cast("BinaryIO", head))
+    what = f"the bundle '{path.name}'"
+    start = len(MAGIC) + LENGTH_BYTES
+    length = int.from_bytes(head.data[len(MAGIC) : start], "little")
+    if not head.data.startswith(MAGIC) or not 0 < length <= MAX_MANIFEST:
+        msg = f"{what} is sealed, but holds no bundle. Ask its sender what it is."
+        raise BundleError(msg)
+    text = bytes(head.data[start : start + length])
+    signature = bytes(head.data[start + length : start + length + SIGNATURE_BYTES])
+    manifest = read_manifest(text, what=what)
+    state = _state(manifest.sender, text, signature, signers)
+    return Inspected(seal=seal, manifest=manifest, signature=state)
+
+
+def _state(
+    sender: str,
+    text: bytes,
+    signature: bytes,
+    signers: Mapping[str, PublicIdentity] | None,
+) -> SignatureState:
+    if signers is None:
+        return "not checked"
+    if sender not in signers:
+        return "not enrolled"
+    return "good" if verify(signers[sender], signed_message(text), signature=signature) else "wrong"
+
+
+class _Head:
+    """A stream that keeps its beginning, and forgets the rest."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: bytes) -> int:
+        if len(self.data) < _HEAD:
+            self.data += data[: _HEAD - len(self.data)]
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is kept back."""

@@ -1,0 +1,175 @@
+"""The protocol's messages as the parts of bundles, and back: ``incoming.py`` reads them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.bundle.incoming import consensus_in, proposal_in, return_in, told_of, upload_in
+from cobasis.bundle.manifest import Draft
+from cobasis.bundle.payload import open_payload
+from cobasis.bundle.precision import check_precision
+from cobasis.bundle.tensors import make_header
+from cobasis.errors import OptionError
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.graph_model import GraphModel
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
+
+__all__ = [
+    "Enclosed",
+    "consensus_in",
+    "enclose_consensus",
+    "enclose_proposal",
+    "enclose_return",
+    "enclose_upload",
+    "proposal_in",
+    "return_in",
+    "upload_in",
+]
+
+
+class Enclosed(NamedTuple):
+    """What `write_bundle` takes for a message: ``draft=`` and ``parts=``."""
+
+    draft: Draft
+    parts: Mapping[str, Path | bytes]
+
+
+def enclose_upload(path: Path, *, agreement: Agreement) -> Enclosed:
+    """Return draft and part for an upload file in the agreed precision.
+
+    Parameters
+    ----------
+    path : Path
+        What `cobasis.bundle.precision.in_precision` leaves.
+    agreement : Agreement
+        The round's.
+
+    Returns
+    -------
+    Enclosed
+        Draft and part.
+
+    Raises
+    ------
+    FileFormatError, MessageError
+        The file is no upload, or stands in another precision.
+
+    Notes
+    -----
+    **Who sees what.** The manifest tells shapes and dtypes.
+
+    **Cost.** The file's header is read.
+    """
+    payload = open_payload(path)
+    check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
+    draft = Draft(
+        kind="upload",
+        round_id=agreement.round_id,
+        agreement=payload.agreement_digest.hex(),
+        sender=payload.party,
+        anchor_tag=payload.anchor_tag.hex(),
+        simulated=payload.simulated,
+        told=told_of(payload),
+    )
+    return Enclosed(draft, {"upload.safetensors": path})
+
+
+def enclose_proposal(proposal: SpanProposal, *, agreement: Agreement) -> Enclosed:
+    """Return draft and part for a party's proposal of a span, for `write_bundle`."""
+    draft = Draft(
+        kind="proposal",
+        round_id=agreement.round_id,
+        agreement=proposal.agreement_digest.hex(),
+        sender=proposal.party,
+        anchor_tag=proposal.anchor_tag.hex(),
+        simulated=proposal.simulated,
+        told=_shape(proposal.image),
+    )
+    return Enclosed(draft, {"span.safetensors": _table_file("image", proposal.image)})
+
+
+def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
+    """Return draft and part for the analyst's common span, for `write_bundle`."""
+    draft = Draft(
+        kind="consensus",
+        round_id=agreement.round_id,
+        agreement=span.agreement_digest.hex(),
+        sender=sender,
+        anchor_tag=span.anchor_tag.hex(),
+        simulated=span.simulated,
+        told={**_shape(span.rows), "contributors": list(span.contributors)},
+    )
+    return Enclosed(draft, {"span.safetensors": _table_file("rows", span.rows)})
+
+
+def enclose_return(made: Return, *, agreement: Agreement, sender: str) -> Enclosed:
+    """Return draft and parts for what one party gets back.
+
+    Parameters
+    ----------
+    made : Return
+        Its model is a `GraphModel`, or None for representation.
+    agreement : Agreement
+        The round's.
+    sender : str
+        The analyst's name.
+
+    Returns
+    -------
+    Enclosed
+        Draft and parts; seal it for ``made.party`` and nobody else.
+
+    Raises
+    ------
+    OptionError
+        The model is no model file.
+
+    Notes
+    -----
+    **Who sees what.** G_i is for its party only: with another's, and a stolen basis, rows of
+    everybody can be read.
+
+    **Cost.** None.
+    """
+    told: dict[str, Any] = {
+        **_shape(made.change_of_basis),
+        "party": made.party,
+        "verdict": made.verdict,
+        "trained_on": list(made.trained_on),
+        "target_carries": list(made.target_carries),
+    }
+    parts: dict[str, Path | bytes] = {
+        "fit.safetensors": _table_file("change_of_basis", made.change_of_basis)
+    }
+    if made.model is not None:
+        if not isinstance(made.model, GraphModel):
+            msg = (
+                f"the model for party '{made.party}' is an object in memory, and only model files "
+                "travel. Turn it into one with cobasis.models.graph.to_graph."
+            )
+            raise OptionError(msg)
+        parts["model.onnx"] = made.model.data
+    draft = Draft(
+        kind="return",
+        round_id=agreement.round_id,
+        agreement=made.agreement_digest.hex(),
+        sender=sender,
+        simulated=made.simulated,
+        told=told,
+    )
+    return Enclosed(draft, parts)
+
+
+def _shape(table: Matrix) -> dict[str, Any]:
+    return {"n_rows": table.shape[0], "n_columns": table.shape[1]}
+
+
+def _table_file(name: str, table: npt.NDArray[Any]) -> bytes:
+    """Return a safetensors file of one float64 table."""
+    whole = np.ascontiguousarray(table, dtype="<f8")
+    start, _ = make_header([(name, whole.dtype, whole.shape)], metadata={})
+    return start + whole.tobytes()

@@ -1,0 +1,272 @@
+"""An identity: one key that signs and one that unseals, to be used and not looked at."""
+
+import json
+from io import BytesIO
+from typing import BinaryIO, Self
+
+import pyrage
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from cobasis.bundle.sealing import seal, unseal
+from cobasis.errors import IdentityError, PassphraseError, SealError
+from cobasis.linalg.hidden import Hidden
+from cobasis.protocol.enrolment import PublicIdentity, verify
+
+FORMAT = "cobasis/key/1"
+_OWN = b"cobasis/own/1\0"
+_SIGNATURE_BYTES = 64
+
+
+class Identity(Hidden):
+    """The secret keys of one party, or of the analyst.
+
+    Made by `new`, or read by `cobasis.keys.at_rest.load_identity`.
+
+    Notes
+    -----
+    **Who sees what.** Its owner only. Whoever has it signs in the owner's name and opens
+    everything that was ever sealed for it.
+
+    **Cost.** None.
+
+    Examples
+    --------
+    >>> north = Identity.new("north")
+    >>> north
+    <Identity, hidden>
+    >>> from cobasis.protocol.enrolment import verify
+    >>> verify(north.public, b"a message", signature=north.sign(b"a message"))
+    True
+    """
+
+    __slots__ = ("_age", "_public", "_signing")
+
+    def __init__(
+        self, name: str, *, signing: Ed25519PrivateKey, age: "pyrage.x25519.Identity"
+    ) -> None:
+        self._signing = signing
+        self._age = age
+        self._public = PublicIdentity(
+            name=name,
+            signing_key=signing.public_key().public_bytes_raw().hex(),
+            recipient=str(age.to_public()),
+        )
+
+    @classmethod
+    def new(cls, name: str) -> Self:
+        """Draw both keys from the system.
+
+        Parameters
+        ----------
+        name : str
+            Its owner's, as the agreement will call them.
+
+        Returns
+        -------
+        Identity
+            To be kept with `cobasis.keys.at_rest.save_identity`.
+
+        Raises
+        ------
+        AgreementError
+            The name has other characters than letters, digits, ``.``, ``_`` and ``-``.
+
+        Notes
+        -----
+        **Who sees what.** Nobody but its owner.
+
+        **Cost.** None.
+        """
+        signing, age = Ed25519PrivateKey.generate(), pyrage.x25519.Identity.generate()
+        return cls(name, signing=signing, age=age)
+
+    @property
+    def public(self) -> PublicIdentity:
+        """The half that everybody may see."""
+        return self._public
+
+    @property
+    def recipient(self) -> str:
+        """To what files for it are sealed, ``age1...``."""
+        return self._public.recipient
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the Ed25519 signature of a message, 64 bytes."""
+        return self._signing.sign(message)
+
+    def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
+        """Decrypt a stream that was sealed for this identity.
+
+        Parameters
+        ----------
+        source, target : binary streams
+            Read to its end, and written to; worth nothing until this returns.
+
+        Raises
+        ------
+        SealError
+            It was sealed for others, or is damaged.
+
+        Notes
+        -----
+        **Who sees what.** Who may read `target` sees what was sealed.
+
+        **Cost.** 64 KiB of memory.
+        """
+        unseal(source, target, identity=self._age, what="what was sealed")
+
+    def seal_for_self(self, data: bytes) -> bytes:
+        """Return bytes that only this identity opens, and that only it can have made.
+
+        Parameters
+        ----------
+        data : bytes
+            What is to be kept.
+
+        Returns
+        -------
+        bytes
+            Encrypted, and signed inside.
+
+        Notes
+        -----
+        The public half is enough to seal for somebody. Without the signature, whoever may
+        write to the disk could put a record of their own making where a secret was kept.
+
+        **Who sees what.** How many bytes there are.
+
+        **Cost.** A millisecond.
+        """
+        target = BytesIO()
+        seal(BytesIO(self.sign(_OWN + data) + data), target, recipients=[self.recipient])
+        return target.getvalue()
+
+    def unseal_own(self, sealed: bytes) -> bytes:
+        """Return what `seal_for_self` was given.
+
+        Parameters
+        ----------
+        sealed : bytes
+            As it was kept.
+
+        Returns
+        -------
+        bytes
+            The data.
+
+        Raises
+        ------
+        SealError
+            It is damaged, or was not made by this identity.
+
+        Notes
+        -----
+        **Who sees what.** Its owner.
+
+        **Cost.** A millisecond.
+        """
+        target = BytesIO()
+        self.unseal(BytesIO(sealed), target)
+        plain = target.getvalue()
+        signature, data = plain[:_SIGNATURE_BYTES], plain[_SIGNATURE_BYTES:]
+        if not verify(self._public, _OWN + data, signature=signature):
+            msg = (
+                f"a record of '{self._public.name}' is sealed for them, and was not made by them: "
+                "somebody else put it there. Restore it from a copy, and look who may write there."
+            )
+            raise SealError(msg)
+        return data
+
+    def encrypted(self, passphrase: str) -> bytes:
+        """Return the identity under a passphrase, as the ``age`` tool encrypts with one.
+
+        Parameters
+        ----------
+        passphrase : str
+            Not empty.
+
+        Returns
+        -------
+        bytes
+            For one file; `decrypted` reads them.
+
+        Raises
+        ------
+        PassphraseError
+            The passphrase is empty.
+
+        Notes
+        -----
+        **Who sees what.** Whoever knows the passphrase has the identity.
+
+        **Cost.** One to two seconds and 512 MB, on purpose: so does every guess.
+        """
+        if not passphrase:
+            msg = "a key is not kept under an empty passphrase. Choose one of several words."
+            raise PassphraseError(msg)
+        fields = {
+            "format": FORMAT,
+            "name": self._public.name,
+            "signing_key": self._signing.private_bytes_raw().hex(),
+            "age_key": str(self._age),
+        }
+        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        return bytes(pyrage.passphrase.encrypt(text.encode(), passphrase))
+
+    @classmethod
+    def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
+        """Read what `encrypted` returned.
+
+        Parameters
+        ----------
+        data : bytes
+            From a file.
+        passphrase : str
+            The one it was encrypted with.
+        what : str
+            What to call the file in an error.
+
+        Returns
+        -------
+        Identity
+            The same.
+
+        Raises
+        ------
+        PassphraseError
+            The passphrase is another one.
+        IdentityError
+            The data are damaged, or no key.
+
+        Notes
+        -----
+        **Who sees what.** No message holds the passphrase or a key.
+
+        **Cost.** One to two seconds and 512 MB, on purpose.
+        """
+        try:
+            text = pyrage.passphrase.decrypt(data, passphrase)
+            fields = json.loads(text)
+            if fields.pop("format") == FORMAT:
+                return cls(
+                    fields["name"],
+                    signing=Ed25519PrivateKey.from_private_bytes(
+                        bytes.fromhex(fields["signing_key"])
+                    ),
+                    age=pyrage.x25519.Identity.from_str(fields["age_key"]),
+                )
+        except pyrage.DecryptError as error:
+            if str(error) == "Decryption failed":
+                msg = (
+                    f"{what} is not opened by this passphrase. Check the keyboard's layout and "
+                    "capitals. A passphrase that is lost cannot be recovered: make a new key, and "
+                    "have it enrolled."
+                )
+                raise PassphraseError(msg) from None
+        except (ValueError, KeyError, TypeError, AttributeError, pyrage.IdentityError):
+            pass  # what follows says so, without anything of the text
+        msg = (
+            f"{what} is damaged, or no key that cobasis keeps. Restore it from a copy, or make a "
+            "new key and have it enrolled."
+        )
+        raise IdentityError(msg)

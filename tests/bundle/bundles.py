@@ -1,0 +1,163 @@
+"""Bundles for the tests: rightly made ones, and ones that no writer of ours would make."""
+
+import hashlib
+import io
+import json
+from datetime import UTC, datetime
+
+import pyrage
+import pytest
+import zstandard
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from cobasis.bundle.envelope import Draft, Expected, open_bundle, write_bundle
+from cobasis.bundle.manifest import canonical, signed_message
+from cobasis.keys.identity import Identity
+
+AGE_KEYS = {
+    "north": "AGE-SECRET-KEY-1YQWS5S93ZPCCLUDWWDV2R9EGFWKGCQLETZMGW6K4F50Q2D707CKQJFF80W",
+    "south": "AGE-SECRET-KEY-1HF2H7SA7UP6Z8U002N2TV8LEAWP0U6WRVXTQC0M40WQJCU8NTY7QVN0QJZ",
+    "lab": "AGE-SECRET-KEY-1HFZXWXZCLN4UMYY3SYYM0DMA69MF3MZTZPC0R8Q6CDEW9SXZC5CQ7AMRQN",
+}
+AGREEMENT, TAG = bytes(range(32)).hex(), bytes(range(32, 64)).hex()
+CREATED = "2026-11-21T12:00:00Z"
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MAGIC = b"cobasis/bundle/1\n"
+
+
+def identity(name):
+    """An identity whose keys everybody can read here: for tests and golden files only."""
+    secret = hashlib.sha256(f"cobasis golden files, {name}".encode()).digest()
+    return Identity(
+        name,
+        signing=Ed25519PrivateKey.from_private_bytes(secret),
+        age=pyrage.x25519.Identity.from_str(AGE_KEYS[name]),
+    )
+
+
+NORTH, SOUTH, LAB = (identity(name) for name in AGE_KEYS)
+ENROLLED = {each.public.name: each.public for each in (NORTH, SOUTH, LAB)}
+
+
+def draft(kind="receipt", **changes):
+    """What the maker of a small bundle says."""
+    fields = {
+        "kind": kind,
+        "round_id": "icu-2026",
+        "agreement": AGREEMENT,
+        "sender": "north",
+        "anchor_tag": TAG,
+        "told": {"n_rows": 3, "verdict": "aligned", "share": 0.5, "kept": True, "names": ["a"]},
+    }
+    return Draft(**{**fields, **changes})
+
+
+def write(path, *, parts=None, recipients=(LAB,), by=NORTH, **changes):
+    """Write a bundle of ours."""
+    return write_bundle(
+        path,
+        draft=draft(**changes),
+        parts={"receipt.json": b'{"round":"icu-2026"}'} if parts is None else parts,
+        sign=by.sign,
+        recipients=[each.public for each in recipients],
+    )
+
+
+def opened(path, into, *, by=LAB, signer=ENROLLED, **options):
+    """Open a bundle as the analyst."""
+    return open_bundle(path, unseal=by.unseal, signer=signer, into=into, **options)
+
+
+def undeclared(data):
+    """One zstd frame that does not say how much is in it."""
+    packer = zstandard.ZstdCompressor().compressobj()
+    return packer.compress(data) + packer.flush()
+
+
+def zeros(n_bytes, *, declares):
+    """A frame of `n_bytes` zeros in a few kilobytes, which declares whatever one likes."""
+    head = b"\x28\xb5\x2f\xfd" + bytes([0xC0, 0x58]) + declares.to_bytes(8, "little")
+    whole, rest = divmod(n_bytes, 2**17)
+    block = ((2**17 << 3) | 2).to_bytes(3, "little") + b"\0"
+    return head + whole * block + ((rest << 3) | 3).to_bytes(3, "little") + b"\0"
+
+
+def described(parts, /, **changes):
+    """A manifest as a dictionary; `parts` maps names to (bytes, frame)."""
+    fields = {
+        "format": "cobasis/bundle/1",
+        "kind": "receipt",
+        "software": "another 1.0",
+        "round_id": "icu-2026",
+        "agreement": AGREEMENT,
+        "sender": "north",
+        "recipients": ["lab"],
+        "anchor_tag": TAG,
+        "simulated": False,
+        "created": CREATED,
+        "parts": [
+            {
+                "name": name,
+                "n_bytes": len(plain),
+                "sha256": hashlib.sha256(plain).hexdigest(),
+                "stored_bytes": len(stored),
+            }
+            for name, (plain, stored) in parts.items()
+        ],
+        "told": {},
+        "audit": None,
+        "dp": None,
+    }
+    return {**fields, **changes}
+
+
+def craft(path, manifest, stored=b"", *, by=NORTH, to=LAB, length=None, after=b"", magic=MAGIC):
+    """Seal any container, rightly signed: the sender is the enemy."""
+    text = manifest if isinstance(manifest, bytes) else canonical(manifest)
+    size = len(text) if length is None else length
+    signature = by.sign(signed_message(text))
+    plain = magic + size.to_bytes(4, "little") + text + signature + stored + after
+    return sealed(path, plain, to=to)
+
+
+def sealed(path, plain, *, to=LAB):
+    """Seal bytes with age, whatever they are."""
+    recipient = pyrage.x25519.Recipient.from_str(to.public.recipient)
+    path.write_bytes(pyrage.encrypt(plain, [recipient]))
+    return path
+
+
+def unsealed(path, *, by=LAB):
+    """A bundle's container."""
+    target = io.BytesIO()
+    with path.open("rb") as source:
+        by.unseal(source, target)
+    return target.getvalue()
+
+
+def receipt(path, plain=b'{"round":"icu-2026"}', stored=None, **changes):
+    """A receipt made by hand, with some of its manifest's fields changed."""
+    stored = zstandard.compress(plain) if stored is None else stored
+    options = {name: changes.pop(name) for name in ("after", "by", "to") if name in changes}
+    manifest = described({"receipt.json": (plain, stored)}, **changes)
+    return craft(path, manifest, stored, **options)
+
+
+def with_part(path, **changes):
+    """A receipt whose one part's entry has some fields changed."""
+    plain = b'{"round":"icu-2026"}'
+    stored = zstandard.compress(plain)
+    manifest = described({"receipt.json": (plain, stored)})
+    manifest["parts"][0].update(changes)
+    return craft(path, json.loads(json.dumps(manifest)), stored)
+
+
+def refused(path, error, words=None, **options):
+    """Assert that it is refused, with one error, and that nothing stays."""
+    into = path.parent / "in"
+    with pytest.raises(error, match=words) as found:
+        opened(path, into, **{"expected": Expected(now=NOW), **options})
+    assert not into.exists()
+    assert not list(path.parent.glob("**/*.part"))
+    assert type(found.value) is error
+    return str(found.value)

@@ -1,0 +1,217 @@
+"""The agreement's TOML: written with comments, edited without losing any, read or refused."""
+
+import re
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bundle.agreements import FILLED, SECRET, signed, whole, written
+from cobasis import Agreement, numeric_features
+from cobasis.bundle.agreement_file import (
+    commit,
+    enrol,
+    read_agreement,
+    read_draft,
+    seal,
+    write_new,
+)
+from cobasis.errors import AgreementError, DiskError, UnsignedError
+from cobasis.protocol.agreement_checks import missing_fields
+from protocol.consortium import NAMES
+from protocol.people import ANALYST, PEOPLE, identity
+
+
+def comments(text):
+    return [line.partition("#")[2] for line in text.splitlines() if "#" in line]
+
+
+def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp_path):
+    path = write_new(tmp_path / "icu.toml", fields={})
+    text = path.read_text()
+    fields = set(Agreement.model_fields) - {"parties", "enrolled", "analyst", "features"}
+    assert set(tomllib.loads(text)) == fields
+    for name in fields:
+        assert re.search(rf"^# .+\n{name} = ", text, re.MULTILINE), name
+    marked = set(re.findall(r"^(\w+) = .*# <- fill in$", text, re.MULTILINE))
+    missing = set(read_draft(path).missing)
+    assert missing - marked == {"parties", "features", "enrolled", "analyst"}
+    assert marked <= missing
+    assert "retention_days" in marked
+    assert "# [[features]]" in text
+
+
+def test_what_is_written_reads_back_as_the_same_agreement(tmp_path):
+    path = whole(tmp_path)
+    found = read_agreement(path).agreement
+    expected = Agreement(
+        **FILLED,
+        parties=NAMES,
+        enrolled=PEOPLE,
+        analyst=ANALYST,
+        commitment=SECRET.commitment("icu-2026"),
+    )
+    assert found == expected
+    assert found.digest() == expected.digest()
+    assert read_draft(path).missing == ()
+
+
+def test_every_field_survives_the_file(tmp_path):
+    changes = {
+        "models": ("ridge", "mlp"),
+        "precision": "int8",
+        "int8_range": 4,
+        "id": "patient",
+        "minimum_parties": 2,
+        "deadline": "2026-12-31T23:59:59Z",
+        "basis": "public",
+        "public_rows_sha256": "ab" * 32,
+        "aligner": "gopp",
+        "anchor": "gaussian",
+        "flag_fraction": 0.25,
+        "separable_fraction": 0.5,
+        "scale_band": 3,
+        "classes": ("no", "yes"),
+    }
+    found = read_agreement(whole(tmp_path, **changes)).agreement
+    for name, value in changes.items():
+        assert getattr(found, name) == value, name
+
+
+def test_the_digest_does_not_depend_on_comments_order_or_the_way_numbers_are_written(tmp_path):
+    path = whole(tmp_path)
+    before = read_agreement(path).agreement.digest()
+    text = path.read_text()
+    changed = text.replace("holdout = 0.25", "holdout = 2.5e-1 # a quarter")
+    changed = changed.replace("centre = 60.0", "centre = 60").replace("# Rows of the", "# rows of")
+    line = 'round_id = "icu-2026"\n'
+    changed = line + changed.replace(line, "")
+    assert changed != text
+    path.write_text(changed)
+    assert read_agreement(path).agreement.digest() == before
+
+
+def test_a_time_without_quotes_is_the_same_time_in_utc(tmp_path):
+    path = whole(tmp_path)
+    text = path.read_text().replace('deadline = ""', "deadline = 2026-12-31T23:59:59+02:00")
+    path.write_text(text)
+    assert read_agreement(path).agreement.deadline == "2026-12-31T21:59:59Z"
+
+
+def test_comments_of_people_survive_enrolling_committing_and_sealing(tmp_path):
+    path = written(tmp_path)
+    text = path.read_text()
+    text = text.replace("holdout = 0.25", "holdout = 0.25  # asked for by the board")
+    text = text.replace('name = "age"', '# at admission\nname = "age"  # years, not months')
+    path.write_text(text + "\n# the end, says Ada\n")
+    enrol(path, parties=PEOPLE[:2], analyst=ANALYST)
+    path.write_text(path.read_text().replace('name = "north"', 'name = "north"  # Dr. Müller'))
+    before = comments(path.read_text())
+    enrol(path, parties=PEOPLE)
+    commit(path, SECRET.commitment("icu-2026"))
+    seal(path, signed(path))
+    after = comments(path.read_text())
+    filled = " <- fill in"  # behind the commitment, until it is there
+    assert before.count(filled) == 1
+    assert after == [each for each in before if each != filled]
+    for own in (" asked for by the board", " at admission", " years, not months", " Dr. Müller"):
+        assert own in after
+    assert " the end, says Ada" in after
+    assert read_agreement(path).sealed
+
+
+def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_path):
+    path = whole(tmp_path)
+    new = identity("south", signing_key="ab" * 32)
+    enrol(path, parties=[new])
+    found = read_agreement(path).agreement
+    assert found.parties == NAMES
+    assert found.enrolled[1] == new
+    assert found.enrolled[0] == PEOPLE[0]
+    lab = identity("lab2", signing_key="cd" * 32)
+    enrol(path, analyst=lab)
+    assert read_agreement(path).agreement.analyst == lab
+    assert path.read_text().count("[analyst]") == 1
+
+
+def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(tmp_path):
+    path = whole(tmp_path)
+    before = path.read_bytes()
+    assert not read_agreement(path).sealed
+    with pytest.raises(UnsignedError, match=r"missing: east, lab; 3 of 5.*\[CB311\]$"):
+        seal(path, signed(path, ["north", "south", "west"]))
+    assert path.read_bytes() == before
+    digest = read_agreement(path).agreement.digest()
+    seal(path, signed(path))
+    found = read_agreement(path)
+    assert found.sealed
+    assert [each.name for each in found.signatures] == [*NAMES, "lab"]
+    assert found.agreement.digest() == digest
+    once = path.read_bytes()
+    seal(path, signed(path, ["north"]))
+    assert tomllib.loads(path.read_text()) == tomllib.loads(once.decode())
+
+
+def test_a_sealed_agreement_cannot_be_changed_unnoticed(tmp_path):
+    path = whole(tmp_path)
+    seal(path, signed(path))
+    before = path.read_bytes()
+    with pytest.raises(AgreementError, match=r"was signed, and a change would make.*\[CB303\]"):
+        enrol(path, parties=[identity("lyon")])
+    with pytest.raises(AgreementError, match="was signed"):
+        commit(path, "0" * 64)
+    assert path.read_bytes() == before
+    path.write_text(path.read_text().replace("retention_days = 90", "retention_days = 900"))
+    found = read_agreement(path)
+    assert not found.sealed
+    with pytest.raises(UnsignedError, match="signed another version: north, south, east"):
+        found.check_sealed()
+    seal(path, signed(path))
+    assert read_agreement(path).sealed
+
+
+def test_a_draft_says_what_it_lacks_before_it_is_read_as_an_agreement(tmp_path):
+    path = written(tmp_path)
+    match = r"still a draft: commitment, \[\[party\]\] must be filled.*\[CB303\]$"
+    with pytest.raises(AgreementError, match=match):
+        read_agreement(path)
+    draft = read_draft(path)
+    assert draft.missing == ("parties", "commitment", "enrolled", "analyst")
+    assert draft.fields["round_id"] == "icu-2026"
+
+
+def test_an_edit_is_whole_or_not_at_all_and_keeps_the_files_mode(tmp_path, monkeypatch):
+    path = written(tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    path.chmod(0o664)
+    commit(path, "0" * 64)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o664
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.pwrite", full)
+    with pytest.raises(DiskError, match="No space left"):
+        commit(path, "1" * 64)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["icu.toml"]
+
+
+def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "reference" / "agreement.md"
+    [example] = re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    path = tmp_path / "icu.toml"
+    path.write_text(example)
+    found = read_agreement(path)
+    assert missing_fields(found.agreement) == ()
+    assert found.agreement.n_features == 6
+    with pytest.raises(UnsignedError, match="missing: north, south, lab"):
+        found.check_sealed()
+
+
+def test_hundreds_of_features_are_read_at_once(tmp_path):
+    features = numeric_features([f"x{column}" for column in range(500)])
+    path = whole(tmp_path, features=features, n_anchor_rows=500)
+    assert read_agreement(path).agreement.features == features

@@ -1,0 +1,266 @@
+"""Messages go into bundles and come out the same; what a bundle holds is what it says."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bundle.bundles import ENROLLED, LAB, NORTH, opened
+from cobasis import ConsortiumSecret
+from cobasis.bundle import messages
+from cobasis.bundle.envelope import write_bundle
+from cobasis.bundle.precision import in_precision
+from cobasis.bundle.uploads import write_upload
+from cobasis.errors import BundleError, CobasisError, ForeignBundleError, MessageError, OptionError
+from cobasis.models.graph import to_graph
+from cobasis.models.graph_model import GraphModel
+from cobasis.models.training import train
+from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
+from protocol.consortium import agree
+
+RNG = np.random.default_rng(0)
+ROWS, LABELS = RNG.normal(size=(40, 3)), RNG.integers(0, 2, size=40)
+AGREEMENT = agree(ConsortiumSecret(bytes(32)))
+DIGEST, TAG = AGREEMENT.digest(), bytes(range(32))
+MODEL = GraphModel(
+    data=to_graph(
+        train(ROWS, LABELS, model="logistic", task="classification", seed=0),
+        n_components=3,
+        task="classification",
+        classes=(0, 1),
+    ),
+    n_components=3,
+    task="classification",
+    classes=(0, 1),
+)
+PROPOSAL = SpanProposal(
+    party="north", agreement_digest=DIGEST, anchor_tag=TAG, image=ROWS[:8, :2], simulated=False
+)
+SPAN = ConsensusSpan(
+    agreement_digest=DIGEST,
+    anchor_tag=TAG,
+    rows=np.linalg.qr(ROWS[:8])[0],
+    contributors=("north", "south", "east"),
+    simulated=False,
+)
+UPLOAD = Upload(
+    party="north",
+    agreement_digest=DIGEST,
+    anchor_tag=TAG,
+    rows=ROWS,
+    labels=LABELS,
+    anchor_image=ROWS[:8],
+    simulated=False,
+)
+RETURN = Return(
+    party="north",
+    agreement_digest=DIGEST,
+    change_of_basis=np.linalg.qr(ROWS[:3])[0],
+    model=MODEL,
+    verdict="aligned",
+    trained_on=("north", "south"),
+    target_carries=("south", "east"),
+    simulated=False,
+)
+
+
+def through(folder, enclosed, *, by, to):
+    """Write a bundle, open it, and check that nothing was lost on the way."""
+    folder.mkdir(exist_ok=True)
+    write_bundle(
+        folder / "a.cb",
+        draft=enclosed.draft,
+        parts=enclosed.parts,
+        sign=by.sign,
+        recipients=[to.public],
+    )
+    return opened(folder / "a.cb", folder / "in", by=to, signer=ENROLLED)
+
+
+def upload_bundle(folder, *, agreement=AGREEMENT, upload=UPLOAD, **options):
+    write_upload(upload, folder / "u")
+    in_precision(folder / "u", to=folder / "u", precision=agreement.precision, **options)
+    return through(
+        folder,
+        messages.enclose_upload(folder / "u", agreement=agreement),
+        by=NORTH,
+        to=LAB,
+    )
+
+
+def return_bundle(folder, made=RETURN):
+    enclosed = messages.enclose_return(made, agreement=AGREEMENT, sender="lab")
+    return through(folder, enclosed, by=LAB, to=NORTH)
+
+
+def same(found, sent):
+    """Compare two messages, arrays included."""
+    assert type(found) is type(sent)
+    for name in sent.__dataclass_fields__:
+        one, other = getattr(found, name), getattr(sent, name)
+        if isinstance(other, np.ndarray):
+            np.testing.assert_array_equal(one, other, strict=True)
+        elif name == "model" and other is not None:
+            assert one.data == other.data
+        else:
+            assert one == other, name
+
+
+def test_a_proposal_comes_out_as_it_went_in(tmp_path):
+    enclosed = messages.enclose_proposal(PROPOSAL, agreement=AGREEMENT)
+    same(
+        messages.proposal_in(through(tmp_path, enclosed, by=NORTH, to=LAB), agreement=AGREEMENT),
+        PROPOSAL,
+    )
+
+
+def test_a_common_span_comes_out_as_it_went_in(tmp_path):
+    enclosed = messages.enclose_consensus(SPAN, agreement=AGREEMENT, sender="lab")
+    bundle = through(tmp_path, enclosed, by=LAB, to=NORTH)
+    same(messages.consensus_in(bundle, agreement=AGREEMENT), SPAN)
+
+
+def test_a_return_comes_out_as_it_went_in_and_predicts_the_same(tmp_path):
+    found = messages.return_in(return_bundle(tmp_path), agreement=AGREEMENT, party="north")
+    same(found, RETURN)
+    np.testing.assert_array_equal(found.model.predict(ROWS), MODEL.predict(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("precision", "int8_range"), [("fp64", None), ("fp32", None), ("fp16", None), ("int8", 5.0)]
+)
+def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, precision, int8_range):
+    secret = ConsortiumSecret(bytes(32))
+    agreement = agree(secret, precision=precision, int8_range=int8_range)
+    upload = replace(UPLOAD, agreement_digest=agreement.digest())
+    bundle = upload_bundle(tmp_path, agreement=agreement, upload=upload, int8_range=int8_range)
+    payload = messages.upload_in(bundle, agreement=agreement)
+    assert bundle.manifest.told["n_rows"] == payload.n_rows == 40
+    assert np.abs(payload.row_block(0, 40) - ROWS).max() <= {"int8": 0.02}.get(precision, 2e-3)
+    np.testing.assert_array_equal(payload.labels(), LABELS)
+
+
+def test_a_model_in_memory_does_not_travel():
+    trained = train(ROWS, LABELS, model="logistic", task="classification", seed=0)
+    with pytest.raises(OptionError, match="only model files travel"):
+        messages.enclose_return(replace(RETURN, model=trained), agreement=AGREEMENT, sender="lab")
+
+
+def gone(bundle, error, words, read):
+    """Assert a refusal after which no part is left."""
+    with pytest.raises(error, match=words):
+        read(bundle)
+    assert list((bundle.path.parent / "in").iterdir()) == []
+
+
+def test_a_return_for_another_party_or_another_agreement_is_refused(tmp_path):
+    def read(bundle):
+        return messages.return_in(bundle, agreement=AGREEMENT, party="north")
+
+    gone(return_bundle(tmp_path, replace(RETURN, party="south")), ForeignBundleError, "south", read)
+    other = replace(RETURN, agreement_digest=bytes(32))
+    gone(return_bundle(tmp_path, other), ForeignBundleError, "under this very agreement", read)
+
+
+def test_a_bundle_of_another_kind_is_refused(tmp_path):
+    for read in (messages.proposal_in, messages.consensus_in, messages.upload_in):
+        gone(
+            return_bundle(tmp_path),
+            ForeignBundleError,
+            "is a return of round",
+            lambda bundle, read=read: read(bundle, agreement=AGREEMENT),
+        )
+
+
+def test_a_return_without_its_model_or_with_a_wrong_one_is_refused(tmp_path):
+    def read(bundle):
+        return messages.return_in(bundle, agreement=AGREEMENT, party="north")
+
+    gone(return_bundle(tmp_path, replace(RETURN, model=None)), BundleError, "lacks a model", read)
+    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab")
+    for data in (b"no model", b"\x80\x04\x95", MODEL.data[:-20]):
+        parts = {**enclosed.parts, "model.onnx": data}
+        bundle = through(tmp_path, enclosed._replace(parts=parts), by=LAB, to=NORTH)
+        gone(bundle, CobasisError, r"\[CB4", read)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"verdict": "fine"},
+        {"verdict": None},
+        {"trained_on": "north"},
+        {"n_rows": 4},
+        {"n_columns": "3"},
+        {"party": "south"},
+    ],
+)
+def test_a_return_whose_manifest_tells_other_things_is_refused(tmp_path, told):
+    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab")
+    said = {name: word for name, word in {**enclosed.draft.told, **told}.items() if word}
+    changed = enclosed._replace(draft=replace(enclosed.draft, told=said))
+    bundle = through(tmp_path, changed, by=LAB, to=NORTH)
+    gone(
+        bundle,
+        BundleError if "party" not in told else ForeignBundleError,
+        "verdict|tell|shape|return of",
+        lambda each: messages.return_in(each, agreement=AGREEMENT, party="north"),
+    )
+
+
+def test_a_fit_that_is_no_table_of_floats_is_refused(tmp_path):
+    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab")
+    fit = enclosed.parts["fit.safetensors"]
+    for data in (
+        b"x",
+        fit[:-8],
+        fit.replace(b"F64", b"I64"),
+        fit.replace(b"of_basis", b"of_baSis"),
+    ):
+        parts = {**enclosed.parts, "fit.safetensors": data}
+        bundle = through(tmp_path, enclosed._replace(parts=parts), by=LAB, to=NORTH)
+        gone(
+            bundle,
+            CobasisError,
+            r"CB602|CB803",
+            lambda each: messages.return_in(each, agreement=AGREEMENT, party="north"),
+        )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"party": "south"},
+        {"anchor_tag": bytes(32)},
+        {"rows": ROWS[:39], "labels": LABELS[:39]},
+        {"labels": None},
+        {"agreement_digest": bytes(32)},
+    ],
+)
+def test_an_upload_inside_says_what_the_manifest_outside_says(tmp_path, changes):
+    write_upload(UPLOAD, tmp_path / "u")
+    enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
+    write_upload(replace(UPLOAD, **changes), tmp_path / "u")
+    bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
+    gone(
+        bundle,
+        ForeignBundleError,
+        "says other things of itself",
+        lambda each: messages.upload_in(each, agreement=AGREEMENT),
+    )
+
+
+def test_an_upload_in_another_precision_is_refused_on_both_sides(tmp_path):
+    other = agree(ConsortiumSecret(bytes(32)), precision="fp16")
+    write_upload(replace(UPLOAD, agreement_digest=other.digest()), tmp_path / "u")
+    with pytest.raises(MessageError, match="party 'north' sent float64 rows"):
+        messages.enclose_upload(tmp_path / "u", agreement=other)
+    # a party that does not look encloses it all the same
+    enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
+    bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
+    gone(
+        bundle,
+        MessageError,
+        "precision='fp16'",
+        lambda each: messages.upload_in(each, agreement=other),
+    )

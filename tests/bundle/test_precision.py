@@ -1,0 +1,167 @@
+"""An upload in the agreed precision: smaller, rounded once, never clipped, told in its header."""
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from bundle.payloads import craft, described, header, write
+from cobasis.bundle import precision as module
+from cobasis.bundle.payload import PayloadWriter, open_payload
+from cobasis.bundle.precision import check_precision, in_precision, int8_scale
+from cobasis.bundle.uploads import read_upload
+from cobasis.errors import CobasisError, DtypeError, FileFormatError, MessageError, OptionError
+from cobasis.store.folder import UploadFolder
+
+RANGE = {"fp64": None, "fp32": None, "fp16": None, "int8": 5.0}
+STORED = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int8": "int8"}
+ERROR = {"fp64": 0, "fp32": 2**-24, "fp16": 2**-11, "int8": 0}
+
+
+@pytest.fixture
+def path(tmp_path):
+    made = tmp_path / "north.safetensors"
+    write(made)
+    return made
+
+
+@pytest.mark.parametrize("name", STORED)
+@pytest.mark.parametrize("block_bytes", [1, 50, 2**23])
+def test_rows_come_back_as_floats_within_the_precisions_rounding(
+    path, name, block_bytes, monkeypatch
+):
+    monkeypatch.setattr(module, "_BLOCK_BYTES", block_bytes)
+    whole = read_upload(path)
+    to = in_precision(
+        path, to=path.with_name("to.safetensors"), precision=name, int8_range=RANGE[name]
+    )
+    assert (to == path) == (name == "fp64")
+    found, stored = open_payload(to), load_file(to)
+    assert stored["rows"].dtype == STORED[name]
+    assert stored["anchor_image"].dtype == ("float16" if name == "int8" else STORED[name])
+    wide = np.float64 if name == "fp64" else np.float32
+    assert (found.dtype, found.anchor_image().dtype) == (wide, wide)
+    rows = np.vstack(list(found.row_blocks(2)))
+    assert rows.dtype == wide
+    bound = int8_scale(5.0) * 0.5001 if name == "int8" else ERROR[name] * np.abs(whole.rows)
+    assert np.all(np.abs(rows - whole.rows) <= bound)
+    image = 2**-11 if name == "int8" else ERROR[name]
+    assert np.all(np.abs(found.anchor_image() - whole.anchor_image) <= image * 4)
+    np.testing.assert_array_equal(found.labels(), whole.labels)
+    assert (found.party, found.agreement_digest, found.anchor_tag, found.simulated) == (
+        whole.party,
+        whole.agreement_digest,
+        whole.anchor_tag,
+        whole.simulated,
+    )
+    check_precision(found, precision=name, int8_range=RANGE[name])
+
+
+def test_the_folder_of_uploads_reads_small_images_as_float32(path):
+    in_precision(path, to=path, precision="fp16")
+    folder = UploadFolder(path.parent)
+    assert folder.anchor_images()["north"].dtype == np.float32
+    np.testing.assert_array_equal(
+        folder.anchor_images()["north"], folder["north"].anchor_image(), strict=True
+    )
+
+
+def test_the_scale_is_the_agreements_and_stands_in_the_file(path):
+    to = in_precision(path, to=path, precision="int8", int8_range=5.0)
+    assert to == path
+    assert described(path)[0]["__metadata__"]["int8_scale"] == repr(5.0 / 127)
+    assert open_payload(path).int8_scale == 5.0 / 127
+    assert np.abs(load_file(path)["rows"]).max() <= 127
+
+
+def test_rows_at_the_range_itself_are_taken_and_beyond_it_refused_without_a_number(path):
+    largest = float(np.abs(read_upload(path).rows).max())
+    to = path.with_name("to")
+    in_precision(path, to=to, precision="int8", int8_range=largest)
+    assert np.abs(load_file(to)["rows"]).max() == 127
+    to.unlink()
+    beyond = np.nextafter(largest, 0)
+    with pytest.raises(OptionError, match="party 'north' are not all within the agreed") as found:
+        in_precision(path, to=to, precision="int8", int8_range=round(beyond, 1) - 0.1)
+    assert f"{largest:.3f}" not in str(found.value)
+    with pytest.raises(OptionError, match="not clipped"):
+        in_precision(path, to=to, precision="int8", int8_range=float(beyond))
+    assert [each.name for each in path.parent.iterdir()] == ["north.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in ("fp32", "fp16", "int8") for value in (np.nan, np.inf, 1e39)),
+        ("fp16", 70_000.0),
+        ("int8", 70_000.0),
+    ],
+)
+@pytest.mark.parametrize("table", ["rows", "image"])
+def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table):
+    path = tmp_path / "north.safetensors"
+    rows, image = np.zeros((7, 3)), np.eye(5, 3)
+    (rows if table == "rows" else image)[2, 1] = value
+    with PayloadWriter(path, header=header()) as writer:
+        writer.write_anchor_image(image)
+        writer.write_rows(0, rows)
+    with pytest.raises(OptionError, match="'north' are not all within"):
+        in_precision(path, to=tmp_path / "to", precision=name, int8_range=RANGE[name])
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "int8_range"),
+    [("int8", None), ("fp16", 1.0), ("int8", 0.0), ("int8", -1.0), ("int8", np.inf)],
+)
+def test_the_range_goes_with_int8_and_is_a_number(path, name, int8_range):
+    with pytest.raises(OptionError, match="int8_range"):
+        in_precision(path, to=path, precision=name, int8_range=int8_range)
+
+
+def test_another_precision_or_scale_than_agreed_is_refused(path):
+    stored = {"fp64": path}
+    for name in ("fp32", "fp16", "int8"):
+        to = path.with_name(name)
+        stored[name] = in_precision(path, to=to, precision=name, int8_range=RANGE[name])
+    for name, where in stored.items():
+        for agreed in STORED:
+            if agreed != name:
+                with pytest.raises(MessageError, match="party 'north' sent"):
+                    check_precision(open_payload(where), precision=agreed, int8_range=RANGE[agreed])
+    with pytest.raises(MessageError, match="in steps of"):
+        check_precision(open_payload(stored["int8"]), precision="int8", int8_range=4.0)
+
+
+@pytest.mark.parametrize("scale", [None, "", "x", "nan", "inf", "0", "-1", "1e400"])
+def test_int8_rows_without_a_right_scale_are_no_upload(path, scale):
+    in_precision(path, to=path, precision="int8", int8_range=5.0)
+    says, numbers = described(path)
+    says["__metadata__"].pop("int8_scale")
+    if scale is not None:
+        says["__metadata__"]["int8_scale"] = scale
+    craft(path, says, numbers)
+    with pytest.raises(FileFormatError, match="int8_scale"):
+        open_payload(path)
+
+
+def test_floats_with_a_scale_and_an_int8_image_or_labels_are_no_upload(path):
+    says, numbers = described(path)
+    says["__metadata__"]["int8_scale"] = "0.5"
+    craft(path, says, numbers)
+    with pytest.raises(FileFormatError, match="int8_scale"):
+        open_payload(path)
+    del says["__metadata__"]["int8_scale"]
+    for table, word in (("anchor_image", "I8"), ("labels", "F16"), ("labels", "I8")):
+        changed = {**says, table: {**says[table], "dtype": word}}
+        craft(path, changed, numbers)
+        with pytest.raises(CobasisError):
+            open_payload(path)
+
+
+def test_the_writer_does_not_turn_floats_into_int8_by_itself(tmp_path):
+    writer = PayloadWriter(
+        tmp_path / "north.safetensors", header=header(dtype="int8", int8_scale=0.1)
+    )
+    with pytest.raises(DtypeError, match="are float64, announced was int8"), writer:
+        writer.write_rows(0, np.zeros((7, 3)))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,34 @@
+"""Transcripts of a few lines, on disk and in memory."""
+
+from datetime import UTC, datetime, timedelta
+
+from cobasis.bundle.chain import Link, following
+from cobasis.bundle.transcript import Transcript
+
+
+class Clock:
+    """A second later each time."""
+
+    def __init__(self):
+        self.time = datetime(2026, 11, 21, 15, tzinfo=UTC)
+
+    def __call__(self):
+        self.time += timedelta(seconds=1)
+        return self.time
+
+
+def made(path, n_lines=5):
+    transcript = Transcript(path, clock=Clock())
+    for number in range(n_lines):
+        transcript.append("received", {"party": f"party-{number}", "n_rows": number})
+    return transcript
+
+
+def in_memory(n_lines):
+    """The lines of a transcript, and the last one's hash."""
+    lines, last = [], Link()
+    for number in range(n_lines):
+        entry = following(last, "received", told={"n_rows": number}, time="2026-11-21T15:00:00Z")
+        last = Link(seq=entry.seq, hash=entry.hash)
+        lines.append(entry.line)
+    return lines, last.hash
