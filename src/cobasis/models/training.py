@@ -42,6 +42,11 @@ class TrainedModel:
         return scored
 
     @property
+    def n_components(self) -> int:
+        """How many columns its rows have."""
+        return len(self.axes)
+
+    @property
     def n_bytes(self) -> int:
         """What the model weighs: the bytes of its arrays."""
         return int(self.axes.nbytes) + stored_bytes(self.estimator)

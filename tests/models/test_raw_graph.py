@@ -1,0 +1,203 @@
+"""The graph of raw columns: what encoding, basis, change of basis and model give in Python."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime
+import polars as pl
+import pytest
+
+from cobasis.errors import ModelFileError, ShapeError
+from cobasis.features.category import CategoryFeature
+from cobasis.features.columns import width_of
+from cobasis.features.encoding import encode
+from cobasis.features.numeric import NumericFeature
+from cobasis.models.graph_model import GraphModel
+from cobasis.models.raw_graph import raw_graph
+from models.graphs import KINDS, PRECISIONS, WIDTH, agreed, graph_of
+
+FEATURES = (
+    NumericFeature(name="age", centre=60.0, scale=20.0, missing="fill", fill=55.5),
+    CategoryFeature(name="ward", values=("icu", "surgery"), unknown="other", missing="level"),
+    NumericFeature(name="blood pressure (mmHg)", centre=120.0, scale=15.0),
+    CategoryFeature(name="sex", values=("f", "m")),
+    CategoryFeature(name="scores", values=("high", "low"), unknown="other"),
+    NumericFeature(name="label", scale=0.001),
+    CategoryFeature(name="cobasis.step_0", values=("yes",), missing="level"),
+)
+INPUT_NAMES = [
+    "age",
+    "ward",
+    "blood pressure (mmHg)",
+    "sex",
+    "column.scores",
+    "column.label",
+    "column.cobasis.step_0",
+]
+
+
+def table(n_rows=60, seed=0):
+    """Raw rows with every kind of cell that the features have a place for."""
+    rng = np.random.default_rng(seed)
+    words = {
+        "ward": ["icu", "surgery", "cardiology", "éé", None],
+        "sex": ["f", "m"],
+        "scores": ["high", "low", "High", "low "],
+        "cobasis.step_0": ["yes", None],
+    }
+    columns = {
+        "age": [None if rng.random() < 0.3 else float(a) for a in rng.integers(0, 99, n_rows)],
+        "ward": list(rng.choice(np.array(words["ward"], dtype=object), n_rows)),
+        "blood pressure (mmHg)": rng.integers(80, 200, n_rows).astype(float),
+        "sex": list(rng.choice(words["sex"], n_rows)),
+        "scores": list(rng.choice(words["scores"], n_rows)),
+        "label": rng.integers(-1000, 1000, n_rows) / 2**20,
+        "cobasis.step_0": list(rng.choice(np.array(words["cobasis.step_0"], dtype=object), n_rows)),
+    }
+    return pl.DataFrame(columns)
+
+
+def fed(frame, precision, names=INPUT_NAMES):
+    """The table as the graph takes it."""
+    given = {}
+    for name, column in zip(names, frame.get_columns(), strict=True):
+        if column.dtype.is_numeric():
+            values = column.to_numpy().astype(precision)
+        else:
+            values = np.array([word or "" for word in column], dtype=object)
+        given[name] = values[:, None]
+    return given
+
+
+def map_in(features=FEATURES):
+    """Some ``F_i G_i``: orthonormal columns."""
+    drawn = np.random.default_rng(5).normal(size=(width_of(features), WIDTH))
+    return np.linalg.qr(drawn)[0]
+
+
+def run(data, given):
+    onnx.checker.check_model(data, full_check=True)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(names, given), strict=True))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
+def test_raw_columns_give_what_python_gives(name, task, n_classes, precision):
+    model = GraphModel(data=graph_of(name, task, n_classes), **agreed(task, n_classes))
+    frame = table()
+    aligned = encode(frame, FEATURES, party="north") @ map_in()
+    found = run(
+        raw_graph(FEATURES, model, map_in=map_in(), precision=precision), fed(frame, precision)
+    )
+    tolerance = PRECISIONS[precision]
+    if task == "regression":
+        wanted = model.predict(aligned)
+        size = np.abs(wanted).max()
+        np.testing.assert_allclose(found["prediction"], wanted, rtol=0, atol=tolerance * size)
+        return
+    method = "predict_proba" if model.checked.likely else "decision_function"
+    wanted = model.scores(aligned, method=method)
+    wanted = np.stack([-wanted, wanted], axis=1) if wanted.ndim == 1 else wanted
+    size = max(1.0, np.abs(wanted).max())
+    np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=tolerance * size)
+    np.testing.assert_array_equal(found["label"], model.predict(aligned))
+
+
+def simple_model(task="classification"):
+    n_classes = 2 if task == "classification" else 0
+    return GraphModel(data=graph_of("mlp", task, n_classes), **agreed(task, n_classes))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        ("blood pressure (mmHg)", np.nan),
+        ("blood pressure (mmHg)", np.inf),
+        ("blood pressure (mmHg)", -np.inf),
+        ("column.label", np.nan),
+        ("age", np.inf),
+        ("sex", "x"),
+        ("sex", ""),
+        ("sex", "F"),
+        ("column.scores", ""),
+        ("column.cobasis.step_0", "no"),
+    ],
+)
+def test_a_row_that_the_agreement_refuses_gets_no_prediction_and_the_others_keep_theirs(
+    column, cell, precision
+):
+    data = raw_graph(FEATURES, simple_model(), map_in=map_in(), precision=precision)
+    number = raw_graph(FEATURES, simple_model("regression"), map_in=map_in(), precision=precision)
+    given = fed(table(), precision)
+    good, good_number = run(data, given), run(number, given)
+    given[column] = given[column].copy()
+    given[column][7] = cell
+    found, found_number = run(data, given), run(number, given)
+    assert found["label"][7] == -1
+    assert np.isnan(found["scores"][7]).all()
+    assert np.isnan(found_number["prediction"][7])
+    others = np.arange(60) != 7
+    np.testing.assert_array_equal(found["label"][others], good["label"][others])
+    np.testing.assert_array_equal(found["scores"][others], good["scores"][others])
+    np.testing.assert_array_equal(
+        found_number["prediction"][others], good_number["prediction"][others]
+    )
+    assert np.isfinite(good["scores"]).all()
+
+
+def test_a_number_beyond_measure_is_refused_as_python_does():
+    data = raw_graph(FEATURES, simple_model(), map_in=map_in())
+    given = fed(table(), "float64")
+    given["age"][3] = 1e60
+    assert run(data, given)["label"][3] == -1
+
+
+@pytest.mark.parametrize("kind", [NumericFeature, CategoryFeature])
+def test_features_may_all_be_of_one_kind(kind):
+    chosen = {
+        each.name: name
+        for name, each in zip(INPUT_NAMES, FEATURES, strict=True)
+        if isinstance(each, kind)
+    }
+    features = tuple(each for each in FEATURES if each.name in chosen)
+    frame, width = table().select(list(chosen)), width_of(features)
+    weights = np.random.default_rng(5).normal(size=(width, WIDTH))
+    model = simple_model()
+    found = run(raw_graph(features, model, map_in=weights), fed(frame, "float64", chosen.values()))
+    aligned = encode(frame, features, party="north") @ weights
+    wanted = model.scores(aligned, method="predict_proba")
+    np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=1e-12)
+
+
+def test_a_name_that_is_taken_is_prefixed_until_it_is_free():
+    features = (NumericFeature(name="label"), NumericFeature(name="column.label"))
+    data = raw_graph(features, simple_model(), map_in=np.eye(2, WIDTH))
+    names = [each.name for each in onnx.ModelProto.FromString(data).graph.input]
+    assert names == ["column.column.label", "column.label"]
+
+
+def test_the_file_says_that_it_is_a_secret_and_what_its_labels_mean():
+    named = GraphModel(
+        data=graph_of("ridge"), n_components=WIDTH, task="classification", classes=("ill", "well")
+    )
+    model = onnx.ModelProto.FromString(raw_graph(FEATURES, named, map_in=map_in()))
+    told = {each.key: each.value for each in model.metadata_props}
+    assert "rows of every party can be read" in told["cobasis.secret"]
+    assert told["cobasis.format"] == "cobasis/raw-model/1"
+    assert json.loads(told["cobasis.classes"]) == ["ill", "well"]
+
+
+def test_no_party_would_take_it_for_a_model_that_came_back():
+    with pytest.raises(ModelFileError, match="field string_data"):
+        GraphModel(data=raw_graph(FEATURES, simple_model(), map_in=map_in()), **agreed())
+
+
+def test_a_map_of_another_shape_is_refused():
+    with pytest.raises(ShapeError, match=r"shape \(3, 5\), the features have 14 encoded columns"):
+        raw_graph(FEATURES, simple_model(), map_in=np.eye(3, WIDTH))
+    with pytest.raises(ShapeError, match="the model 5"):
+        raw_graph(FEATURES, simple_model(), map_in=np.eye(width_of(FEATURES), WIDTH + 1))
