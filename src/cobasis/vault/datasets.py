@@ -1,0 +1,218 @@
+"""What a vault holds of one data set: its basis for life, and every upload of its rows."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.linalg.hidden import Hidden
+from cobasis.protocol.keeping import basis_columns, secret_bytes
+from cobasis.protocol.secrets import PartyKey, SecretBasis
+from cobasis.vault.fingerprints import Fingerprints
+from cobasis.vault.records import Record, Records
+
+FOLDER = "datasets"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UploadEntry:
+    """One line of a party's upload history.
+
+    Attributes
+    ----------
+    number : int
+        Counts all uploads of the vault, from 1.
+    time : str
+        When it began, ISO 8601 in UTC.
+    round_id : str
+        The round.
+    agreement : str
+        The agreement's digest, 64 hexadecimal digits.
+    upload : str
+        The sealed file's digest, 64 hexadecimal digits; empty when the upload was begun and it is
+        not known whether it became whole.
+    n_rows, n_components : int
+        Its shape.
+    basis : str
+        The kind that the agreement named.
+    span : {"fresh", "kept", "forced"}
+        Whether the basis was made for it, was the stored one, or was made though some rows had
+        been uploaded before.
+    reason, by : str
+        Why it was forced, and who answers for it; else empty.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+
+    number: int
+    time: str
+    round_id: str
+    agreement: str
+    upload: str
+    n_rows: int
+    n_components: int
+    basis: str
+    span: Literal["fresh", "kept", "forced"]
+    reason: str
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Dataset(Hidden):
+    """Rows that are seen through one span, as long as they live.
+
+    Attributes
+    ----------
+    name : str
+        The vault's own.
+    basis : SecretBasis
+        F_i.
+    key : PartyKey
+        Draws the order of rows in every round, and from its stream ``holdout`` what is held back.
+    last, earlier : ndarray of uint64, sorted
+        Fingerprints of the rows in the last upload; of those that only earlier ones had.
+    history : tuple of UploadEntry
+        Oldest first.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** 8 bytes per row.
+    """
+
+    name: str
+    basis: SecretBasis
+    key: PartyKey
+    last: Fingerprints
+    earlier: Fingerprints
+    history: tuple[UploadEntry, ...]
+
+    def knows(self, rows: Fingerprints) -> npt.NDArray[np.bool_]:
+        """Tell of each row whether it was ever uploaded through this basis."""
+        return np.isin(rows, self.last) | np.isin(rows, self.earlier)
+
+    def uploading(self, rows: Fingerprints, entry: UploadEntry) -> Self:
+        """Return the data set as it is once an upload of these rows has begun."""
+        left = self.last[~np.isin(self.last, rows)]
+        earlier = np.union1d(self.earlier[~np.isin(self.earlier, rows)], left)
+        return replace(self, last=rows, earlier=earlier, history=(*self.history, entry))
+
+    def uploaded(self, number: int, digest: str) -> Self:
+        """Return the data set with an upload's digest filled in."""
+        history = tuple(
+            replace(entry, upload=digest) if entry.number == number else entry
+            for entry in self.history
+        )
+        return replace(self, history=history)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Uploaded(Hidden):
+    """What a party uploaded in a round.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        Its basis is the upload's.
+    entry : UploadEntry
+        The line of the history.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    dataset: Dataset
+    entry: UploadEntry
+
+
+def save_dataset(dataset: Dataset, records: Records) -> None:
+    """Write a data set: one record, so that basis and history are of one state.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Takes the place of the one of that name.
+    records : Records
+        The vault's.
+
+    Raises
+    ------
+    DiskError
+        The disk is full or may not be written to. The old state still stands.
+    SecretError, OrthonormalityError
+        It came from a simulation.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One file.
+    """
+    record = Record(
+        about={"history": [asdict(entry) for entry in dataset.history]},
+        arrays={
+            "basis": basis_columns(dataset.basis),
+            "key": np.frombuffer(secret_bytes(dataset.key), dtype=np.uint8),
+            "last": dataset.last,
+            "earlier": dataset.earlier,
+        },
+    )
+    records.put(f"{FOLDER}/{dataset.name}", record)
+
+
+def load_datasets(records: Records) -> tuple[Dataset, ...]:
+    """Read every data set, the one that was uploaded last at the end.
+
+    Parameters
+    ----------
+    records : Records
+        The vault's.
+
+    Returns
+    -------
+    tuple of Dataset
+        All of them.
+
+    Raises
+    ------
+    VaultError
+        A record is damaged, of another version, or another party's.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** Their files, one after the other.
+    """
+    found = [_loaded(name, records) for name in records.names(FOLDER)]
+    return tuple(sorted(found, key=lambda each: each.history[-1].number))
+
+
+def entries(datasets: Iterable[Dataset]) -> tuple[UploadEntry, ...]:
+    """Return every upload of some data sets, oldest first."""
+    found = (entry for dataset in datasets for entry in dataset.history)
+    return tuple(sorted(found, key=lambda entry: entry.number))
+
+
+def _loaded(name: str, records: Records) -> Dataset:
+    """Read one data set."""
+    record = records.get(name)
+    if record is None:
+        records.refuse(name, "it is gone")
+    arrays = record.arrays
+    return Dataset(
+        name=name.removeprefix(f"{FOLDER}/"),
+        basis=SecretBasis(arrays["basis"], party=records.party),
+        key=PartyKey(arrays["key"].tobytes()),
+        last=arrays["last"],
+        earlier=arrays["earlier"],
+        history=tuple(UploadEntry(**entry) for entry in record.about["history"]),
+    )

@@ -1,0 +1,138 @@
+"""Where a vault stands: its folder, its own key, and one writer at a time."""
+
+import fcntl
+import hmac
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from cobasis.bundle.files import PART, sync_folder
+from cobasis.errors import DiskError
+from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.rng import KEY_BYTES, require_key
+from cobasis.vault.records import SUFFIX, Cipher, Record, Records, make_folder
+
+_KEY, _GONE = "vault", ".gone"
+
+
+class Place(Hidden):
+    """A vault's folder, opened.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when it is missing, and so is the vault's own key.
+    party : str
+        Whose it is.
+    seal, unseal : callable
+        To and from the party's own key, as for `Records`.
+
+    Attributes
+    ----------
+    records : Records
+        What is kept there.
+
+    Raises
+    ------
+    VaultError
+        The vault's key is damaged, of another version, another party's, or gone while records
+        are still there.
+    DiskError
+        The disk is full, or may not be read or written.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One small file is read.
+    """
+
+    def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
+        self._folder = folder
+        make_folder(folder)
+        with self.alone():
+            bare = Records(folder, party=party, seal=seal, unseal=unseal, key=bytes(KEY_BYTES))
+            self._key = _vault_key(bare)
+            self._sweep()
+        mac = self.derived(b"records")
+        self.records = Records(folder, party=party, seal=seal, unseal=unseal, key=mac)
+
+    def derived(self, use: bytes) -> bytes:
+        """Return the vault's key for one use."""
+        return hmac.digest(self._key, b"cobasis/vault/1/" + use, "sha256")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until no other process writes to the vault, and keep others waiting."""
+        try:
+            descriptor = os.open(self._folder, os.O_RDONLY)
+        except OSError as error:
+            raise self._disk_error(error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        """Delete a folder of records at one moment; nothing happens where there is none.
+
+        Parameters
+        ----------
+        name : str
+            The folder's, below the vault's.
+
+        Raises
+        ------
+        DiskError
+            The disk may not be written to.
+
+        Notes
+        -----
+        **Who sees what.** Files are unlinked, not overwritten.
+
+        **Cost.** The folder gets another name, at which moment its records are gone.
+        """
+        folder = self._folder / name
+        with self.alone():
+            self._sweep()
+            if folder.exists():
+                try:
+                    folder.rename(folder.with_name(folder.name + _GONE))
+                    sync_folder(folder.parent)
+                except OSError as error:
+                    raise self._disk_error(error) from error
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Delete what a process that died left half-written, or half-deleted."""
+        try:
+            for path in self._folder.rglob(f"*{PART}"):
+                path.unlink(missing_ok=True)
+            for path in self._folder.rglob(f"*{_GONE}"):
+                shutil.rmtree(path)
+        except OSError as error:
+            raise self._disk_error(error) from error
+
+    def _disk_error(self, error: OSError) -> DiskError:
+        return DiskError(
+            f"the vault '{self._folder}' cannot be written: {error.strerror}. Check the disk and "
+            "your rights to it, then start again."
+        )
+
+
+def _vault_key(records: Records) -> bytes:
+    """Return the vault's own key; one is made where there is none."""
+    record = records.get(_KEY)
+    if record is not None:
+        return require_key(record.arrays["key"].tobytes(), name="the vault's key")
+    if any(records.folder.rglob(f"*{SUFFIX}")):
+        records.refuse(_KEY, "it is gone, and without it no other record can be used")
+    key = secrets.token_bytes(KEY_BYTES)
+    records.put(_KEY, Record(about={}, arrays={"key": np.frombuffer(key, dtype=np.uint8)}))
+    return key

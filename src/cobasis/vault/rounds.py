@@ -1,0 +1,258 @@
+"""What a vault holds of one round: its secret, the consensus that was adopted, the return."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from cobasis.algorithms.concordance import Verdict
+from cobasis.errors import SecretError, StepError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.keeping import secret_bytes
+from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.secrets import ConsortiumSecret
+from cobasis.vault.records import Record, Records
+
+FOLDER = "rounds"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Accepted(Hidden):
+    """A return that the party checked and keeps.
+
+    Attributes
+    ----------
+    change_of_basis : ndarray of shape (n_components, n_components)
+        G_i. With the basis it makes ``F_i G_i``, a secret of the whole consortium.
+    model : bytes or None
+        The model file, as it came; None for representation.
+    verdict : str
+        The certificate's.
+    trained_on, target_carries : tuple of str
+        As in ``protocol.messages.Return``.
+    bundle : str
+        Digest of the sealed file that it came in, 64 hexadecimal digits.
+    time : str
+        When it was accepted, ISO 8601 in UTC.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+
+    change_of_basis: Matrix
+    model: bytes | None
+    verdict: Verdict
+    trained_on: tuple[str, ...]
+    target_carries: tuple[str, ...]
+    bundle: str
+    time: str
+
+
+class RoundRecords(Hidden):
+    """One round's records in a party's vault; ``Vault.round`` makes it.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        The round's.
+    folder : str
+        Where in the vault its records stand.
+    records : Records
+        The vault's.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. A folder's name on the disk does not say which round it is.
+
+    **Cost.** None; each call reads or writes one file.
+    """
+
+    def __init__(self, agreement: Agreement, *, folder: str, records: Records) -> None:
+        self.agreement = agreement
+        self._folder, self._records = folder, records
+
+    def join(self, secret: ConsortiumSecret) -> None:
+        """Keep the consortium secret, if it opens the agreement's commitment.
+
+        Parameters
+        ----------
+        secret : ConsortiumSecret
+            As it was sent to the party.
+
+        Raises
+        ------
+        CommitmentError
+            It is another round's.
+        SecretError
+            It came from a seed.
+        DiskError
+            The disk is full or may not be written to.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** One file.
+        """
+        secret.check_opens(self.agreement, party=self._records.party)
+        key = np.frombuffer(secret_bytes(secret), dtype=np.uint8)
+        self._put("secret", {}, {"key": key})
+
+    @property
+    def joined(self) -> bool:
+        """Whether the vault holds this round's secret."""
+        return self._records.path(f"{self._folder}/secret").exists()
+
+    def secret(self) -> ConsortiumSecret:
+        """Return the consortium secret; StepError before `join` and after the round is forgotten.
+
+        Returns
+        -------
+        ConsortiumSecret
+            As it was kept.
+
+        Raises
+        ------
+        StepError
+            The vault has none for this round.
+        VaultError
+            The record cannot be used.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** One file.
+        """
+        record = self._get("secret")
+        if record is None:
+            msg = (
+                f"party '{self._records.party}' holds no secret of round "
+                f"'{self.agreement.round_id}': it has not joined, or has forgotten the round. "
+                "Join with the secret that was sent to it."
+            )
+            raise StepError(msg)
+        return ConsortiumSecret(record.arrays["key"].tobytes())
+
+    def adopt(self, span: ConsensusSpan) -> None:
+        """Keep the consensus that came back.
+
+        Parameters
+        ----------
+        span : ConsensusSpan
+            Checked already.
+
+        Raises
+        ------
+        SecretError
+            It came from a simulation.
+        DiskError
+            The disk is full or may not be written to.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** One file.
+        """
+        if span.simulated:
+            msg = (
+                "this consensus came from a simulation, and a vault keeps those of real rounds "
+                "only. Have it made from real proposals."
+            )
+            raise SecretError(msg)
+        about = {
+            "agreement_digest": span.agreement_digest.hex(),
+            "anchor_tag": span.anchor_tag.hex(),
+            "contributors": list(span.contributors),
+        }
+        self._put("consensus", about, {"rows": span.rows})
+
+    def consensus(self) -> ConsensusSpan | None:
+        """Return the consensus that was adopted, None where there is none.
+
+        Returns
+        -------
+        ConsensusSpan or None
+            As it was kept.
+
+        Raises
+        ------
+        VaultError
+            The record cannot be used.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** One file.
+        """
+        record = self._get("consensus")
+        if record is None:
+            return None
+        return ConsensusSpan(
+            agreement_digest=bytes.fromhex(record.about["agreement_digest"]),
+            anchor_tag=bytes.fromhex(record.about["anchor_tag"]),
+            rows=record.arrays["rows"],
+            contributors=tuple(record.about["contributors"]),
+            simulated=False,
+        )
+
+    def accept(self, accepted: Accepted) -> None:
+        """Keep a return that was checked; a later one takes its place.
+
+        Parameters
+        ----------
+        accepted : Accepted
+            What is kept of it.
+
+        Raises
+        ------
+        DiskError
+            The disk is full or may not be written to. The earlier one still stands.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** One file.
+        """
+        about = asdict(accepted)
+        arrays = {"change_of_basis": about.pop("change_of_basis")}
+        model = about.pop("model")
+        if model is not None:
+            arrays["model"] = np.frombuffer(model, dtype=np.uint8)
+        self._put("return", about, arrays)
+
+    def accepted(self) -> Accepted | None:
+        """Return what was accepted, None where there is none.
+
+        Returns
+        -------
+        Accepted or None
+            As it was kept.
+
+        Raises
+        ------
+        VaultError
+            The record cannot be used.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** One file.
+        """
+        record = self._get("return")
+        if record is None:
+            return None
+        model = record.arrays.get("model")
+        told = record.about
+        return Accepted(
+            change_of_basis=record.arrays["change_of_basis"],
+            model=None if model is None else model.tobytes(),
+            verdict=cast("Verdict", told["verdict"]),
+            trained_on=tuple(told["trained_on"]),
+            target_carries=tuple(told["target_carries"]),
+            bundle=told["bundle"],
+            time=told["time"],
+        )
+
+    def _put(self, name: str, about: dict[str, Any], arrays: dict[str, Any]) -> None:
+        self._records.put(f"{self._folder}/{name}", Record(about=about, arrays=arrays))
+
+    def _get(self, name: str) -> Record | None:
+        return self._records.get(f"{self._folder}/{name}")

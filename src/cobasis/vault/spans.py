@@ -1,0 +1,212 @@
+"""The rule that a row is seen through one span only, for as long as it lives.
+
+Each fresh span shows the same rows from another side: of 64 features, 8 uploads of 8 components
+through fresh spans give every row back exactly. So rows that were uploaded before go through the
+basis that they went through then, or not at all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from cobasis.errors import OptionError, SpanReuseError
+from cobasis.linalg.hidden import Hidden
+from cobasis.protocol.secrets import PartyKey, SecretBasis
+from cobasis.vault.datasets import Dataset
+from cobasis.vault.fingerprints import Changes, Fingerprints, compare
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forced:
+    """Why somebody lets rows be seen through a second span; it stays in the history.
+
+    Attributes
+    ----------
+    reason : str
+        In their words, not empty.
+    by : str
+        Who answers for it, not empty.
+
+    Raises
+    ------
+    OptionError
+        One of them is empty.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+
+    reason: str
+    by: str
+
+    def __post_init__(self) -> None:
+        """Refuse empty words."""
+        for name in ("reason", "by"):
+            if not getattr(self, name).strip():
+                msg = (
+                    f"a fresh span was forced, and {name} is empty. It stays in the upload "
+                    "history, so that somebody can answer for it. Give reason and by."
+                )
+                raise OptionError(msg)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Asked(Hidden):
+    """What a span was chosen for.
+
+    Attributes
+    ----------
+    rows : ndarray of uint64, sorted
+        Fingerprints of the rows.
+    shape : tuple of int
+        n_features and n_components.
+    forced : Forced or None
+        Why a fresh span is to be made whatever was uploaded before.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    rows: Fingerprints
+    shape: tuple[int, int]
+    forced: Forced | None = None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Fresh(Hidden):
+    """A basis is to be made as the agreement says.
+
+    Attributes
+    ----------
+    asked : Asked
+        What for.
+    key : PartyKey
+        New: the data set's, if its upload begins.
+    over_old_rows : bool
+        Some of the rows were uploaded before, and `asked` says who forced it.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    asked: Asked
+    key: PartyKey = field(default_factory=PartyKey)
+    over_old_rows: bool
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Kept(Hidden):
+    """A stored basis is to be used again.
+
+    Attributes
+    ----------
+    asked : Asked
+        What for.
+    dataset : Dataset
+        Whose basis it is.
+    changes : Changes
+        What came and went since that data set's last upload.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    asked: Asked
+    dataset: Dataset
+    changes: Changes
+
+    @property
+    def basis(self) -> SecretBasis:
+        """The stored one."""
+        return self.dataset.basis
+
+    @property
+    def key(self) -> PartyKey:
+        """The stored one."""
+        return self.dataset.key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """No basis may be used for these rows.
+
+    Attributes
+    ----------
+    reason : str
+        Without a number from the rows.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    reason: str
+
+    def refuse(self) -> NoReturn:
+        """Raise SpanReuseError."""
+        raise SpanReuseError(self.reason)
+
+
+def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Fresh | Kept | Refused:
+    """Say which basis rows have to be uploaded through.
+
+    Parameters
+    ----------
+    datasets : sequence of Dataset
+        All that the vault holds, the one that was uploaded last at the end.
+    asked : Asked
+        Rows, sizes, and whether somebody forces a fresh span.
+    party : str
+        For the message.
+
+    Returns
+    -------
+    Fresh
+        None of the rows was ever uploaded, or somebody forces it.
+    Kept
+        One stored basis of these sizes has shown all of the rows that were ever uploaded.
+    Refused
+        Rows were uploaded before, and no stored basis fits them.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** A search for each row in each data set, some seconds per million.
+    """
+    known = [dataset.knows(asked.rows) for dataset in datasets]
+    old = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
+    if not old.any() or asked.forced is not None:
+        return Fresh(asked=asked, over_old_rows=bool(old.any()))
+    for dataset, seen in zip(reversed(datasets), reversed(known), strict=True):
+        if dataset.basis.shape == asked.shape and bool(seen[old].all()):
+            changes = compare(dataset.last, asked.rows)
+            return Kept(asked=asked, dataset=dataset, changes=changes)
+    return Refused(reason=_reason(datasets, [bool(seen.any()) for seen in known], asked, party))
+
+
+def _reason(datasets: Sequence[Dataset], shares: Sequence[bool], asked: Asked, party: str) -> str:
+    """Say why no stored basis fits."""
+    features, components = asked.shape
+    stored = [each for each, shared in zip(datasets, shares, strict=True) if shared]
+    sizes = " and ".join(sorted({_size(*each.basis.shape) for each in stored}))
+    rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each in stored))
+    return (
+        f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis of "
+        f"{sizes}; this round asks for {_size(features, components)}, and no stored basis of "
+        "that size has shown all of them. Seen through a second span, rows can be rebuilt. Agree "
+        "on the same features and components as then, leave those rows out, or force a fresh "
+        "span with a reason, which is logged."
+    )
+
+
+def _size(n_features: int, n_components: int) -> str:
+    return f"{n_features} features and {n_components} components"

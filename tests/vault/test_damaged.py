@@ -1,0 +1,134 @@
+"""A record that was changed, forged, swapped or lost is one clear error, and shows nothing."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from cobasis.errors import DiskError, VaultError
+from cobasis.vault.records import Record, Records
+from vault.vaults import (
+    NORTH,
+    SECRET,
+    SOUTH,
+    agree,
+    choose,
+    open_vault,
+    sealing,
+    table,
+    unsealing,
+    upload,
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    vault = open_vault(tmp_path / "north")
+    vault.round(agree()).join(SECRET)
+    upload(vault, table())
+    upload(vault, table(seed=1), agreement=agree("other"), seed=1)
+    return tmp_path / "north"
+
+
+def read_all(folder, **options):
+    vault = open_vault(folder, **options)
+    return vault.history(), vault.round(agree()).secret()
+
+
+@pytest.mark.parametrize("name", ["vault.age", "datasets/*.age", "rounds/*/secret.age"])
+def test_no_byte_of_a_record_can_be_changed_and_none_is_missing(folder, name):
+    path = next(folder.glob(name))
+    good = path.read_bytes()
+    for at in range(0, len(good), 17):
+        path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+        with pytest.raises(VaultError, match=rf"'{path.name}' in the vault of .*\[CB704\]$"):
+            read_all(folder)
+        path.write_bytes(good[:at])
+        with pytest.raises(VaultError):
+            read_all(folder)
+    path.write_bytes(good)
+    assert len(read_all(folder)[0]) == 2
+
+
+def test_with_another_key_nothing_opens(folder):
+    with pytest.raises(VaultError, match="it is damaged, or was sealed for another party's key"):
+        read_all(folder, key=SOUTH)
+
+
+def test_under_another_name_nothing_opens_though_the_key_is_the_same(folder):
+    with pytest.raises(VaultError, match=r"of party 'south' cannot be used: it is party 'north's"):
+        read_all(folder, party="south")
+
+
+def records(folder, key=b"m" * 32, party="north"):
+    return Records(folder, party=party, seal=sealing(NORTH), unseal=unsealing(NORTH), key=key)
+
+
+def test_who_knows_the_public_recipient_only_cannot_make_a_record(folder):
+    """A basis that somebody else chose would show that person every row."""
+    forged = Record(about={"history": []}, arrays={"basis": np.eye(5, 2)})
+    path = next(folder.glob("datasets/*.age"))
+    records(folder, key=bytes(32)).put(f"datasets/{path.stem}", forged)
+    with pytest.raises(VaultError, match="it was not written with this vault's key"):
+        open_vault(folder).datasets()
+
+
+def test_a_vault_key_that_somebody_else_put_there_opens_no_record(folder):
+    forged = Record(about={}, arrays={"key": np.zeros(32, dtype=np.uint8)})
+    records(folder, key=bytes(32)).put("vault", forged)
+    with pytest.raises(VaultError, match="it was not written with this vault's key"):
+        open_vault(folder).datasets()
+
+
+def test_records_that_were_exchanged_are_found(folder):
+    one, two = folder.glob("datasets/*.age")
+    shutil.copy(one, two)
+    with pytest.raises(VaultError, match="it stands in the place of another"):
+        open_vault(folder).datasets()
+
+
+def test_without_its_own_key_a_vault_is_not_taken_for_a_new_one(folder):
+    (folder / "vault.age").unlink()
+    with pytest.raises(VaultError, match=r"'vault\.age' .* it is gone, and without it no other"):
+        open_vault(folder)
+    assert not (folder / "vault.age").exists()
+
+
+@pytest.mark.parametrize(
+    ("plain", "reason"),
+    [
+        (b"cobasis/vault/2\n" + bytes(100), "another version wrote it"),
+        (b"PK\3\4" + bytes(100), "it is no record"),
+        (b"", "it is no record"),
+        (b"cobasis/vault/1\n", "it was not written with this vault's key"),
+    ],
+    ids=["version 2", "zip", "empty", "cut"],
+)
+def test_what_is_sealed_for_the_party_and_is_no_record_of_this_version_is_refused(
+    folder, plain, reason
+):
+    next(folder.glob("rounds/*/secret.age")).write_bytes(sealing(NORTH)(plain))
+    with pytest.raises(VaultError, match=reason):
+        read_all(folder)
+
+
+def test_a_record_whose_inside_is_no_record_is_refused_though_the_key_fits(tmp_path):
+    kept = records(tmp_path)
+    kept.put("one", Record(about={}, arrays={}))
+    for body in (b"\xff\xff\xff\xff{}", b"\x02\0\0\0[]broken", b"\x01\0\0\0{", b""):
+        sealed = sealing(NORTH)(b"cobasis/vault/1\n" + kept._mac(body) + body)
+        kept.path("one").write_bytes(sealed)
+        with pytest.raises(VaultError, match="it cannot be read"):
+            kept.get("one")
+
+
+def test_a_record_that_cannot_be_read_is_a_disk_error(folder):
+    path = next(folder.glob("datasets/*.age"))
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DiskError, match="it is no file"):
+        open_vault(folder).datasets()
+
+
+def test_a_vault_that_lost_nothing_still_works_after_all_that(folder):
+    assert choose(open_vault(folder), table()).changes.same == 30

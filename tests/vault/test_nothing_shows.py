@@ -1,0 +1,218 @@
+"""What a vault keeps is in no file, repr or error that anybody without the key can read."""
+
+import copy
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import grimp
+import numpy as np
+import pytest
+
+from cobasis import SecretBasis
+from cobasis.bundle.transcript import Transcript
+from cobasis.errors import CobasisError, SecretError
+from cobasis.protocol.keeping import basis_columns
+from cobasis.vault import Fresh
+from vault.vaults import (
+    NORTH,
+    NOW,
+    SECRET,
+    SOUTH,
+    agree,
+    choose,
+    consensus,
+    open_vault,
+    returned,
+    table,
+    unsealing,
+    upload,
+)
+
+ROOT = Path(__file__).parents[2]
+MARKED = table(40, seed=11)
+"""Rows; their leading directions are the basis."""
+
+BASIS = np.linalg.svd(MARKED, full_matrices=False)[2][:2].T
+MODEL = b"weights 0.8414709848 of a model"
+
+
+def writings(array):
+    """Every way in which a number of ours could stand somewhere: binary, and as text."""
+    for number in np.asarray(array, dtype=float).ravel():
+        yield number.tobytes()
+        yield np.float32(number).tobytes()
+        yield np.float32(number).byteswap().tobytes()
+        yield repr(float(number)).encode()
+        yield f"{number:.8g}".encode()
+
+
+def canaries(vault):
+    """Rows, basis, consensus, G, secrets and keys of the vault."""
+    found = {each for array in (MARKED, BASIS) for each in writings(array)}
+    found |= set(writings(consensus().rows)) | set(writings(returned().change_of_basis))
+    keys = [SECRET._key, vault._place._key, *(each.key._key for each in vault.datasets())]
+    for key in keys:
+        found |= {key, key[:8], key[-8:], key.hex().encode(), repr(key).encode()}
+    marks = np.concatenate([each.last for each in vault.datasets()])
+    found |= {mark.tobytes() for mark in marks} | {str(mark).encode() for mark in marks}
+    return found | {MODEL, NOW.encode(), b"icu-2026", b"north", WHY}
+
+
+WHY = b"a reason that names a patient"
+
+
+@pytest.fixture
+def vault(tmp_path):
+    made = open_vault(tmp_path / "home")
+    choice = choose(made, MARKED)
+    basis = SecretBasis(BASIS, party="north")
+    number = made.begin_upload(choice, basis, agreement=agree(), time=NOW)
+    made.finish_upload(number, "e" * 64)
+    record = made.round(agree())
+    record.join(SECRET)
+    record.adopt(consensus())
+    record.accept(returned(model=MODEL))
+    return made
+
+
+def test_no_file_of_a_vault_holds_a_byte_of_what_it_keeps(vault, tmp_path):
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    text = b"".join(path.read_bytes() for path in files)
+    names = " ".join(str(path.relative_to(tmp_path)) for path in files).encode()
+    hits = [each for each in canaries(vault) if len(each) > 3 and (each in text or each in names)]
+    assert hits == []
+    assert len(files) == 5
+
+
+def test_the_search_finds_what_is_there(vault, tmp_path):
+    """Positive control: with the key, every kind of canary is in what was sealed."""
+    plain = b"".join(unsealing(NORTH)(path.read_bytes()) for path in tmp_path.rglob("*.age"))
+    found = {each for each in canaries(vault) if each in plain}
+    assert {BASIS[0, 0].tobytes(), MODEL, NOW.encode(), SECRET._key} <= found
+    assert vault._place._key in found
+    assert vault.datasets()[0].last[0].tobytes() in found
+    assert not {MARKED[0, 0].tobytes()} & found  # rows are in no record at all
+
+
+def test_no_transcript_line_about_an_upload_holds_any(vault, tmp_path):
+    transcript = Transcript(tmp_path / "transcript.jsonl")
+    entry = vault.history()[0]
+    transcript.append("prepared", {"upload": entry.upload, "n_rows": entry.n_rows})
+    text = (tmp_path / "transcript.jsonl").read_bytes()
+    assert not [each for each in canaries(vault) if len(each) > 3 and each in text]
+
+
+def things(vault):
+    choice, record = choose(vault, MARKED), vault.round(agree())
+    fresh = choose(vault, table(seed=1))
+    assert isinstance(fresh, Fresh)
+    return [
+        vault,
+        vault._place,
+        vault._records,
+        choice,
+        choice.asked,
+        choice.basis,
+        choice.key,
+        fresh,
+        vault.datasets()[0],
+        vault.upload_of(agree()),
+        record,
+        record.secret(),
+        record.consensus(),
+        record.accepted(),
+        vault._records.get("datasets/" + vault.datasets()[0].name),
+    ]
+
+
+def test_no_repr_shows_a_number_or_a_key(vault):
+    shown = " ".join(f"{each!r} {each}" for each in things(vault)).encode()
+    hits = [each for each in canaries(vault) if len(each) > 3 and each in shown]
+    assert set(hits) <= {b"north", b"icu-2026"}
+
+
+def test_nothing_is_pickled_or_copied(vault):
+    for each in things(vault):
+        if each is not None and type(each).__name__ != "ConsensusSpan":
+            with pytest.raises(SecretError):
+                pickle.dumps(each)
+            with pytest.raises(SecretError):
+                copy.deepcopy(each)
+
+
+def errors(folder):
+    """Every error that a vault can be brought to raise, with all that it came from."""
+    path = next(folder.glob("datasets/*.age"))
+    good = path.read_bytes()
+    tries = [
+        lambda: open_vault(folder, key=SOUTH),
+        lambda: open_vault(folder, party="south"),
+        lambda: path.write_bytes(good[:-1]) and open_vault(folder).datasets(),
+        lambda: path.write_bytes(good) and open_vault(folder).finish_upload(7, ""),
+        lambda: upload(open_vault(folder), MARKED, agreement=agree(n_components=3)),
+        lambda: shutil.rmtree(folder / "rounds") or open_vault(folder).round(agree()).secret(),
+    ]
+    for each in tries:
+        try:
+            each()
+        except CobasisError as error:
+            yield "".join(traceback.format_exception(error))
+
+
+def test_no_error_holds_any(vault, tmp_path):
+    searched = canaries(vault) - {b"north", b"icu-2026"}
+    found = list(errors(tmp_path / "home"))
+    assert len(found) == 6
+    for text in found:
+        assert not [each for each in searched if len(each) > 3 and each in text.encode()]
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return grimp.build_graph("cobasis", cache_dir=None)
+
+
+def test_only_the_vault_imports_the_door(graph):
+    importers = graph.find_modules_that_directly_import("cobasis.protocol.keeping")
+    assert importers
+    assert all(each.startswith("cobasis.vault.") for each in importers)
+
+
+@pytest.mark.parametrize("module", ["bundle", "store", "engine", "protocol.analyst"])
+@pytest.mark.parametrize("kept", ["cobasis.vault", "cobasis.protocol.keeping"])
+def test_the_analysts_side_has_no_path_to_the_vault(graph, module, kept):
+    chain = graph.find_shortest_chain(importer=f"cobasis.{module}", imported=kept, as_packages=True)
+    assert chain is None
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_the_contract_about_the_door_bites(tmp_path, breaks):
+    copied = tmp_path / "src" / "cobasis"
+    shutil.copytree(ROOT / "src" / "cobasis", copied, ignore=shutil.ignore_patterns("__pycache__"))
+    if breaks:
+        with (copied / "tables" / "marks.py").open("a") as file:
+            file.write("\nfrom cobasis.protocol.keeping import secret_bytes\n")
+    lines = (ROOT / "pyproject.toml").read_text().partition("[tool.importlinter]")[2].splitlines()
+    start = lines.index('name = "Only the vault turns a secret into bytes"')
+    chosen = lines[start - 1 : start + 4]
+    config = tmp_path / "contract.toml"
+    config.write_text("\n".join(["[tool.importlinter]", 'root_package = "cobasis"', *chosen, ""]))
+    script = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    command = [sys.executable, "-c", script, "--config", str(config), "--no-cache"]
+    place = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    done = subprocess.run(
+        command, env=place, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == breaks, done.stdout + done.stderr
+    assert ("0 kept, 1 broken" if breaks else "1 kept, 0 broken") in done.stdout
+
+
+def test_the_door_gives_a_copy(vault):
+    basis = vault.datasets()[0].basis
+    basis_columns(basis)[:] = 0
+    assert basis_columns(basis).any()

@@ -1,0 +1,167 @@
+"""What goes into a vault comes out, bit for bit, and only what belongs into one goes in."""
+
+import numpy as np
+import pytest
+
+from cobasis import ConsortiumSecret, PartyKey, SecretBasis
+from cobasis.errors import (
+    CommitmentError,
+    OrthonormalityError,
+    SecretError,
+    StepError,
+)
+from cobasis.protocol.keeping import basis_columns, secret_bytes
+from cobasis.vault import Fresh
+from vault.vaults import (
+    DIGEST,
+    FEATURES,
+    NOW,
+    SECRET,
+    agree,
+    choose,
+    consensus,
+    made_basis,
+    open_vault,
+    returned,
+    table,
+    upload,
+)
+
+
+@pytest.fixture
+def vault(tmp_path):
+    return open_vault(tmp_path / "north")
+
+
+@pytest.fixture
+def again(tmp_path):
+    """Opens the same vault a second time."""
+    return lambda: open_vault(tmp_path / "north")
+
+
+def test_a_basis_comes_back_bit_for_bit_whatever_its_memory_looks_like(vault, again):
+    columns = np.asfortranarray(basis_columns(made_basis()))
+    choice = choose(vault, table())
+    basis = SecretBasis(columns, party="north")
+    vault.begin_upload(choice, basis, agreement=agree(), time=NOW)
+    [dataset] = again().datasets()
+    assert basis_columns(dataset.basis).tobytes() == columns.tobytes(order="C")
+    assert secret_bytes(dataset.key) == secret_bytes(choice.key)
+
+
+def test_the_key_of_a_data_set_draws_the_same_in_every_round(vault, again):
+    upload(vault, table())
+    one, two = choose(vault, table()).key, choose(again(), table()).key
+    draws = [key.stream("holdout").permutation(100).tolist() for key in (one, two)]
+    assert draws[0] == draws[1] != list(range(100))
+
+
+def test_every_fresh_choice_has_a_key_of_its_own(vault):
+    keys = {secret_bytes(choose(vault, table()).key) for _ in range(5)}
+    assert len(keys) == 5
+
+
+def test_the_consortium_secret_comes_back(vault, again):
+    vault.round(agree()).join(SECRET)
+    assert vault.round(agree()).joined
+    assert secret_bytes(again().round(agree()).secret()) == secret_bytes(SECRET)
+
+
+def test_a_secret_of_another_round_is_not_kept(vault):
+    with pytest.raises(CommitmentError):
+        vault.round(agree()).join(ConsortiumSecret())
+    assert not vault.round(agree()).joined
+
+
+def test_rounds_do_not_mix_even_under_one_name(vault):
+    vault.round(agree()).join(SECRET)
+    with pytest.raises(StepError, match=r"party 'north' holds no secret of round 'icu-2026'"):
+        vault.round(agree(n_components=3)).secret()
+
+
+def test_a_consensus_comes_back(vault, again):
+    assert vault.round(agree()).consensus() is None
+    vault.round(agree()).adopt(consensus())
+    found = again().round(agree()).consensus()
+    np.testing.assert_array_equal(found.rows, consensus().rows)
+    assert found.contributors == ("north", "east")
+    assert (found.agreement_digest, found.anchor_tag) == (agree().digest(), b"t" * 32)
+
+
+@pytest.mark.parametrize("model", [b"a model's bytes", b"", None])
+def test_a_return_comes_back(vault, again, model):
+    assert vault.round(agree()).accepted() is None
+    vault.round(agree()).accept(returned(model=model))
+    found = again().round(agree()).accepted()
+    np.testing.assert_array_equal(found.change_of_basis, returned().change_of_basis)
+    assert found.model == model
+    assert (found.trained_on, found.target_carries) == (("north", "south"), ("south",))
+    assert (found.verdict, found.bundle, found.time) == ("aligned", "b" * 64, NOW)
+
+
+def test_a_later_return_takes_the_place_of_the_first(vault):
+    vault.round(agree()).accept(returned())
+    vault.round(agree()).accept(returned(model=None, trained_on=("north",)))
+    assert vault.round(agree()).accepted().trained_on == ("north",)
+
+
+def test_what_a_round_uploaded_is_found_with_its_basis(vault, again):
+    upload(vault, table(), agreement=agree("first"))
+    upload(vault, table(seed=1), agreement=agree("second"), seed=1)
+    found = again().upload_of(agree("second"))
+    assert np.array_equal(basis_columns(found.dataset.basis), basis_columns(made_basis(1)))
+    assert found.entry.upload == DIGEST
+    assert again().upload_of(agree("third")) is None
+
+
+def test_an_upload_that_never_began_cannot_be_finished(vault):
+    with pytest.raises(StepError, match=r"begun no upload of number 7.*\[CB305\]$"):
+        vault.finish_upload(7, DIGEST)
+
+
+def test_a_round_that_is_forgotten_leaves_its_history_and_its_basis(vault, again):
+    record = vault.round(agree())
+    record.join(SECRET)
+    record.adopt(consensus())
+    record.accept(returned())
+    vault.round(agree("other")).join(SECRET)
+    upload(vault, table())
+    vault.forget_round(agree())
+    kept = again()
+    assert kept.round(agree()).accepted() is None
+    assert kept.round(agree()).consensus() is None
+    with pytest.raises(StepError, match="has forgotten the round"):
+        kept.round(agree()).secret()
+    assert kept.round(agree("other")).joined
+    assert [entry.upload for entry in kept.history()] == [DIGEST]
+    assert not isinstance(choose(kept, table()), Fresh)
+    vault.forget_round(agree())  # nothing happens
+    vault.round(agree()).join(SECRET)
+    vault.forget_round(agree())
+    assert not vault.round(agree()).joined
+
+
+def test_nothing_of_a_simulation_is_kept(vault):
+    key = PartyKey(b"k" * 32, simulated=True)
+    choice = choose(vault, table())
+    simulated = Fresh(asked=choice.asked, key=key, over_old_rows=False)
+    with pytest.raises(SecretError, match="came from a seed"):
+        vault.begin_upload(simulated, made_basis(), agreement=agree(), time=NOW)
+    oblique = SecretBasis(2 * np.eye(FEATURES, 2), party="north", oblique=True)
+    with pytest.raises(OrthonormalityError):
+        vault.begin_upload(choice, oblique, agreement=agree(), time=NOW)
+    with pytest.raises(SecretError, match="came from a seed"):
+        vault.round(agree()).join(ConsortiumSecret(b"s" * 32, simulated=True))
+    with pytest.raises(SecretError, match="came from a simulation"):
+        vault.round(agree()).adopt(consensus(simulated=True))
+    assert vault.history() == ()
+
+
+def test_folders_and_files_are_the_owners_alone(vault, tmp_path):
+    vault.round(agree()).join(SECRET)
+    upload(vault, table())
+    paths = list((tmp_path / "north").rglob("*"))
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
+    folders = [tmp_path / "north", *(path for path in paths if path.is_dir())]
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+    assert {path.suffix for path in paths if path.is_file()} == {".age"}

@@ -1,0 +1,111 @@
+"""A vault on a real disk, with a real key, and each thing that it keeps."""
+
+from pathlib import Path
+
+import numpy as np
+import pyrage
+
+from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
+from cobasis.linalg.blocks import WholeTable
+from cobasis.protocol.messages import ConsensusSpan
+from cobasis.vault import Accepted, Forced, Refused, Vault
+
+NORTH, SOUTH = (pyrage.x25519.Identity.generate() for _ in range(2))
+SECRET = ConsortiumSecret(b"s" * 32)
+FEATURES, COMPONENTS = 5, 2
+NOW = "2026-11-21T15:00:00Z"
+DIGEST = "d" * 64
+WHY = Forced(reason="the first one went to the wrong address", by="A. Curator")
+
+
+def unsealing(key):
+    """As an identity does it: what cannot be opened is a ValueError."""
+
+    def unseal(sealed):
+        try:
+            return pyrage.decrypt(sealed, [key])
+        except pyrage.DecryptError as error:
+            msg = "not sealed for this key, or damaged"
+            raise ValueError(msg) from error
+
+    return unseal
+
+
+def sealing(key):
+    return lambda plain: pyrage.encrypt(plain, [key.to_public()])
+
+
+def open_vault(folder, *, party="north", key=NORTH):
+    return Vault(Path(folder), party=party, seal=sealing(key), unseal=unsealing(key))
+
+
+def agree(round_id="icu-2026", **changes):
+    fields = {
+        "round_id": round_id,
+        "parties": ("north", "south", "east"),
+        "features": numeric_features("abcde"),
+        "task": "regression",
+        "model": "ridge",
+        "n_components": COMPONENTS,
+        "n_anchor_rows": FEATURES,
+        "commitment": SECRET.commitment(round_id),
+    }
+    return Agreement(**{**fields, **changes})
+
+
+def table(n_rows=30, *, seed=0):
+    return np.random.default_rng(seed).normal(size=(n_rows, FEATURES))
+
+
+def made_basis(seed=0, *, shape=(FEATURES, COMPONENTS)):
+    columns = np.linalg.qr(np.random.default_rng(seed).normal(size=shape))[0]
+    return SecretBasis(columns, party="north")
+
+
+def choose(vault, rows, *, n_components=COMPONENTS, forced=None, n_features=FEATURES):
+    return vault.choose_span(
+        vault.fingerprints(WholeTable(rows)),
+        n_features=n_features,
+        n_components=n_components,
+        forced=forced,
+    )
+
+
+def upload(vault, rows, *, agreement=None, forced=None, seed=0, digest=DIGEST):
+    """Do what a party's command does; the number of the upload."""
+    agreement = agreement or agree()
+    choice = choose(vault, rows, forced=forced, n_components=agreement.n_components)
+    if isinstance(choice, Refused):
+        choice.refuse()
+    kept = getattr(choice, "basis", None)
+    shape = (FEATURES, agreement.n_components)
+    number = vault.begin_upload(
+        choice, kept or made_basis(seed, shape=shape), agreement=agreement, time=NOW
+    )
+    if digest:
+        vault.finish_upload(number, digest)
+    return number
+
+
+def consensus(**changes):
+    fields = {
+        "agreement_digest": agree().digest(),
+        "anchor_tag": b"t" * 32,
+        "rows": table(FEATURES, seed=7)[:, :COMPONENTS],
+        "contributors": ("north", "east"),
+        "simulated": False,
+    }
+    return ConsensusSpan(**{**fields, **changes})
+
+
+def returned(**changes):
+    fields = {
+        "change_of_basis": made_basis(3, shape=(COMPONENTS, COMPONENTS))._columns,
+        "model": b"a model's bytes",
+        "verdict": "aligned",
+        "trained_on": ("north", "south"),
+        "target_carries": ("south",),
+        "bundle": "b" * 64,
+        "time": NOW,
+    }
+    return Accepted(**{**fields, **changes})
