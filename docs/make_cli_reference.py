@@ -5,14 +5,13 @@ Run it after changing a command: ``python docs/make_cli_reference.py``.
 
 # ruff: noqa: INP001 -- a script, not a package
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parent / "reference" / "command-line.md"
-
-COMMANDS = [(), ("demo",)]
 
 PLAIN = {
     "COLUMNS": "80",
@@ -34,25 +33,47 @@ changed, and 3 where another side is to change what it sent.
 """
 
 
-def help_of(command: tuple[str, ...]) -> str:
-    """Return what ``cobasis COMMAND --help`` prints on a plain terminal of 80 columns."""
+ASK = """
+import json, sys
+import typer
+from typer.testing import CliRunner
+from cobasis.cli.main import app
+
+def names(command, name=()):
+    yield name
+    for word, inner in getattr(command, "commands", {}).items():
+        yield from names(inner, (*name, word))
+
+ask = CliRunner()
+said = {
+    " ".join(("cobasis", *name)): ask.invoke(app, [*name, "--help"], prog_name="cobasis").stdout
+    for name in names(typer.main.get_command(app))
+}
+json.dump(said, sys.stdout)
+"""
+"""Run in a process of its own, which takes the terminal to be plain from its start."""
+
+
+def helps() -> dict[str, str]:
+    """Return what ``cobasis ... --help`` prints, for every command, on 80 plain columns."""
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_COLOR")}
     done = subprocess.run(  # noqa: S603 -- our own command
-        [Path(sys.executable).with_name("cobasis"), *command, "--help"],
+        [sys.executable, "-c", ASK],
         env={**environment, **PLAIN},
         capture_output=True,
         check=True,
         encoding="utf-8",
     )
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    said: dict[str, str] = json.loads(done.stdout)
+    return said
 
 
 def page() -> str:
     """Return the whole page."""
     parts = [HEAD]
-    for command in COMMANDS:
-        name = " ".join(("cobasis", *command))
-        parts.append(f"## `{name}`\n\n```text\n{help_of(command)}\n```\n")
+    for name, text in helps().items():
+        lines = "\n".join(line.rstrip() for line in text.strip().splitlines())
+        parts.append(f"## `{name}`\n\n```text\n{lines}\n```\n")
     return "\n".join(parts)
 
 

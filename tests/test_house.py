@@ -90,7 +90,10 @@ def test_from_the_protocol_downward_nothing_opens_a_file(layer):
 
 
 def test_importing_cobasis_loads_nothing_heavy():
-    heavy = ("sklearn", "polars", "matplotlib", "onnx", "pandas", "typer", "rich", "jinja2")
+    heavy = (
+        *("sklearn", "polars", "matplotlib", "onnx", "onnxruntime", "pandas", "typer", "rich"),
+        "jinja2",
+    )
     script = f"import sys, cobasis; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

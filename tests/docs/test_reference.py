@@ -3,12 +3,15 @@
 import re
 import runpy
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import cobasis
 import cobasis.estimators
 from cobasis.algorithms.bases import BASES
+from cobasis.features.category import CategoryFeature
+from cobasis.features.checking import Problem
 from cobasis.protocol.agreement import Agreement
 
 ROOT = Path(__file__).parents[2]
@@ -41,15 +44,6 @@ def test_the_command_line_page_is_what_help_says():
     assert written["PAGE"].read_text(encoding="utf-8") == written["page"]()
 
 
-def test_every_command_is_on_the_command_line_page():
-    typer = pytest.importorskip("typer", reason="the command line is made with it")
-    from cobasis.cli.main import app  # noqa: PLC0415
-
-    written = runpy.run_path(str(ROOT / "docs" / "make_cli_reference.py"))
-    commands = typer.main.get_command(app).commands
-    assert {()} | {(name,) for name in commands} == set(written["COMMANDS"])
-
-
 def test_the_table_of_bases_is_the_codes():
     found = [row for row in rows("bases.md") if row[0] in BASES]
     expected = [
@@ -64,15 +58,25 @@ def test_the_agreements_fields_are_all_there_in_order_with_their_defaults():
     names = list(Agreement.model_fields)
     assert [name for name in found if name in names and name != "name"] == names
     for name, field in Agreement.model_fields.items():
-        assert found[name] == ("" if field.is_required() else str(field.default)), name
+        assert found[name] == ("" if field.is_required() else str(field.default) or '""'), name
 
 
-def test_the_feature_fields_are_all_there():
-    found = {row[0] for row in rows("agreement.md")}
-    assert set(cobasis.NumericFeature.model_fields) <= found
+@pytest.mark.parametrize("kind", [cobasis.NumericFeature, CategoryFeature])
+def test_a_features_fields_are_all_there_in_order_with_their_defaults(kind):
+    expected = [
+        [name, "" if field.is_required() else str(field.default) or '""']
+        for name, field in kind.model_fields.items()
+    ]
+    found = [[row[0], row[2].strip("`")] for row in rows("features.md")]
+    assert any(found[at : at + len(expected)] == expected for at in range(len(found)))
 
 
-@pytest.mark.parametrize("field", ["anchor", "basis", "aligner", "task", "model"])
+@pytest.mark.parametrize("problem", get_args(Problem))
+def test_every_problem_that_a_check_finds_is_explained(problem):
+    assert problem in {row[0] for row in rows("features.md")}
+
+
+@pytest.mark.parametrize("field", ["anchor", "basis", "aligner", "task", "model", "precision"])
 def test_the_words_that_a_field_takes_are_all_there(field):
     schema = Agreement.model_json_schema()["properties"][field]
     words = schema.get("enum") or next(each["enum"] for each in schema["anyOf"] if "enum" in each)

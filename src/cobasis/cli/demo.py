@@ -2,14 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.registry import AlignerName
-from cobasis.cli.demo_data import DataName, Split
 from cobasis.errors import OptionError
 from cobasis.models.families import ModelName
 
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cobasis.report.comparison import Comparison, Dealt, Settings
+
+DataName = Literal["digits", "cancer", "diabetes"]
+Split = Literal["iid", "by-label"]
 
 
 def demo(

@@ -1,10 +1,11 @@
 """The demo's real data, which ships with scikit-learn, dealt out to parties."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cobasis.cli.demo import DataName, Split
 from cobasis.errors import OptionError
 from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.linalg.arrays import Matrix
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sklearn.utils import Bunch
-
-DataName = Literal["digits", "cancer", "diabetes"]
-Split = Literal["iid", "by-label"]
 
 ROWS_OF_EACH_LABEL = 25
 PUBLIC_ROWS = 100

@@ -1,22 +1,52 @@
 """The ``cobasis`` command: its sub-commands, and what it does with errors."""
 
-import sys
 import warnings
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from cobasis.cli import agreement, analyst, key, party, secret
 from cobasis.cli.demo import demo
+from cobasis.cli.inspect import inspect
+from cobasis.cli.verify import verify
 from cobasis.errors import CobasisError, PrivacyWarning
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+class _Coded(TyperGroup):
+    """Turns an error into one message, and an exit code that says whose it is."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- typer's own signature
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except CobasisError as error:
+            typer.echo(f"{type(error).__name__}: {error}", err=True)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            typer.echo("Interrupted. Nothing is lost: the same command goes on.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
     name="cobasis",
+    cls=_Coded,
     help="Train one model together without pooling rows.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
 app.command()(demo)
+app.add_typer(key.app, name="key")
+app.add_typer(agreement.app, name="agreement")
+app.add_typer(secret.app, name="secret")
+app.add_typer(party.app, name="party")
+app.add_typer(analyst.app, name="analyst")
+app.command()(verify)
+app.command()(inspect)
 
 
 def _print_version(asked: bool) -> None:
@@ -41,11 +71,7 @@ def _root(
 def run() -> None:
     """Run the command line; an error is one message, and its exit code says whose it is."""
     warnings.showwarning = _show_warning
-    try:
-        app()
-    except CobasisError as error:
-        typer.echo(f"{type(error).__name__}: {error}", err=True)
-        sys.exit(error.exit_code)
+    app()
 
 
 def _show_warning(*warning: Any, **where: Any) -> None:  # noqa: ANN401 -- Python's own signature

@@ -1,0 +1,293 @@
+"""From an alignment to sealed returns: certify, train, enclose, write, and record it."""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+from cobasis.algorithms.base import Alignment
+from cobasis.algorithms.concordance import Certificate, Verdict
+from cobasis.algorithms.views import Overlay
+from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.history import History, Outcome, Training
+from cobasis.analyst_side.keeping import kept_uploads
+from cobasis.analyst_side.training import model_digest, model_file
+from cobasis.analyst_side.work import delete, make_folder
+from cobasis.bundle.chain import Entry
+from cobasis.bundle.envelope import Written, write_bundle
+from cobasis.bundle.messages import enclose_return
+from cobasis.bundle.points import point
+from cobasis.engine.alignments import align_folder
+from cobasis.engine.certifying import certify_folder
+from cobasis.engine.fit_folder import FitFolder
+from cobasis.engine.progress import Report
+from cobasis.errors import RetentionError
+from cobasis.models.families import ModelName
+from cobasis.models.graph_model import GraphModel
+from cobasis.protocol.messages import Return
+from cobasis.store.folder import UploadFolder
+
+RETURN = ".return"
+_NAME_DIGITS = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concluded:
+    """A run, an addition or a removal that has come to its end.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        As the transcript has it.
+    certificate : Certificate
+        Verdict and figures.
+    files : mapping of str to Path
+        The sealed return of each party.
+    entry : Entry
+        The transcript's line.
+    """
+
+    outcome: Outcome
+    certificate: Certificate
+    files: Mapping[str, Path]
+    entry: Entry
+
+
+def align_anew(
+    desk: AnalystDesk, history: History, *, parties: Collection[str], report: Report
+) -> tuple[str, Alignment]:
+    """Make a target of these parties' images and fit them to it, or take that up where it stopped.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    history : History
+        Where the round stands.
+    parties : collection of str
+        Whose uploads.
+    report : callable
+        Told how far it is.
+
+    Returns
+    -------
+    str, Alignment
+        The folder's name, and what is in it.
+
+    Raises
+    ------
+    CobasisError
+        As `kept_uploads` and ``align_folder``.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images only. **Cost.** The aligner's.
+    """
+    uploads = kept_uploads(desk, history, parties=parties, report=report)
+    point("run.uploads compared")
+    others = [name for name in uploads if name not in parties]
+    images = uploads.anchor_images(excluded=others)
+    named = [desk.digest, *(f"{name} {history.received[name].upload}" for name in sorted(parties))]
+    # a payload that was opened again has another time of writing, and the engine minds
+    name = _name_of([*named, json.dumps(images.states())])
+    aligner = desk.agreement.make_aligner()
+    made = align_folder(images, aligner=aligner, to=desk.work.alignments / name, report=report)
+    point("run.aligned")
+    return name, made
+
+
+def frozen(desk: AnalystDesk, outcome: Outcome) -> Alignment:
+    """Return the alignment that parties hold their changes of basis of.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    outcome : Outcome
+        What was trained last.
+
+    Returns
+    -------
+    Alignment
+        Of the outcome's parties.
+
+    Raises
+    ------
+    RetentionError
+        Target or fits are gone.
+
+    Notes
+    -----
+    **Who sees what.** Z and every change of basis: the analyst alone. **Cost.** Z in memory.
+    """
+    folder = desk.work.alignments / outcome.alignment
+    fits = FitFolder(folder) if folder.is_dir() else None
+    if fits is None or fits.target is None or set(outcome.uploads) - set(fits):
+        msg = (
+            f"the target of round '{desk.agreement.round_id}' is not in '{folder}' any more, so no "
+            "party can be added to it. Restore the folder from a copy, or agree on a new round."
+        )
+        raise RetentionError(msg)
+    gone = {name: None for name in fits if name not in outcome.uploads}
+    aligner = desk.agreement.make_aligner()
+    return Alignment(aligner=aligner, target=fits.target, fits=Overlay(fits, gone))
+
+
+def conclude(
+    desk: AnalystDesk,
+    alignment: Alignment,
+    *,
+    name: str,
+    history: History,
+    family: ModelName | None,
+    event: Training,
+    told: Mapping[str, Any],
+    to: Path,
+    report: Report,
+) -> Concluded:
+    """Certify, train, write one sealed return for each party, and record it.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    alignment : Alignment
+        Of exactly the parties that are trained on.
+    name : str
+        Of its folder.
+    history : History
+        Where the round stands.
+    family : str or None
+        The model's.
+    event : {"run", "added", "removed"}
+        What the transcript calls it.
+    told : mapping of str to object
+        What else it says.
+    to : Path
+        Where returns go; made when it is not there.
+    report : callable
+        Told how far it is.
+
+    Returns
+    -------
+    Concluded
+        What was made.
+
+    Raises
+    ------
+    CobasisError
+        As the steps; nothing was recorded then, and the same command goes on.
+
+    Notes
+    -----
+    **Who sees what.** Each return is sealed for its party alone. G_i goes to party i only.
+
+    **Cost.** One reading of all rows for the certificate, one for training.
+    """
+    parties = sorted(alignment.fits)
+    uploads = kept_uploads(desk, history, parties=parties)
+    certificate = certify_folder(uploads, alignment, agreement=desk.agreement, report=report)
+    point(f"{event}.certified")
+    model = _model(desk, alignment, name=name, uploads=uploads, family=family, report=report)
+    made = Outcome(
+        uploads={party: history.received[party].upload for party in parties},
+        alignment=name,
+        family=family,
+        model_sha256=None if model is None else model_digest(model),
+        verdict=certificate.verdict,
+        n_rows=sum(history.received[party].n_rows for party in parties),
+        target_carries=tuple(dict.fromkeys((*alignment.target.shaped_by, *history.contributors))),
+        returns={},
+        time="",
+    )
+    written = _send_all(desk, alignment, made, model=model, event=event, to=to, report=report)
+    made = replace(made, returns={party: each.digest for party, each in written.items()})
+    facts = {**made.told(), **told, "versions": _versions()}
+    entry = desk.transcript.append(event, facts)
+    point(f"{event}.recorded")
+    delete(each for each in desk.work.alignments.iterdir() if each.name != name)
+    point(f"{event}.older targets deleted")
+    return Concluded(
+        outcome=replace(made, time=entry.time),
+        certificate=certificate,
+        files={party: each.path for party, each in written.items()},
+        entry=entry,
+    )
+
+
+def _model(
+    desk: AnalystDesk,
+    alignment: Alignment,
+    *,
+    name: str,
+    uploads: UploadFolder,
+    family: ModelName | None,
+    report: Report,
+) -> GraphModel | None:
+    """Return the model of these parties' rows; None for representation."""
+    if family is None:
+        return None
+    parties = sorted(alignment.fits)
+    payloads = {party: uploads[party] for party in parties}
+    digest = _name_of([name, family, *parties, version("cobasis")])
+    return model_file(
+        desk.work.models / f"{digest}.onnx",
+        alignment,
+        uploads=payloads,
+        agreement=desk.agreement,
+        family=family,
+        report=report,
+    )
+
+
+def _send_all(
+    desk: AnalystDesk,
+    alignment: Alignment,
+    outcome: Outcome,
+    *,
+    model: GraphModel | None,
+    event: Training,
+    to: Path,
+    report: Report,
+) -> dict[str, Written]:
+    """Seal one return for each party, and for nobody else."""
+    make_folder(to)
+    written = {}
+    for done, party in enumerate(outcome.uploads):
+        report("sealing returns", done, len(outcome.uploads))
+        returned = Return(
+            party=party,
+            agreement_digest=desk.agreement.digest(),
+            change_of_basis=alignment.fits[party].change_of_basis,
+            model=model,
+            verdict=cast("Verdict", outcome.verdict),
+            trained_on=tuple(outcome.uploads),
+            target_carries=outcome.target_carries,
+            simulated=False,
+        )
+        draft, parts = enclose_return(returned, agreement=desk.agreement, sender=desk.name)
+        point(f"{event}.return enclosed")
+        written[party] = write_bundle(
+            to / f"{party}{RETURN}",
+            draft=draft,
+            parts=parts,
+            sign=desk.identity.sign,
+            recipients=[desk.enrolled[party]],
+        )
+        point(f"{event}.return written")
+    report("sealing returns", len(outcome.uploads), len(outcome.uploads))
+    return written
+
+
+def _versions() -> list[str]:
+    """Return what a model's numbers depend on besides the uploads."""
+    packages = ("cobasis", "numpy", "scipy", "scikit-learn", "onnx")
+    return [f"{package} {version(package)}" for package in packages]
+
+
+def _name_of(words: list[str]) -> str:
+    """Return a short name that stands for words."""
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:_NAME_DIGITS]

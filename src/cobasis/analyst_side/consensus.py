@@ -1,0 +1,207 @@
+"""``analyst consensus``: from parties' proposals to one common span, sealed to each of them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cobasis.algorithms.bases import BASES
+from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.history import CONSENSUS, History
+from cobasis.analyst_side.keeping import require_enough
+from cobasis.analyst_side.reception import FileVerdict
+from cobasis.analyst_side.work import delete, make_folder
+from cobasis.bundle.envelope import Expected, Limits, open_bundle, write_bundle
+from cobasis.bundle.messages import enclose_consensus, proposal_in
+from cobasis.bundle.points import point
+from cobasis.bundle.tables import read_tables, write_tables
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import AnotherRunError, CobasisError, DiskError, OptionError, StepError
+from cobasis.protocol.common_span import make_consensus
+from cobasis.protocol.messages import ConsensusSpan, SpanProposal
+from cobasis.protocol.refusals import refuse_second
+
+PATTERN = "*.span"
+MIN_PARTIES = 3
+"""With two, each computes the other's span; the protocol refuses fewer as well."""
+_LIMITS = Limits(n_bytes=2**31)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonSpan:
+    """The common span of a round, and where it was written to.
+
+    Attributes
+    ----------
+    contributors : tuple of str
+        Whose proposals shaped it.
+    missing : tuple of str
+        Enrolled parties without a proposal in it; they get the span as well.
+    files : tuple of FileVerdict
+        What became of each proposal; none are looked at once the span is made.
+    written : mapping of str to Path
+        The sealed file of each party.
+    """
+
+    contributors: tuple[str, ...]
+    missing: tuple[str, ...]
+    files: tuple[FileVerdict, ...]
+    written: Mapping[str, Path]
+
+
+def consensus(desk: AnalystDesk, spans: Path, *, to: Path, report: Report = silent) -> CommonSpan:
+    """Make the common span once, and seal it to every enrolled party.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    spans : Path
+        A folder with parties' ``*.span`` files.
+    to : Path
+        A folder for ``<party>.consensus``; made when it is not there.
+    report : callable
+        Told how far it is.
+
+    Returns
+    -------
+    CommonSpan
+        Whose it is, and where.
+
+    Raises
+    ------
+    StepError
+        The round's bases take one exchange only, or too few proposals can be used.
+    AnchorTagError, ConsensusError
+        Proposals are of several anchors, or fix no common span.
+    DiskError
+        The disk is full.
+
+    Notes
+    -----
+    Once made it stays as it is: a second one would split the round into two. The same command
+    writes the same span again, whatever is in the folder by then.
+
+    **Who sees what.** The analyst sees angles between spans; only parties can undo the anchor.
+
+    **Cost.** A thin SVD.
+    """
+    if not BASES[desk.agreement.basis].proposes:
+        msg = (
+            f"basis='{desk.agreement.basis}' of round '{desk.agreement.round_id}' takes no common "
+            "span, so there is none to make. Parties go on with 'cobasis party prepare'."
+        )
+        raise StepError(msg)
+    with desk.at_work() as history:
+        verdicts: tuple[FileVerdict, ...] = ()
+        span = _kept(desk, history)
+        if span is None:
+            proposals, verdicts = _proposals(desk, spans, report=report)
+            span = _made(desk, proposals, verdicts)
+        written = _send_all(desk, span, to=to, report=report)
+    away = tuple(name for name in desk.agreement.parties if name not in span.contributors)
+    return CommonSpan(contributors=span.contributors, missing=away, files=verdicts, written=written)
+
+
+def _proposals(
+    desk: AnalystDesk, spans: Path, *, report: Report
+) -> tuple[dict[str, SpanProposal], tuple[FileVerdict, ...]]:
+    """Open every proposal; one that cannot be used blocks no other."""
+    if not spans.is_dir():
+        msg = f"there is no folder '{spans}' with proposals. Check the path."
+        raise OptionError(msg)
+    found: dict[str, SpanProposal] = {}
+    verdicts = []
+    paths = sorted(spans.glob(PATTERN))
+    for done, path in enumerate(paths):
+        report("opening proposals", done, len(paths))
+        try:
+            proposal = _proposal(desk, path)
+            refuse_second(proposal.party, found)
+        except (DiskError, AnotherRunError):
+            raise
+        except CobasisError as error:
+            reason = str(error.args[0])
+            verdicts.append(
+                FileVerdict(file=path.name, verdict="refused", code=error.code, reason=reason)
+            )
+        else:
+            found[proposal.party] = proposal
+            verdicts.append(FileVerdict(file=path.name, verdict="accepted", party=proposal.party))
+    report("opening proposals", len(paths), len(paths))
+    return dict(sorted(found.items())), tuple(verdicts)
+
+
+def _proposal(desk: AnalystDesk, path: Path) -> SpanProposal:
+    try:
+        bundle = open_bundle(
+            path,
+            unseal=desk.identity.unseal,
+            signer=desk.enrolled,
+            into=desk.work.incoming,
+            expected=Expected(
+                kind="proposal",
+                round_id=desk.agreement.round_id,
+                agreement=desk.digest,
+                recipient=desk.name,
+            ),
+            limits=_LIMITS,
+        )
+        return proposal_in(bundle, agreement=desk.agreement)
+    finally:
+        delete([desk.work.incoming])
+
+
+def _made(
+    desk: AnalystDesk, proposals: Mapping[str, SpanProposal], verdicts: tuple[FileVerdict, ...]
+) -> ConsensusSpan:
+    """Make the span and keep it, before anybody gets it."""
+    refused = [f"{each.file} ({each.code})" for each in verdicts if each.verdict == "refused"]
+    away = [name for name in desk.agreement.parties if name not in proposals]
+    if len(proposals) < MIN_PARTIES:
+        msg = (
+            f"{len(proposals)} proposal(s) can be used ({', '.join(proposals) or 'none'}), and a "
+            f"common span needs {MIN_PARTIES}. Missing: {', '.join(away) or 'nobody'}; refused: "
+            f"{', '.join(refused) or 'none'}. Collect them first."
+        )
+        raise StepError(msg)
+    require_enough(desk, proposals, missing=away)
+    span = make_consensus(proposals.values(), desk.agreement)
+    point("consensus.made")
+    told = {"contributors": json.dumps(span.contributors), "anchor_tag": span.anchor_tag.hex()}
+    write_tables(desk.work.consensus, {"rows": span.rows}, metadata=told)
+    point("consensus.stored")
+    desk.transcript.append(CONSENSUS, {"contributors": list(span.contributors)})
+    point("consensus.recorded")
+    return span
+
+
+def _kept(desk: AnalystDesk, history: History) -> ConsensusSpan | None:
+    """Return the span that was made before; None when there was none yet."""
+    if not history.contributors:
+        return None
+    tables, header = read_tables(desk.work.consensus)
+    return ConsensusSpan(
+        agreement_digest=desk.agreement.digest(),
+        anchor_tag=bytes.fromhex(header.metadata["anchor_tag"]),
+        rows=tables["rows"],
+        contributors=history.contributors,
+        simulated=False,
+    )
+
+
+def _send_all(
+    desk: AnalystDesk, span: ConsensusSpan, *, to: Path, report: Report
+) -> dict[str, Path]:
+    """Seal the span for each enrolled party by itself."""
+    make_folder(to)
+    draft, parts = enclose_consensus(span, agreement=desk.agreement, sender=desk.name)
+    written = {}
+    for done, (party, identity) in enumerate(desk.enrolled.items()):
+        report("sealing", done, len(desk.enrolled))
+        path = to / f"{party}.consensus"
+        write_bundle(path, draft=draft, parts=parts, sign=desk.identity.sign, recipients=[identity])
+        point("consensus.written")
+        written[party] = path
+    report("sealing", len(written), len(written))
+    return written

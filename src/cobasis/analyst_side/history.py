@@ -1,0 +1,197 @@
+"""What has happened in a round, read back from the analyst's transcript: the one record of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+from cobasis.bundle.chain import Entry, Fact
+from cobasis.bundle.expecting import Accepted
+from cobasis.models.families import ModelName
+
+OPENED, RECEIVED, CONSENSUS, FORGOTTEN = "opened", "received", "consensus", "forgotten"
+Training = Literal["run", "added", "removed"]
+RUN: Training = "run"
+ADDED: Training = "added"
+REMOVED: Training = "removed"
+_TRAINED = (RUN, ADDED, REMOVED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """An upload that was accepted and acknowledged.
+
+    Attributes
+    ----------
+    party : str
+        Whose.
+    upload, payload : str
+        SHA-256 of the sealed file and of the opened one, 64 hexadecimal digits.
+    created : str
+        When, as its manifest says.
+    n_rows : int
+        How many rows it has.
+    time, line : str
+        When it was received, and the hash of the transcript's line that says so.
+    """
+
+    party: str
+    upload: str
+    payload: str
+    created: str
+    n_rows: int
+    time: str
+    line: str
+
+    @property
+    def accepted(self) -> Accepted:
+        """What a later upload of the same party is compared with."""
+        return Accepted(digest=self.upload, created=self.created)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was trained last, and on whose uploads.
+
+    Attributes
+    ----------
+    uploads : mapping of str to str
+        Digest of the sealed upload, by party.
+    alignment : str
+        The folder of the target and the fits.
+    family : str or None
+        The model's; None for representation.
+    model_sha256 : str or None
+        Of the model file that every party gets.
+    verdict : str
+        The certificate's.
+    n_rows : int
+        Of all parties together.
+    target_carries : tuple of str
+        Whose trace the target keeps.
+    returns : mapping of str to str
+        Digest of the sealed return, by party.
+    time : str
+        When.
+    """
+
+    uploads: Mapping[str, str]
+    alignment: str
+    family: ModelName | None
+    model_sha256: str | None
+    verdict: str
+    n_rows: int
+    target_carries: tuple[str, ...]
+    returns: Mapping[str, str]
+    time: str
+
+    def told(self) -> dict[str, Fact]:
+        """Return what the transcript says of it."""
+        return {
+            "uploads": _listed(self.uploads),
+            "alignment": self.alignment,
+            "model": self.family or "",
+            "model_sha256": self.model_sha256 or "",
+            "verdict": self.verdict,
+            "n_rows": self.n_rows,
+            "target_carries": list(self.target_carries),
+            "returns": _listed(self.returns),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """Where the round stands.
+
+    Attributes
+    ----------
+    received : mapping of str to Received
+        By party; those that were removed are not in it.
+    removed : mapping of str to Received
+        By party.
+    contributors : tuple of str
+        Whose directions shaped the common span, where there is one.
+    outcome : Outcome or None
+        What was trained last.
+    forgotten : str
+        When the uploads were destroyed; empty before.
+    digest : str
+        The agreement's, as the transcript's first line has it; empty when there is no line.
+    """
+
+    received: Mapping[str, Received] = field(default_factory=dict)
+    removed: Mapping[str, Received] = field(default_factory=dict)
+    contributors: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    forgotten: str = ""
+    digest: str = ""
+
+
+def history_of(entries: Iterable[Entry]) -> History:
+    """Read a round's history from the lines of a transcript.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        Checked, in order.
+
+    Returns
+    -------
+    History
+        Where the round stands after the last line.
+
+    Notes
+    -----
+    **Who sees what.** The analyst.
+
+    **Cost.** None.
+    """
+    found = History()
+    for entry in entries:
+        told = cast("Mapping[str, Any]", entry.told)
+        if entry.event == OPENED:
+            found = replace(found, digest=told["agreement"])
+        elif entry.event == RECEIVED:
+            new = _received(entry, told)
+            found = replace(found, received={**found.received, new.party: new})
+        elif entry.event == CONSENSUS:
+            found = replace(found, contributors=tuple(told["contributors"]))
+        elif entry.event == FORGOTTEN:
+            found = replace(found, forgotten=entry.time)
+        elif entry.event in _TRAINED:
+            found = _trained(found, entry, told)
+    return found
+
+
+def _received(entry: Entry, told: Mapping[str, Any]) -> Received:
+    words = {name: told[name] for name in ("party", "upload", "payload", "created", "n_rows")}
+    return Received(**words, time=entry.time, line=entry.hash)
+
+
+def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:
+    received, removed = dict(before.received), dict(before.removed)
+    if entry.event == REMOVED and told["party"] in received:
+        removed[told["party"]] = received.pop(told["party"])
+    outcome = before.outcome
+    if "uploads" in told:
+        outcome = Outcome(
+            uploads=_mapped(told["uploads"]),
+            alignment=told["alignment"],
+            family=told["model"] or None,
+            model_sha256=told["model_sha256"] or None,
+            verdict=told["verdict"],
+            n_rows=told["n_rows"],
+            target_carries=tuple(told["target_carries"]),
+            returns=_mapped(told["returns"]),
+            time=entry.time,
+        )
+    return replace(before, received=received, removed=removed, outcome=outcome)
+
+
+def _listed(digests: Mapping[str, str]) -> list[str]:
+    """Return "digest  name" for each, as checksum tools write them."""
+    return [f"{digest}  {name}" for name, digest in digests.items()]
+
+
+def _mapped(lines: Iterable[str]) -> dict[str, str]:
+    pairs = (line.split("  ", 1) for line in lines)
+    return {name: digest for digest, name in pairs}

@@ -1,0 +1,192 @@
+"""The uploads that the analyst keeps: found, compared with the transcript, opened again if lost."""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+
+from cobasis.analyst_side.checking import file_digest
+from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.history import FORGOTTEN, History, Received
+from cobasis.analyst_side.work import delete, move_whole
+from cobasis.bundle.envelope import Expected, Limits, open_bundle
+from cobasis.bundle.manifest import moment_of, moment_text
+from cobasis.bundle.messages import upload_in
+from cobasis.bundle.points import point
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import RetentionError, StepError
+from cobasis.store.folder import UploadFolder
+
+_NO_LIMIT = Limits(n_bytes=2**48)  # it was within the limits when it was received
+
+
+def kept_uploads(
+    desk: AnalystDesk,
+    history: History,
+    *,
+    parties: Collection[str],
+    report: Report = silent,
+) -> UploadFolder:
+    """Return the folder of opened uploads, once every one that is needed is as it was received.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    history : History
+        Where the round stands.
+    parties : collection of str
+        Whose are needed; others may be in the folder.
+    report : callable
+        Told how many were compared.
+
+    Returns
+    -------
+    UploadFolder
+        Their numbers stay on disk.
+
+    Raises
+    ------
+    RetentionError
+        The uploads were destroyed, or one of them is on the disk no more.
+
+    Notes
+    -----
+    **Who sees what.** The analyst.
+
+    **Cost.** One reading of all uploads.
+    """
+    refuse_forgotten(desk, history)
+    for done, party in enumerate(parties):
+        report("comparing digests", done, len(parties))
+        _restore(desk, history.received[party])
+    report("comparing digests", len(parties), len(parties))
+    return UploadFolder(desk.work.payloads)
+
+
+def refuse_forgotten(desk: AnalystDesk, history: History) -> None:
+    """Raise RetentionError once the uploads were destroyed."""
+    if history.forgotten:
+        msg = (
+            f"the uploads of round '{desk.agreement.round_id}' were destroyed on "
+            f"{history.forgotten}, as agreed, so nothing can be trained again. Agree on a new "
+            "round; what was returned stays in use."
+        )
+        raise RetentionError(msg)
+
+
+def _restore(desk: AnalystDesk, received: Received) -> None:
+    """Make sure that a party's opened upload is the one that was acknowledged."""
+    path, sealed = desk.work.payload(received.party), desk.work.sealed(received.party)
+    if path.is_file() and file_digest(path) == received.payload:
+        return
+    if not sealed.is_file() or file_digest(sealed) != received.upload:
+        msg = (
+            f"the upload of party '{received.party}' ({received.upload[:16]}) is not in "
+            f"'{desk.work.path}' any more, or was changed there. Restore the folder from a copy; "
+            "if it was destroyed on purpose, agree on a new round."
+        )
+        raise RetentionError(msg)
+    bundle = open_bundle(
+        sealed,
+        unseal=desk.identity.unseal,
+        signer=desk.enrolled[received.party],
+        into=desk.work.incoming,
+        expected=Expected(kind="upload", agreement=desk.digest),
+        limits=_NO_LIMIT,
+    )
+    move_whole(upload_in(bundle, agreement=desk.agreement).path, path)
+    delete([desk.work.incoming])
+    point("run.payload restored")
+
+
+def retained_until(desk: AnalystDesk, history: History) -> datetime | None:
+    """Return until when uploads are kept: retention_days after the last one came; None before."""
+    days = desk.agreement.retention_days
+    times = [moment_of(each.time) for each in history.received.values()]
+    return max(times) + timedelta(days=days) if times and days is not None else None
+
+
+def forget(desk: AnalystDesk, *, early: bool = False, now: datetime | None = None) -> str:
+    """Destroy all uploads of a round, sealed and opened, with target and changes of basis.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    early : bool
+        Also before the time that was agreed.
+    now : datetime, optional
+        With a time zone; the computer's clock by default.
+
+    Returns
+    -------
+    str
+        When, as the transcript says.
+
+    Raises
+    ------
+    StepError
+        They are to be kept for longer, or there are none.
+    DiskError
+        A file cannot be deleted; the same command goes on.
+
+    Notes
+    -----
+    Models, receipts, certificates and the transcript stay. Deleting takes away the files' names:
+    copies in backups, in the inbox, and what a disk keeps of deleted files are for whoever runs
+    the machine to destroy.
+
+    **Who sees what.** Nobody sees anything more.
+
+    **Cost.** None.
+    """
+    with desk.at_work() as history:
+        until = retained_until(desk, history)
+        if not history.forgotten and until is None:
+            msg = f"no upload of round '{desk.agreement.round_id}' is kept, so none is destroyed."
+            raise StepError(f"{msg} Look at 'cobasis analyst receive'.")
+        if until is not None and (now or datetime.now(UTC)) < until and not early:
+            msg = (
+                f"the uploads of round '{desk.agreement.round_id}' are agreed to be kept until "
+                f"{moment_text(until)}: parties may still come or leave. Wait, or say --early."
+            )
+            raise StepError(msg)
+        time = history.forgotten
+        if not time:
+            told = {"uploads": [each.upload for each in history.received.values()]}
+            time = desk.transcript.append(FORGOTTEN, told).time
+            point("forget.recorded")
+        delete([desk.work.payloads, desk.work.uploads, desk.work.alignments, desk.work.consensus])
+        return time
+
+
+def require_enough(desk: AnalystDesk, parties: Iterable[str], *, missing: Iterable[str]) -> None:
+    """Raise StepError below the agreed minimum, with the names of those who are missing.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    parties : iterable of str
+        Who is in.
+    missing : iterable of str
+        Who is not.
+
+    Raises
+    ------
+    StepError
+        There are fewer than ``minimum_parties``.
+
+    Notes
+    -----
+    **Who sees what.** Names. **Cost.** None.
+    """
+    here, away = tuple(parties), tuple(missing)
+    least = desk.agreement.minimum_parties
+    if len(here) >= max(1, least):
+        return
+    msg = (
+        f"{len(here)} upload(s) of round '{desk.agreement.round_id}' would be used "
+        f"({', '.join(here) or 'none'}), and the agreement asks for at least {least}: with fewer, "
+        f"each shows more of itself. Missing: {', '.join(away) or 'nobody'}. Receive theirs first."
+    )
+    raise StepError(msg)

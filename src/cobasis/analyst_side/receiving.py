@@ -1,0 +1,266 @@
+"""Uploads as they come in: verified, stored, acknowledged; each file by itself."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cobasis.analyst_side.checking import check_payload, file_digest
+from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.history import RECEIVED, History, Received
+from cobasis.analyst_side.reception import FileVerdict, Reception, late, missing
+from cobasis.analyst_side.work import copy_whole, delete, move_whole, write_whole
+from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
+from cobasis.bundle.expecting import refuse_replay
+from cobasis.bundle.messages import upload_in
+from cobasis.bundle.points import point
+from cobasis.bundle.receipts import receipt_text
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import (
+    AnotherRunError,
+    CobasisError,
+    DiskError,
+    FileChangedError,
+    OptionError,
+    ReplayError,
+    TranscriptError,
+)
+from cobasis.protocol.receipts import Receipt, sign_receipt
+
+PATTERN = "*.upload"
+
+
+def receive(
+    desk: AnalystDesk,
+    inbox: Path,
+    *,
+    limits: Limits | None = None,
+    report: Report = silent,
+) -> Reception:
+    """Take in every upload of an inbox; what cannot be taken is told, and blocks no other.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    inbox : Path
+        A folder whose ``*.upload`` files are looked at, or one such file. Nothing in it is
+        changed, and it may be looked at again at any time.
+    limits : Limits, optional
+        How much of each file is read.
+    report : callable
+        Told how many files are done.
+
+    Returns
+    -------
+    Reception
+        A verdict for each file, and who is still missing.
+
+    Raises
+    ------
+    DiskError
+        The inbox cannot be read, or the work folder is full. What was acknowledged is kept, and
+        the same command goes on.
+    AnotherRunError, TranscriptError
+        The work folder is in use, is another round's, or its transcript was changed.
+
+    Notes
+    -----
+    An upload is acknowledged once it lies on the disk twice, sealed and opened, and the
+    transcript says so; only then is there a receipt. A file that is received again changes
+    nothing.
+
+    **Who sees what.** The analyst sees what the party sent. A receipt tells party, digest and time.
+
+    **Cost.** Each new file is unsealed, read once and stored twice.
+    """
+    files = _files(inbox)
+    verdicts = []
+    with desk.at_work() as before:
+        history = before
+        for done, path in enumerate(files):
+            report("receiving", done, len(files))
+            verdict, taken = _verdict(desk, path, history=history, limits=limits)
+            verdicts.append(verdict)
+            if taken is not None:
+                history = replace(history, received={**history.received, taken.party: taken})
+        report("receiving", len(files), len(files))
+        for each in history.received.values():
+            _give_receipt(desk, each)
+    return Reception(
+        files=tuple(verdicts),
+        received=history.received,
+        missing=missing(desk.agreement, history),
+        late=late(history),
+    )
+
+
+def take_in(
+    desk: AnalystDesk, path: Path, *, history: History, limits: Limits | None = None
+) -> tuple[Received, bool]:
+    """Take in one upload, inside `AnalystDesk.at_work`.
+
+    Parameters
+    ----------
+    desk : AnalystDesk
+        The analyst's.
+    path : Path
+        The sealed file.
+    history : History
+        Where the round stands.
+    limits : Limits, optional
+        How much of it is read.
+
+    Returns
+    -------
+    Received, bool
+        What stands in the transcript, and whether it is new.
+
+    Raises
+    ------
+    RemoteError
+        The file is no upload of this round, or a second one of its party.
+    DiskError
+        The disk is full.
+
+    Notes
+    -----
+    **Who sees what.** As `receive`.
+
+    **Cost.** As `receive`.
+    """
+    before = _known(path, history)
+    if before is not None:
+        _give_receipt(desk, before)
+        return before, False
+    try:
+        bundle = open_bundle(
+            path,
+            unseal=desk.identity.unseal,
+            signer=desk.enrolled,
+            into=desk.work.incoming,
+            expected=Expected(
+                kind="upload",
+                round_id=desk.agreement.round_id,
+                agreement=desk.digest,
+                recipient=desk.name,
+            ),
+            limits=limits,
+        )
+        point("receive.opened")
+        received = _stored(desk, bundle, history)
+    finally:
+        delete([desk.work.incoming])
+    _give_receipt(desk, received)
+    return received, True
+
+
+def _files(inbox: Path) -> list[Path]:
+    """Return the uploads in an inbox, sorted by name."""
+    if inbox.is_file():
+        return [inbox]
+    if not inbox.is_dir():
+        msg = f"there is no folder '{inbox}' with uploads. Check the path."
+        raise OptionError(msg)
+    try:
+        return sorted(path for path in inbox.glob(PATTERN) if not path.name.startswith("."))
+    except OSError as error:
+        msg = f"the folder '{inbox}' cannot be read: {error.strerror}. Check your rights to it."
+        raise DiskError(msg) from error
+
+
+def _verdict(
+    desk: AnalystDesk, path: Path, *, history: History, limits: Limits | None
+) -> tuple[FileVerdict, Received | None]:
+    """Take one file in and say what it was, or say why not."""
+    try:
+        file_digest(path)
+    except DiskError as error:
+        return _refused(path, error), None
+    try:
+        received, new = take_in(desk, path, history=history, limits=limits)
+    except (DiskError, TranscriptError, AnotherRunError):
+        raise  # of the work folder, and so of every file
+    except CobasisError as error:
+        return _refused(path, error), None
+    verdict = FileVerdict(
+        file=path.name,
+        verdict="accepted" if new else "received before",
+        party=received.party,
+        n_rows=received.n_rows,
+    )
+    return verdict, received
+
+
+def _refused(path: Path, error: CobasisError) -> FileVerdict:
+    reason = str(error.args[0])
+    return FileVerdict(file=path.name, verdict="refused", code=error.code, reason=reason)
+
+
+def _known(path: Path, history: History) -> Received | None:
+    """Return what is known of a file that was received before; ReplayError if it was removed."""
+    digest = file_digest(path)
+    for name, each in history.removed.items():
+        if each.upload == digest:
+            raise ReplayError(_gone(name))
+    return next((each for each in history.received.values() if each.upload == digest), None)
+
+
+def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
+    """Check an opened bundle, put it on the disk twice, and write the line that acknowledges it."""
+    manifest, work = bundle.manifest, desk.work
+    party = manifest.sender
+    if party in history.removed:
+        raise ReplayError(_gone(party))
+    before = history.received.get(party)
+    accepted = None if before is None else before.accepted
+    refuse_replay(manifest, digest=bundle.digest, accepted=accepted)
+    payload = upload_in(bundle, agreement=desk.agreement)
+    check_payload(payload, desk.agreement)
+    point("receive.checked")
+    copy_whole(bundle.path, work.sealed(party))
+    point("receive.sealed copy stored")
+    if file_digest(work.sealed(party)) != bundle.digest:
+        msg = (
+            f"the file '{bundle.path.name}' changed while it was received, so it was not "
+            "acknowledged. Wait until it is copied, then receive it again."
+        )
+        raise FileChangedError(msg)
+    point("receive.sealed copy compared")
+    move_whole(payload.path, work.payload(party))
+    point("receive.payload stored")
+    told: dict[str, Any] = {
+        "party": party,
+        "upload": bundle.digest,
+        "payload": next(part.sha256 for part in manifest.parts),
+        "created": manifest.created,
+        "n_rows": payload.n_rows,
+    }
+    entry = desk.transcript.append(RECEIVED, told)
+    point("receive.acknowledged")
+    return Received(**told, time=entry.time, line=entry.hash)
+
+
+def _give_receipt(desk: AnalystDesk, received: Received) -> None:
+    """Write a party's receipt, unless it is there as it has to be."""
+    receipt = Receipt(
+        round_id=desk.agreement.round_id,
+        agreement=desk.digest,
+        party=received.party,
+        analyst=desk.name,
+        upload=received.upload,
+        time=received.time,
+        transcript=received.line,
+    )
+    text = receipt_text(sign_receipt(receipt, desk.identity.sign))
+    path = desk.work.receipt(received.party)
+    if not path.is_file() or path.read_bytes() != text:
+        point("receive.receipt signed")
+        write_whole(path, text)
+        point("receive.receipt written")
+
+
+def _gone(party: str) -> str:
+    return (
+        f"the upload of party '{party}' was removed from this round, and is not taken again. If "
+        "the party comes back, agree on a new round."
+    )

@@ -1,0 +1,175 @@
+"""The model of a run as the file that every party gets: trained once, kept, and reused."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from cobasis.algorithms.base import Alignment
+from cobasis.analyst_side.work import delete, make_folder, write_whole
+from cobasis.bundle.payload import Payload
+from cobasis.bundle.points import point
+from cobasis.bundle.uploads import read_upload
+from cobasis.engine.partitioning import write_aligned
+from cobasis.engine.progress import Report
+from cobasis.engine.training import train_partitions
+from cobasis.errors import AgreementError
+from cobasis.models.families import ModelName
+from cobasis.models.graph import to_graph
+from cobasis.models.graph_model import GraphModel
+from cobasis.models.training import TrainedModel
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.returns import train_together
+
+IN_MEMORY_CELLS = 2**27
+"""Numbers of all rows together that are trained on in memory: 1 GiB."""
+
+
+def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None:
+    """Return the family to train: the one that is asked for, if the agreement allows it.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        What everybody signed.
+    model : str or None
+        What the analyst asks for; None for the agreement's.
+
+    Returns
+    -------
+    str or None
+        None for representation.
+
+    Raises
+    ------
+    AgreementError
+        The agreement does not allow it.
+
+    Notes
+    -----
+    **Who sees what.** Public.
+
+    **Cost.** None.
+    """
+    chosen = agreement.model if model is None else model
+    if model is None or model in agreement.allowed_models:
+        return chosen
+    allowed = ", ".join(agreement.allowed_models) or "none, since the task is a representation"
+    msg = (
+        f"round '{agreement.round_id}' does not allow a model of family '{model}' (allowed: "
+        f"{allowed}). Choose one of these, or have another agreement signed."
+    )
+    raise AgreementError(msg)
+
+
+def model_file(
+    path: Path,
+    alignment: Alignment,
+    *,
+    uploads: Mapping[str, Payload],
+    agreement: Agreement,
+    family: ModelName,
+    report: Report,
+) -> GraphModel:
+    """Return the model of a run; it is trained unless its file is there already.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its name stands for uploads, target and family.
+    alignment : Alignment
+        Of exactly these parties.
+    uploads : mapping of str to Payload
+        By party name.
+    agreement : Agreement
+        The round's.
+    family : str
+        What to train.
+    report : callable
+        Told how far it is.
+
+    Returns
+    -------
+    GraphModel
+        Checked, as every party will check it.
+
+    Raises
+    ------
+    LabelError
+        All rows are of one class.
+    RowCarryingError, ModelFileError
+        The model stores rows, or is not what the format allows.
+    DiskError
+        The disk is full.
+
+    Notes
+    -----
+    All returns carry one and the same file, also those that are written after a crash.
+
+    **Who sees what.** Every party gets the file.
+
+    **Cost.** Five folds for each value of the family's grid. Above 1 GiB of rows they are
+    written to disk in between and deleted afterwards.
+    """
+    if not path.exists():
+        trained = _trained(
+            path, alignment, uploads=uploads, agreement=agreement, family=family, report=report
+        )
+        point("run.trained")
+        data = to_graph(
+            trained,
+            n_components=trained.n_components,
+            task=agreement.task,
+            classes=agreement.classes,
+        )
+        _checked(data, agreement)
+        point("run.model checked")
+        make_folder(path.parent)
+        write_whole(path, data)
+        point("run.model stored")
+    return _checked(path.read_bytes(), agreement)
+
+
+def _checked(data: bytes, agreement: Agreement) -> GraphModel:
+    return GraphModel(
+        data=data,
+        n_components=agreement.n_components,
+        task=agreement.task,
+        classes=agreement.classes,
+    )
+
+
+def _trained(
+    path: Path,
+    alignment: Alignment,
+    *,
+    uploads: Mapping[str, Payload],
+    agreement: Agreement,
+    family: ModelName,
+    report: Report,
+) -> TrainedModel:
+    """Train in memory where rows fit, else block by block."""
+    cells = sum(each.n_rows * each.n_components for each in uploads.values())
+    if cells <= IN_MEMORY_CELLS:
+        report("training", 0, 1)
+        read = {name: read_upload(each.path) for name, each in uploads.items()}
+        done = train_together(read, alignment.changes_of_basis, agreement=agreement, model=family)
+        report("training", 1, 1)
+        return done
+    rows, state = path.with_suffix(".rows"), path.with_suffix(".state")
+    aligned = write_aligned(uploads, alignment, to=rows, report=report)
+    point("run.rows aligned")
+    done = train_partitions(
+        aligned,
+        model=family,
+        task=agreement.task,
+        seed=int.from_bytes(agreement.digest()[:4]),
+        work=state if family == "mlp" else None,
+        report=report,
+    )
+    delete([rows, state])
+    return done
+
+
+def model_digest(model: GraphModel) -> str:
+    """Return the SHA-256 of a model file, 64 hexadecimal digits."""
+    return hashlib.sha256(model.data).hexdigest()

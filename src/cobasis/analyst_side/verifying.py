@@ -1,0 +1,213 @@
+"""``cobasis verify``: what anybody can check of a round, and what only its analyst can."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from cobasis.analyst_side.finding import Finding, checked
+from cobasis.analyst_side.history import OPENED, RECEIVED
+from cobasis.analyst_side.removal import check_removal
+from cobasis.analyst_side.verifying_files import checked_fits, compared_files
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.chain import Entry
+from cobasis.bundle.files import opened
+from cobasis.bundle.receipts import read_receipt
+from cobasis.bundle.transcript import Checked, verify_transcript
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import OptionError, SignatureError, TranscriptError
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.receipts import (
+    Receipt,
+    SignedReceipt,
+    check_countersigned,
+    check_receipt,
+)
+
+_MAX_SMALL = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """What was checked of a round.
+
+    Attributes
+    ----------
+    agreement : Agreement
+        The round's.
+    findings : tuple of Finding
+        All that was found to check.
+    heads : mapping of str to str
+        The last hash of each transcript, by file. Whoever notes it can tell later whether lines
+        are missing.
+    """
+
+    agreement: Agreement
+    findings: tuple[Finding, ...]
+    heads: Mapping[str, str]
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """What does not hold."""
+        return tuple(each for each in self.findings if not each.holds)
+
+
+def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Verified:
+    """Check all that a folder has of a round: signatures, chains, receipts, files, and fits.
+
+    Parameters
+    ----------
+    agreement_path : Path
+        The agreement.
+    folder : Path
+        Where transcripts (``*.jsonl``), receipts (``*.receipt``), certificates of removals and
+        sealed files lie, in folders or not; the analyst gives its work folder.
+    report : callable
+        Told how far it is.
+
+    Returns
+    -------
+    Verified
+        One finding for each thing; the file that one is about does not change another.
+
+    Raises
+    ------
+    OptionError
+        There is no such folder, or nothing to check in it.
+    AgreementFileError, AgreementError, DiskError
+        The agreement cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** No key is needed. Fits are checked where anchor images and target are, which
+    only the analyst has.
+
+    **Cost.** One reading of every file.
+    """
+    file = read_agreement(agreement_path)
+    if not folder.is_dir():
+        msg = f"there is no folder '{folder}'. Give the one with the transcript and receipts."
+        raise OptionError(msg)
+    agreement = file.agreement
+    findings = [checked("agreement", agreement.round_id, by=file.check_sealed)]
+    transcripts: dict[str, Checked] = {}
+    for path in sorted(folder.rglob("*.jsonl")):
+        read = partial(_read_chain, path, into=transcripts)
+        findings.append(checked("transcript", path.name, by=read))
+    ours = _analyst_lines(transcripts.values(), agreement)
+    findings += _receipts(folder, agreement, entries=ours)
+    findings += _countersigned(transcripts.values(), agreement)
+    findings += compared_files(folder, ours, report=report)
+    findings += _removals(folder, agreement)
+    findings += checked_fits(folder, agreement, entries=ours, report=report)
+    if len(findings) == 1:
+        msg = (
+            f"'{folder}' has neither a transcript (*.jsonl) nor a receipt (*.receipt), so nothing "
+            "of the round can be checked. Give the folder that has them."
+        )
+        raise OptionError(msg)
+    heads = {name: each.head for name, each in transcripts.items()}
+    return Verified(agreement=agreement, findings=tuple(findings), heads=heads)
+
+
+def _read_chain(path: Path, *, into: dict[str, Checked]) -> None:
+    into[str(path)] = verify_transcript(path)
+
+
+def _analyst_lines(transcripts: Iterable[Checked], agreement: Agreement) -> tuple[Entry, ...]:
+    """Return the lines of the analyst's transcript of this agreement, if it is there."""
+    digest = agreement.digest().hex()
+    for each in transcripts:
+        first = each.entries[0] if each.entries else None
+        if first and first.event == OPENED and first.told.get("agreement") == digest:
+            return each.entries
+    return ()
+
+
+def _receipts(
+    folder: Path, agreement: Agreement, *, entries: tuple[Entry, ...]
+) -> Iterator[Finding]:
+    """Check every receipt: the analyst's signature, and the line of the transcript it names."""
+    for path in sorted(folder.rglob("*.receipt")):
+        check = partial(_receipt, path, agreement, entries=entries)
+        yield checked("receipt", path.name, by=check)
+
+
+def _receipt(path: Path, agreement: Agreement, *, entries: tuple[Entry, ...]) -> None:
+    signed = read_receipt(_small(path))
+    receipt = signed.receipt
+    _check_signed(signed, agreement)
+    lines = {entry.hash: entry for entry in entries if entry.event == RECEIVED}
+    line = lines.get(receipt.transcript)
+    if entries and (line is None or line.told["upload"] != receipt.upload):
+        msg = (
+            f"the receipt for party '{receipt.party}' names a line that the analyst's transcript "
+            "does not have, or that is about another upload. Keep both: one of them was changed."
+        )
+        raise TranscriptError(msg)
+
+
+def _check_signed(signed: SignedReceipt, agreement: Agreement) -> None:
+    """Check a receipt's signature, and that it is of this agreement and an enrolled party."""
+    receipt: Receipt = signed.receipt
+    check_receipt(
+        signed,
+        analyst=_analyst(agreement),
+        agreement=agreement.digest().hex(),
+        party=receipt.party,
+        upload=receipt.upload,
+    )
+
+
+def _countersigned(transcripts: Iterable[Checked], agreement: Agreement) -> Iterator[Finding]:
+    """Check the receipts that parties countersigned in their transcripts."""
+    enrolled = {each.name: each for each in agreement.enrolled}
+    words = set(SignedReceipt.model_fields) - {"receipt"} | set(Receipt.model_fields)
+    for each in transcripts:
+        for entry in each.entries:
+            if words <= set(entry.told):
+                check = partial(_check_told, entry.told, agreement, enrolled)
+                yield checked("receipt", f"{entry.told['party']}, countersigned", by=check)
+
+
+def _check_told(
+    told: Mapping[str, object], agreement: Agreement, enrolled: Mapping[str, PublicIdentity]
+) -> None:
+    fields = {name: told[name] for name in Receipt.model_fields}
+    signed = SignedReceipt.model_validate(
+        {
+            "receipt": fields,
+            "signature": told["signature"],
+            "countersignature": told["countersignature"] or None,
+        }
+    )
+    _check_signed(signed, agreement)
+    party = enrolled.get(signed.receipt.party)
+    if party is None:
+        msg = f"'{signed.receipt.party}' is not enrolled, so its countersignature proves nothing."
+        raise SignatureError(f"{msg} Look which agreement it belongs to.")
+    check_countersigned(signed, party=party)
+
+
+def _removals(folder: Path, agreement: Agreement) -> Iterator[Finding]:
+    """Check the certificates of removals."""
+    for path in sorted(folder.rglob("removal-*.json")):
+        yield checked("removal", path.name, by=partial(_removal, path, agreement))
+
+
+def _removal(path: Path, agreement: Agreement) -> None:
+    check_removal(_small(path), analyst=_analyst(agreement))
+
+
+def _small(path: Path) -> bytes:
+    with opened(path) as (file, _):
+        data: bytes = file.read(_MAX_SMALL)
+    return data
+
+
+def _analyst(agreement: Agreement) -> PublicIdentity:
+    if agreement.analyst is None:
+        msg = "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
+        raise OptionError(msg)
+    return agreement.analyst

@@ -1,0 +1,259 @@
+"""``cobasis analyst``: from the inbox to sealed returns."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cobasis.cli.analyst_said import certified, file_answers, said_of_files
+from cobasis.cli.options import (
+    Agreed,
+    AsJson,
+    Home,
+    Name,
+    PassphraseFile,
+    Yes,
+    consent,
+    passphrase_from,
+    progress,
+    say,
+)
+from cobasis.models.families import ModelName
+
+if TYPE_CHECKING:
+    from cobasis.analyst_side.desk import AnalystDesk
+
+app = typer.Typer(help="The analyst's side of a round.", no_args_is_help=True)
+
+REMOTE = 3
+Returns = Annotated[Path, typer.Option("-o", "--out", help="Folder for one return per party.")]
+Family = Annotated[
+    ModelName | None, typer.Option(help="A family that the agreement allows; else its own.")
+]
+
+
+def _desk(
+    agreement: Path, home: Path | None, name: str | None, passphrase_file: Path | None
+) -> "AnalystDesk":
+    from cobasis.analyst_side.desk import open_desk
+
+    return open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+
+
+@app.command()
+def consensus(
+    agreement: Agreed,
+    spans: Annotated[Path, typer.Argument(metavar="SPANS", help="Folder of *.span files.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for one file per party.")],
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the common span of all proposals, and seal it to each party.
+
+    Example: cobasis analyst consensus icu.toml spans/ -o consensus/
+    """
+    from cobasis.analyst_side.consensus import consensus as make
+    from cobasis.cli.analyst_answers import ConsensusAnswer
+
+    desk = _desk(agreement, home, name, passphrase_file)
+    with progress() as report:
+        found = make(desk, spans, to=out, report=report)
+    say(
+        ConsensusAnswer(
+            command="analyst consensus",
+            round=desk.agreement.round_id,
+            contributors=list(found.contributors),
+            missing=list(found.missing),
+            files=file_answers(found.files),
+            written={party: str(path) for party, path in found.written.items()},
+        ),
+        as_json=as_json,
+        lines=[
+            *said_of_files(found.files),
+            f"The common span of {', '.join(found.contributors)} is in {out}, one file per party.",
+            *([f"Without a part in it: {', '.join(found.missing)}"] if found.missing else []),
+        ],
+    )
+
+
+@app.command()
+def receive(
+    agreement: Agreed,
+    inbox: Annotated[Path, typer.Argument(metavar="INBOX", help="Folder of *.upload files.")],
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify every upload, store and acknowledge the good ones, and say who is missing.
+
+    The inbox is not changed and may be received again at any time. Send each party its receipt.
+
+    Example: cobasis analyst receive icu.toml inbox/
+    """
+    from cobasis.analyst_side.receiving import receive as take
+    from cobasis.cli.analyst_answers import ReceiveAnswer
+
+    desk = _desk(agreement, home, name, passphrase_file)
+    with progress() as report:
+        found = take(desk, inbox, report=report)
+    agreed = desk.agreement
+    count = f"{len(found.received)} of {len(agreed.parties)}, {agreed.minimum_parties} are needed"
+    lines = [
+        *said_of_files(found.files),
+        f"In: {', '.join(found.received) or 'nobody'} ({count})",
+        f"Missing: {', '.join(found.missing) or 'nobody'}"
+        + (f"; the deadline is {agreed.deadline}" if agreed.deadline and found.missing else ""),
+        f"Receipts: {desk.work.receipts}",
+        *([f"After the run: {', '.join(found.late)} (analyst add)"] if found.late else []),
+    ]
+    say(
+        ReceiveAnswer(
+            command="analyst receive",
+            round=agreed.round_id,
+            files=file_answers(found.files),
+            received=list(found.received),
+            missing=list(found.missing),
+            late=list(found.late),
+            receipts={party: str(desk.work.receipt(party)) for party in found.received},
+            minimum_parties=agreed.minimum_parties,
+            deadline=agreed.deadline,
+        ),
+        as_json=as_json,
+        lines=lines,
+    )
+    if found.refused:
+        raise typer.Exit(REMOTE)
+
+
+@app.command()
+def run(
+    agreement: Agreed,
+    out: Returns,
+    model: Family = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="A party to leave out, by name; repeat.")
+    ] = None,
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Align, certify, train once, and seal one return to each party.
+
+    Example: cobasis analyst run icu.toml --model mlp -o returns/
+    """
+    from cobasis.analyst_side import running
+
+    desk = _desk(agreement, home, name, passphrase_file)
+    with progress() as report:
+        ran = running.run(desk, to=out, model=model, exclude=exclude or [], report=report)
+    notes = [f"Missing: {', '.join(ran.missing)}: analyst add takes them."] if ran.missing else []
+    if ran.before_deadline:
+        notes.append(f"The deadline, {desk.agreement.deadline}, had not passed.")
+    answer, lines = certified(
+        ran.concluded,
+        command="analyst run",
+        round_id=desk.agreement.round_id,
+        missing=ran.missing,
+        excluded=ran.excluded,
+        before_deadline=ran.before_deadline,
+    )
+    say(answer, as_json=as_json, lines=[*lines, *notes])
+
+
+@app.command()
+def add(
+    agreement: Agreed,
+    upload: Annotated[Path, typer.Argument(metavar="UPLOAD", help="Of an enrolled party.")],
+    out: Returns,
+    model: Family = None,
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a party that comes late to the frozen target, train again, and seal all returns.
+
+    Example: cobasis analyst add icu.toml late.upload -o returns/
+    """
+    from cobasis.analyst_side import changing
+
+    desk = _desk(agreement, home, name, passphrase_file)
+    with progress() as report:
+        concluded = changing.add(desk, upload, to=out, model=model, report=report)
+    answer, lines = certified(concluded, command="analyst add", round_id=desk.agreement.round_id)
+    say(answer, as_json=as_json, lines=lines)
+
+
+@app.command()
+def remove(
+    agreement: Agreed,
+    party: Annotated[str, typer.Argument(metavar="PARTY", help="Who leaves.")],
+    out: Returns,
+    realign: Annotated[
+        bool, typer.Option("--realign", help="Also make a new target and new changes of basis.")
+    ] = False,
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a party's upload, train without it, and certify what is and is not gone.
+
+    Example: cobasis analyst remove icu.toml south -o returns/
+    """
+    from cobasis.analyst_side import changing
+    from cobasis.cli.analyst_answers import RemoveAnswer
+
+    desk = _desk(agreement, home, name, passphrase_file)
+    with progress() as report:
+        done = changing.remove(desk, party, to=out, realign=realign, report=report)
+    removal = done.removal
+    files = {} if done.concluded is None else done.concluded.files
+    say(
+        RemoveAnswer(
+            command="analyst remove",
+            round=desk.agreement.round_id,
+            party=party,
+            realigned=removal.realigned,
+            gone=list(removal.gone),
+            not_gone=list(removal.not_gone),
+            model_sha256=removal.model_sha256,
+            trained_on=list(removal.trained_on),
+            target_carries=list(removal.target_carries),
+            certificate=[str(path) for path in done.files],
+            returns={name: str(path) for name, path in files.items()},
+        ),
+        as_json=as_json,
+        lines=[removal.text().rstrip(), "", *(f"Wrote {path}" for path in done.files)],
+    )
+
+
+@app.command()
+def forget(
+    agreement: Agreed,
+    early: Annotated[bool, typer.Option("--early", help="Before the agreed time.")] = False,
+    yes: Yes = False,
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy the round's uploads, target and changes of basis, when retention is over.
+
+    Models, receipts, certificates and the transcript stay. Nobody can be added or removed then.
+
+    Example: cobasis analyst forget icu.toml --yes
+    """
+    from cobasis.analyst_side.keeping import forget as destroy
+    from cobasis.cli.analyst_answers import ForgetAnswer
+
+    desk = _desk(agreement, home, name, passphrase_file)
+    consent("Destroy all uploads of this round?", yes=yes, what="the deletion")
+    time = destroy(desk, early=early)
+    answer = ForgetAnswer(command="analyst forget", round=desk.agreement.round_id, time=time)
+    lines = [f"The uploads of round '{desk.agreement.round_id}' were destroyed on {time}."]
+    say(answer, as_json=as_json, lines=lines)

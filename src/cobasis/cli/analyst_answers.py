@@ -1,0 +1,161 @@
+"""What ``--json`` prints of agreements, of the analyst's commands, of ``verify`` and ``inspect``.
+
+``docs/reference/json.md`` is written from these models, beside those of ``answers.py``.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cobasis.cli.answers import Answer
+
+
+class _Part(BaseModel):
+    """A part of an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PersonAnswer(_Part):
+    """Somebody who takes part."""
+
+    name: str
+    role: str = Field(description="party or analyst.")
+    fingerprint: str = Field(description="To be compared over another channel.")
+    signed: bool = Field(description="Whether a valid signature of this text stands in the file.")
+
+
+class AgreementAnswer(Answer):
+    """`agreement new`, `agreement enrol`, `agreement seal`, `agreement show`: its state."""
+
+    path: str
+    state: str = Field(description="draft, complete or sealed.")
+    digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
+    missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
+    unsigned: str = Field(description="Who has not signed, in words; empty when it is sealed.")
+    people: list[PersonAnswer]
+
+
+class SignAnswer(Answer):
+    """`agreement sign`: one signature."""
+
+    name: str
+    digest: str
+    path: str
+
+
+class SecretAnswer(Answer):
+    """`secret new`: the consortium secret, sealed to each party."""
+
+    made_by: str
+    commitment: str
+    files: dict[str, str] = Field(description="The sealed file of each party.")
+
+
+class FileAnswer(_Part):
+    """What became of one file."""
+
+    file: str
+    verdict: str = Field(description="accepted, received before or refused.")
+    party: str | None
+    n_rows: int | None
+    code: str = Field(description="Of the refusal; empty otherwise.")
+    reason: str
+
+
+class ReceiveAnswer(Answer):
+    """`analyst receive`: a verdict for each file; exit code 3 where one was refused."""
+
+    files: list[FileAnswer]
+    received: list[str]
+    missing: list[str]
+    late: list[str] = Field(description="In, but after the run: `analyst add` takes them.")
+    receipts: dict[str, str] = Field(description="The receipt of each party that is in.")
+    minimum_parties: int
+    deadline: str = Field(description="Empty where there is none.")
+
+
+class ConsensusAnswer(Answer):
+    """`analyst consensus`: the common span, sealed to each party."""
+
+    contributors: list[str]
+    missing: list[str] = Field(description="Without a proposal in it; they get the span as well.")
+    files: list[FileAnswer]
+    written: dict[str, str]
+
+
+class FiguresAnswer(_Part):
+    """What the certificate says of one party."""
+
+    residual: float
+    others: float
+    conditioning: float
+    target_residual: float
+    orthonormality: float
+    scale: float
+    flagged: bool
+
+
+class RunAnswer(Answer):
+    """`analyst run`, `analyst add`: what was trained, and one sealed return per party."""
+
+    verdict: str = Field(description="aligned, flagged, not separable or cannot tell.")
+    unrelated: float = Field(description="The residual that unrelated bases would have.")
+    figures: dict[str, FiguresAnswer]
+    model: str | None = Field(description="The family; null for representation.")
+    model_sha256: str | None = Field(description="The same at every party.")
+    n_rows: int
+    trained_on: list[str]
+    target_carries: list[str]
+    returns: dict[str, str]
+    missing: list[str]
+    excluded: list[str]
+    before_deadline: bool = Field(description="Whether those who are missing still had time.")
+
+
+class RemoveAnswer(Answer):
+    """`analyst remove`: what is gone, and what is not."""
+
+    party: str
+    realigned: bool
+    gone: list[str]
+    not_gone: list[str]
+    model_sha256: str
+    trained_on: list[str]
+    target_carries: list[str]
+    certificate: list[str] = Field(description="Signed for programs, and in words.")
+    returns: dict[str, str]
+
+
+class ForgetAnswer(Answer):
+    """`analyst forget`: the uploads are destroyed."""
+
+    time: str
+
+
+class FindingAnswer(_Part):
+    """One thing that was checked."""
+
+    what: str
+    name: str
+    holds: bool
+    code: str
+    reason: str
+
+
+class VerifyAnswer(Answer):
+    """`verify`: everything that was checked; exit code 3 where something does not hold."""
+
+    holds: bool
+    findings: list[FindingAnswer]
+    heads: dict[str, str] = Field(description="The last hash of each transcript.")
+
+
+class InspectAnswer(Answer):
+    """`inspect`: what a bundle says of itself."""
+
+    path: str
+    n_bytes: int
+    n_recipients: int
+    signature: str = Field(description="good, wrong, not enrolled or not checked.")
+    manifest: dict[str, Any] | None = Field(description="Null without the key.")

@@ -1,0 +1,92 @@
+"""How the analyst's commands print files and runs."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cobasis.analyst_side.concluding import Concluded
+    from cobasis.analyst_side.reception import FileVerdict
+    from cobasis.cli.analyst_answers import FileAnswer, RunAnswer
+
+
+def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
+    """Return what became of files, for ``--json``."""
+    from cobasis.cli.analyst_answers import FileAnswer
+
+    return [
+        FileAnswer(
+            file=each.file,
+            verdict=each.verdict,
+            party=each.party,
+            n_rows=each.n_rows,
+            code=each.code,
+            reason=each.reason,
+        )
+        for each in files
+    ]
+
+
+def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
+    """Return what became of files, for people."""
+    lines = []
+    for each in files:
+        rows = "" if each.n_rows is None else f", {each.n_rows:,} rows"
+        what = f"{each.file}: {each.verdict}"
+        told = f" ({each.party}{rows})" if each.party else f": {each.reason} [{each.code}]"
+        lines.append(what + told)
+    return lines
+
+
+def certified(
+    concluded: "Concluded",
+    *,
+    command: str,
+    round_id: str,
+    missing: Iterable[str] = (),
+    excluded: Iterable[str] = (),
+    before_deadline: bool = False,
+) -> tuple["RunAnswer", list[str]]:
+    """Return what was certified and trained, for ``--json`` and for people."""
+    from cobasis.cli.analyst_answers import FiguresAnswer, RunAnswer
+
+    outcome, certificate = concluded.outcome, concluded.certificate
+    figures = {
+        name: FiguresAnswer(**{word: getattr(each, word) for word in FiguresAnswer.model_fields})
+        for name, each in certificate.parties.items()
+    }
+    answer = RunAnswer(
+        command=command,
+        round=round_id,
+        verdict=outcome.verdict,
+        unrelated=certificate.unrelated,
+        figures=figures,
+        model=outcome.family,
+        model_sha256=outcome.model_sha256,
+        n_rows=outcome.n_rows,
+        trained_on=list(outcome.uploads),
+        target_carries=list(outcome.target_carries),
+        returns={name: str(path) for name, path in concluded.files.items()},
+        missing=list(missing),
+        excluded=list(excluded),
+        before_deadline=before_deadline,
+    )
+    return answer, _lines(answer, figures)
+
+
+def _lines(answer: "RunAnswer", figures: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"Certificate: {answer.verdict} (unrelated bases would have {answer.unrelated:.3f})",
+        f"{'party':<20} {'residual':>9} {'others':>9} {'scale':>7}",
+        *(
+            f"{name:<20} {each.residual:9.4f} {each.others:9.4f} {each.scale:7.2f}"
+            + ("  flagged" if each.flagged else "")
+            for name, each in figures.items()
+        ),
+    ]
+    if answer.model is not None:
+        lines += [
+            f"Trained {answer.model} on {answer.n_rows:,} rows of {', '.join(answer.trained_on)}.",
+            f"SHA-256 of the model, the same for all: {answer.model_sha256}",
+        ]
+    lines.append(f"The target descends from {', '.join(answer.target_carries)}.")
+    return [*lines, *(f"Wrote {path}" for path in answer.returns.values())]

@@ -1,0 +1,133 @@
+"""What ``--json`` prints: one object per command, with the same fields in every release 1.x.
+
+``docs/reference/json.md`` is written from these models.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """What every object has."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str = Field(description="The command, such as `party prepare`.")
+    round: str | None = Field(description="The round; null where the command is about none.")
+
+
+class KeyAnswer(Answer):
+    """`key new`, `key show`: the public half of a key."""
+
+    name: str = Field(description="Whose it is.")
+    fingerprint: str = Field(description="To be compared over another channel.")
+    identity: str = Field(description="The text of the .pub file.")
+
+
+class ColumnAnswer(BaseModel):
+    """One finding about a column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: str
+    problem: str = Field(
+        description="absent, type, missing, infinite, range, vocabulary or unused."
+    )
+    refused: bool = Field(description="Whether the agreement forbids it.")
+    n_rows: int | None
+    text: str
+
+
+class JoinAnswer(Answer):
+    """`party join`: the consortium secret is kept."""
+
+    party: str
+    secret_from: str = Field(description="Which party made it.")
+
+
+class CheckAnswer(Answer):
+    """`party check`: what does not fit; exit code 2 where `fits` is false."""
+
+    party: str
+    fits: bool
+    n_rows: int
+    n_held: int | None = Field(description="Rows that would be held back; null if it does not fit.")
+    findings: list[ColumnAnswer]
+    problems: list[str] = Field(description="About the table as a whole; each forbids an upload.")
+
+
+class DryAnswer(Answer):
+    """`party prepare --dry-run`, `party propose --dry-run`: what would leave."""
+
+    party: str
+    dry_run: bool = True
+    n_rows: int
+    n_held: int = Field(description="Rows that never leave.")
+    n_features: int = Field(description="Encoded columns.")
+    n_components: int
+    n_bytes: int = Field(description="Of all numbers, before they are compressed.")
+    precision: str
+    reader: str = Field(description="Who alone can open it.")
+    fingerprint: str = Field(description="Of the reader's key.")
+    span: str = Field(description="fresh, kept or forced.")
+    leaves: list[str]
+    stays: list[str]
+    warnings: list[str]
+
+
+class SentAnswer(Answer):
+    """`party prepare`, `party propose`: a sealed file."""
+
+    party: str
+    path: str
+    sha256: str = Field(description="Of the sealed file; the receipt names it.")
+    n_bytes: int = Field(description="Of the sealed file.")
+    again: bool = Field(description="The same rows were uploaded in this round before.")
+    warnings: list[str]
+
+
+class AdoptAnswer(Answer):
+    """`party adopt`: the common span is kept."""
+
+    party: str
+    contributors: list[str] = Field(description="Whose directions shaped it.")
+
+
+class AcceptAnswer(Answer):
+    """`party accept`: what came back, and what it is worth on rows that never left."""
+
+    party: str
+    verdict: str = Field(description="Of the analyst's certificate.")
+    trained_on: list[str]
+    target_carries: list[str] = Field(description="Whose trace the target keeps.")
+    return_sha256: str
+    model_sha256: str = Field(description="The same at every party; empty without a model.")
+    metric: str = Field(description="accuracy or r2.")
+    n_held: int = Field(description="Rows it was scored on.")
+    together: float | None
+    local: float | None = Field(description="Of a model of the party's own.")
+    baseline: float | None = Field(description="Of the most frequent class, or the mean.")
+    remarks: list[str]
+
+
+class ReceiptAnswer(Answer):
+    """`party receipt`: the analyst's receipt was checked and countersigned."""
+
+    party: str
+    upload_sha256: str
+    received: str = Field(description="When, by the analyst's clock.")
+
+
+class PredictAnswer(Answer):
+    """`party predict`: predictions were written."""
+
+    party: str
+    path: str
+    n_rows: int
+
+
+class ExportAnswer(Answer):
+    """`party export`: a secret model file was written."""
+
+    party: str
+    path: str
+    n_bytes: int

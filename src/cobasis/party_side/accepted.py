@@ -1,0 +1,92 @@
+"""What a party accepted, ready to be used: its own basis, its fit, and the model that all have."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobasis.errors import StepError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.models.graph_model import GraphModel
+from cobasis.party_side.desk import PartyDesk
+from cobasis.protocol.secrets import SecretBasis
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Usable(Hidden):
+    """A party's way from encoded rows to predictions.
+
+    Attributes
+    ----------
+    basis : SecretBasis
+        F_i.
+    change_of_basis : ndarray of shape (n_components, n_components)
+        G_i.
+    model : GraphModel
+        Checked again.
+
+    Notes
+    -----
+    **Who sees what.** The party alone: ``F_i G_i`` is a secret of the whole consortium.
+
+    **Cost.** None.
+    """
+
+    basis: SecretBasis
+    change_of_basis: Matrix
+    model: GraphModel
+
+    def aligned(self, rows: Matrix) -> Matrix:
+        """Return ``Y F_i G_i`` for rows on the agreed scale."""
+        return self.basis.project(rows) @ self.change_of_basis
+
+    def map_in(self) -> Matrix:
+        """Return ``F_i G_i``, of shape (n_features, n_components)."""
+        return self.aligned(np.eye(self.basis.shape[0]))
+
+
+def usable(desk: PartyDesk) -> Usable:
+    """Return what was accepted; StepError before, or where the round trains no model.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+
+    Returns
+    -------
+    Usable
+        Basis, fit and model.
+
+    Raises
+    ------
+    StepError
+        Nothing was uploaded or accepted, or the round was for a representation.
+    VaultError
+        A record cannot be used.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** The vault's records of the round.
+    """
+    agreement, name = desk.agreement, desk.name
+    uploaded, found = desk.vault.upload_of(agreement), desk.round.accepted()
+    if uploaded is None or found is None:
+        msg = (
+            f"party '{name}' has accepted no return in round '{agreement.round_id}', so there is "
+            "no model to use. Run 'cobasis party accept' with what the analyst sent."
+        )
+        raise StepError(msg)
+    if found.model is None or agreement.task == "representation":
+        msg = (
+            f"round '{agreement.round_id}' was for a representation and trained no model. Agree on "
+            "a task in a new round."
+        )
+        raise StepError(msg)
+    model = GraphModel(
+        data=found.model,
+        n_components=agreement.n_components,
+        task=agreement.task,
+        classes=agreement.classes,
+    )
+    return Usable(basis=uploaded.dataset.basis, change_of_basis=found.change_of_basis, model=model)

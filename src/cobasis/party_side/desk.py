@@ -1,0 +1,185 @@
+"""A party's desk: who it is, what was agreed, its vault and its transcript, opened together."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.manifest import moment_text
+from cobasis.bundle.transcript import Transcript
+from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
+from cobasis.keys.at_rest import load_identity
+from cobasis.keys.home import home as home_folder
+from cobasis.keys.home import key_path, names
+from cobasis.keys.identity import Identity
+from cobasis.linalg.hidden import Hidden
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.vault.records import make_folder
+from cobasis.vault.rounds import RoundRecords
+from cobasis.vault.vault import Vault
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PartyDesk(Hidden):
+    """What every command of a party works with.
+
+    Attributes
+    ----------
+    agreement : Agreement
+        The round's.
+    identity : Identity
+        The party's, unlocked.
+    vault : Vault
+        Its secrets at rest.
+    transcript : Transcript
+        What it did in this round.
+    work : Path
+        A folder of its own for this round, mode 0700.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+
+    agreement: Agreement
+    identity: Identity
+    vault: Vault
+    transcript: Transcript
+    work: Path
+
+    @property
+    def name(self) -> str:
+        """The party's."""
+        return self.identity.public.name
+
+    @property
+    def round(self) -> RoundRecords:
+        """What the vault holds of this round."""
+        return self.vault.round(self.agreement)
+
+    @property
+    def analyst(self) -> PublicIdentity:
+        """To whom bundles are sealed, and who signs what comes back."""
+        if self.agreement.analyst is None:
+            msg = (
+                f"the agreement of round '{self.agreement.round_id}' names no analyst, so there is "
+                "nobody to seal for. Enrol one with 'cobasis agreement enrol'."
+            )
+            raise AgreementError(msg)
+        return self.agreement.analyst
+
+
+def open_desk(
+    agreement: Path,
+    *,
+    home: Path | None,
+    name: str | None,
+    passphrase: Callable[[], str],
+    sealed: bool = True,
+) -> PartyDesk:
+    """Read the agreement, unlock the key, and open vault and transcript.
+
+    Parameters
+    ----------
+    agreement : Path
+        The agreement's file.
+    home : Path or None
+        The folder of keys and vaults; None for ``COBASIS_HOME`` or ``~/.cobasis``.
+    name : str or None
+        Whose key; None where only one of the home's keys is enrolled.
+    passphrase : callable
+        Asked once, when the key is known.
+    sealed : bool
+        Whether everybody has to have signed.
+
+    Returns
+    -------
+    PartyDesk
+        To work with.
+
+    Raises
+    ------
+    AgreementError, UnsignedError
+        The agreement cannot stand, or somebody has not signed.
+    UnknownPartyError
+        The key's owner is no party of it.
+    IdentityError, PassphraseError
+        The key is missing, is another one than was enrolled, or is not opened.
+    VaultError, TranscriptError, DiskError
+        What is at rest cannot be used.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One to two seconds for the passphrase.
+    """
+    found = read_agreement(agreement)
+    if sealed:
+        found.check_sealed()
+    agreed = found.agreement
+    folder = home_folder(home)
+    who = _who(agreed, folder, name)
+    identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
+    if identity.public != who:
+        msg = (
+            f"the key of '{who.name}' in '{folder}' is not the one that the agreement enrols "
+            f"({who.fingerprint}), but {identity.public.fingerprint}. Use the home folder with the "
+            "enrolled key; if it is lost, a new agreement has to enrol the new one."
+        )
+        raise IdentityError(msg)
+    digest = agreed.digest().hex()[:16]
+    work, told = folder / "work" / who.name / digest, folder / "transcripts" / who.name / digest
+    make_folder(work)
+    make_folder(told)
+    return PartyDesk(
+        agreement=agreed,
+        identity=identity,
+        vault=Vault(
+            folder / "vault" / who.name,
+            party=who.name,
+            seal=identity.seal_for_self,
+            unseal=identity.unseal_own,
+        ),
+        transcript=Transcript(told / "transcript.jsonl"),
+        work=work,
+    )
+
+
+def time_now() -> str:
+    """Return the time as manifests and histories write it."""
+    return moment_text(datetime.now(UTC))
+
+
+def digest_of(data: bytes) -> str:
+    """Return the SHA-256 of bytes, 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _who(agreement: Agreement, home: Path, name: str | None) -> PublicIdentity:
+    """Return which enrolled party this is."""
+    enrolled = {each.name: each for each in agreement.enrolled}
+    if name is not None:
+        if name not in enrolled:
+            msg = (
+                f"'{name}' is no party that round '{agreement.round_id}' enrols "
+                f"({', '.join(enrolled) or 'nobody yet'}). Give the name of one with --as, or have "
+                "it enrolled in a new agreement."
+            )
+            raise UnknownPartyError(msg)
+        return enrolled[name]
+    here = [each for each in names(home) if each in enrolled]
+    if len(here) != 1:
+        has = f"keys of {', '.join(here)}" if here else "no key"
+        msg = (
+            f"the home folder '{home}' has {has} among the parties that round "
+            f"'{agreement.round_id}' enrols ({', '.join(enrolled) or 'nobody yet'}). Say which "
+            "with --as, or give the right folder with --home."
+        )
+        raise IdentityError(msg)
+    return enrolled[here[0]]

@@ -1,0 +1,214 @@
+"""A new agreement's fields: features from a public example or from words, and what follows."""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import ValidationError
+
+from cobasis.errors import FeatureError, OptionError
+from cobasis.features.category import CategoryFeature
+from cobasis.features.columns import width_of
+from cobasis.features.numeric import NumericFeature
+from cobasis.models.families import default_model
+from cobasis.tables.sources import source_of
+
+Missing = Literal["refuse", "fill"]
+Features = tuple[NumericFeature | CategoryFeature, ...]
+
+MAX_WORDS = 1000
+_DIGITS = 3
+
+
+def features_of_example(
+    example: Path, *, leave_out: Iterable[str], missing: Missing = "refuse"
+) -> Features:
+    """Describe the columns of a public table: names, kinds, vocabularies and scales.
+
+    Parameters
+    ----------
+    example : Path
+        CSV or Parquet; a code book's example or public data, never one party's rows, since
+        words, means and spreads of it go into a public file.
+    leave_out : iterable of str
+        Columns of labels and identifiers.
+    missing : {"refuse", "fill"}
+        Whether parties may have empty cells: the example's mean then stands for a missing
+        number, and a level of its own for a missing word.
+
+    Returns
+    -------
+    tuple of NumericFeature or CategoryFeature
+        In the table's order; constants with three digits.
+
+    Raises
+    ------
+    FeatureError
+        A column of words has none, or too many; or the table has no columns left.
+    OptionError, DiskError, TableError
+        The file cannot be read as a table.
+
+    Notes
+    -----
+    **Who sees what.** Everybody: what is read becomes part of the agreement.
+
+    **Cost.** The table in memory, a column at a time.
+    """
+    source = source_of(example, party="example")
+    with source.reading():
+        schema = source.frame.collect_schema()
+    gone = set(leave_out)
+    found: list[NumericFeature | CategoryFeature] = []
+    for name, dtype in schema.items():
+        if name in gone:
+            continue
+        column = source.collect(pl.col(name))[name]
+        found.append(_number(column, missing) if dtype.is_numeric() else _words(column, missing))
+    if not found:
+        msg = f"'{example.name}' has no column besides label and id. Give a table with features."
+        raise FeatureError(msg)
+    return tuple(found)
+
+
+def _number(column: pl.Series, missing: Missing) -> NumericFeature:
+    """Describe a column of numbers: its mean and spread become public constants."""
+    whole = column.cast(pl.Float64).drop_nulls().drop_nans()
+    mean, spread = whole.mean(), whole.std()
+    centre = _short(mean) if isinstance(mean, float) else 0.0
+    scale = _short(spread) if isinstance(spread, float) else 1.0
+    fill = {"missing": missing, "fill": centre} if missing == "fill" else {}
+    return NumericFeature(name=column.name, centre=centre, scale=scale or 1.0, **fill)  # type: ignore[arg-type]
+
+
+def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
+    """Describe a column of words: those of the example become the vocabulary."""
+    words = sorted({str(each) for each in column.drop_nulls().to_list()} - {""})
+    if not 0 < len(words) <= MAX_WORDS:
+        msg = (
+            f"column '{column.name}' of the example has {len(words):,} different words, and a "
+            f"category has 1 to {MAX_WORDS:,}. Name it as --id or --label, or leave it out."
+        )
+        raise FeatureError(msg)
+    return CategoryFeature(
+        name=column.name,
+        values=tuple(words),
+        unknown="other",
+        missing="level" if missing == "fill" else "refuse",
+    )
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def features_of_words(numbers: Iterable[str], categories: Iterable[str]) -> Features:
+    """Describe columns by words of a command line.
+
+    Parameters
+    ----------
+    numbers : iterable of str
+        Names.
+    categories : iterable of str
+        ``name=word,word,...`` each.
+
+    Returns
+    -------
+    tuple of NumericFeature or CategoryFeature
+        Numbers first; centre 0 and scale 1, to be filled by hand.
+
+    Raises
+    ------
+    OptionError
+        A category without words, or a name that cannot be one.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+    """
+    try:
+        found: list[NumericFeature | CategoryFeature] = [
+            NumericFeature(name=name.strip()) for name in numbers
+        ]
+        for each in categories:
+            name, _, words = each.partition("=")
+            values = tuple(word.strip() for word in words.split(",") if word.strip())
+            found.append(CategoryFeature(name=name.strip(), values=values))
+    except ValidationError as error:
+        msg = (
+            f"a feature cannot be described like that: {error.errors()[0]['msg']}. Write names as "
+            "age,pulse and categories as sex=female,male."
+        )
+        raise OptionError(msg) from None
+    return tuple(found)
+
+
+def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
+    """Return the classes that the label column of a public example has, sorted.
+
+    Parameters
+    ----------
+    example : Path
+        CSV or Parquet.
+    label : str
+        The column's name.
+
+    Returns
+    -------
+    tuple of str or of int
+        As they are written there.
+
+    Raises
+    ------
+    FeatureError
+        There is no such column.
+    OptionError, DiskError, TableError
+        The file cannot be read as a table.
+
+    Notes
+    -----
+    **Who sees what.** Everybody. **Cost.** One column.
+    """
+    source = source_of(example, party="example")
+    with source.reading():
+        schema = source.frame.collect_schema()
+    if label not in schema:
+        msg = f"'{example.name}' has no column '{label}' ({', '.join(schema)}). Correct --label."
+        raise FeatureError(msg)
+    found = source.collect(pl.col(label))[label].drop_nulls().unique().to_list()
+    if schema[label].is_integer() or all(isinstance(each, int) for each in found):
+        return tuple(sorted(int(each) for each in found))
+    return tuple(sorted(str(each) for each in found))
+
+
+def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
+    """Complete what is given of an agreement with what follows from it.
+
+    Parameters
+    ----------
+    given : mapping of str to object
+        Fields of an `Agreement`; None where nothing was said.
+    stem : str
+        The file's name without ending, for a round's name.
+
+    Returns
+    -------
+    dict of str to object
+        For ``write_new``.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+    """
+    fields = {name: value for name, value in given.items() if value is not None}
+    fields.setdefault("round_id", f"{stem}-{secrets.token_hex(4)}")
+    fields.setdefault("threat_model", "semi-honest")
+    task = fields.get("task")
+    if task in {"classification", "regression"}:
+        fields.setdefault("model", default_model(task))
+        fields.setdefault("models", (fields["model"],))
+    features = fields.get("features")
+    if features and fields.get("anchor", "isometric") == "isometric":
+        fields.setdefault("n_anchor_rows", width_of(features))
+    return fields

@@ -1,0 +1,66 @@
+"""A party joins: the consortium secret goes from its sealed file into the vault."""
+
+from pathlib import Path
+
+from cobasis.bundle.envelope import Bundle, Expected
+from cobasis.bundle.points import point
+from cobasis.errors import CommitmentError
+from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.opening import opened_bundle
+from cobasis.protocol.secrets import ConsortiumSecret
+
+_PART = "secret.bin"
+_BYTES = 32
+
+
+def join(desk: PartyDesk, secret: Path) -> str:
+    """Open the consortium secret, hold it against the commitment, and keep it.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    secret : Path
+        The sealed file that another party, or this one, made for it.
+
+    Returns
+    -------
+    str
+        Who made it. Joining again with the same file changes nothing.
+
+    Raises
+    ------
+    CommitmentError
+        It is another secret than the agreement commits to.
+    SealError, SignatureError, BundleError, ForeignBundleError
+        The file is not for this party and round, or not from a party of it.
+
+    Notes
+    -----
+    **Who sees what.** The party alone: the analyst can neither make nor open such a file.
+
+    **Cost.** None.
+    """
+    parties = {each.name: each for each in desk.agreement.enrolled}
+    expected = Expected(kind="secret", round_id=desk.agreement.round_id, recipient=desk.name)
+    with opened_bundle(desk, secret, signer=parties, expected=expected) as bundle:
+        point("join.opened")
+        found = ConsortiumSecret(_key_of(bundle, desk))
+        maker, digest = bundle.manifest.sender, bundle.digest
+    desk.round.join(found)
+    point("join.kept")
+    desk.transcript.append("joined", {"secret_from": maker, "bundle": digest})
+    point("join.told")
+    return maker
+
+
+def _key_of(bundle: Bundle, desk: PartyDesk) -> bytes:
+    """Return the part's 32 bytes."""
+    key = bundle.parts[_PART].read_bytes()
+    if len(key) != _BYTES:
+        msg = (
+            f"what '{bundle.manifest.sender}' sent to party '{desk.name}' as the consortium secret "
+            f"has {len(key)} bytes, not {_BYTES}. Ask for the file that 'cobasis secret new' makes."
+        )
+        raise CommitmentError(msg)
+    return key

@@ -1,0 +1,187 @@
+"""A party's upload, projected and written on its own disk; nothing of it has left yet."""
+
+from pathlib import Path
+
+import numpy.typing as npt
+import polars as pl
+
+from cobasis.bundle.payload import PayloadHeader, PayloadWriter
+from cobasis.bundle.points import point
+from cobasis.bundle.precision import in_precision
+from cobasis.engine.progress import Report
+from cobasis.features.numeric import NumericFeature
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.rows import PartyRows, labels_of
+from cobasis.protocol.choice import Memory
+from cobasis.protocol.party import Party
+from cobasis.protocol.secrets import PartyKey
+from cobasis.protocol.streamed import Plan
+from cobasis.tables.marks import Marks
+from cobasis.tables.order import write_rows
+from cobasis.tables.refusals import refuse_schema
+from cobasis.tables.sources import source_of
+
+MARKS = "marks"
+"""The folder of directions that were found, until the upload is whole."""
+
+
+def make_party(desk: PartyDesk, *, key: PartyKey, public_rows: npt.ArrayLike | None) -> Party:
+    """Return the protocol's party, with its secret from the vault.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    key : PartyKey
+        The data set's.
+    public_rows : array-like or None
+        Where anchor or basis are made of them.
+
+    Returns
+    -------
+    Party
+        Its anchor is drawn.
+
+    Raises
+    ------
+    StepError
+        It has not joined.
+    AgreementError
+        Public rows are missing, or are not the agreement's.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** Drawing the anchor.
+    """
+    return Party(
+        desk.name,
+        agreement=desk.agreement,
+        secret=desk.round.secret(),
+        key=key,
+        public_rows=public_rows,
+    )
+
+
+def read_public_rows(desk: PartyDesk, path: Path) -> npt.ArrayLike:
+    """Read the agreed public rows from a file.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    path : Path
+        CSV or Parquet with the agreement's columns.
+
+    Returns
+    -------
+    ndarray, or data frame where there are categories
+        Columns in the agreed order; `make_party` holds them against the agreement's digest.
+
+    Raises
+    ------
+    LocalError
+        The file cannot be read, or lacks a column.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** The rows in memory.
+    """
+    agreement = desk.agreement
+    source = source_of(path, party=desk.name, features=agreement.features)
+    refuse_schema(source, agreement.features, labels=None, party=desk.name)
+    frame = source.collect(*map(pl.col, agreement.columns))
+    numbers = all(isinstance(each, NumericFeature) for each in agreement.features)
+    return frame.to_numpy() if numbers else frame
+
+
+def memory_of(desk: PartyDesk, rows: PartyRows) -> Memory:
+    """Return where directions are kept between an interrupted pass and the next call.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    rows : PartyRows
+        What they are made from.
+
+    Returns
+    -------
+    mutable mapping of str to ndarray
+        Marks in the work folder, bound to the table's state.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+    source = rows.table.source
+    if source.path is None or source.stamp is None:
+        return {}
+    made_from = {
+        "table": str(source.path.resolve()),
+        "stamp": "/".join(map(str, source.stamp)),
+        "agreement": desk.agreement.digest().hex(),
+        "party": desk.name,
+    }
+    return Marks(desk.work / MARKS, bound_to=made_from)
+
+
+def write_payload(
+    desk: PartyDesk, rows: PartyRows, *, plan: Plan, report: Report
+) -> tuple[Path, tuple[Path, ...]]:
+    """Project the rows that are uploaded, and write them in the agreed precision.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    rows : PartyRows
+        Its rows.
+    plan : Plan
+        The basis and the order.
+    report : callable
+        Is told of progress.
+
+    Returns
+    -------
+    Path, tuple of Path
+        The upload's file, and all files that were made on the way, to be deleted.
+
+    Raises
+    ------
+    LocalError
+        The table cannot be read to its end, a label is missing, or the disk is full.
+
+    Notes
+    -----
+    **Who sees what.** The party: the files lie in its work folder, for its owner only.
+
+    **Cost.** One pass over the table; the upload's bytes once or twice.
+    """
+    exact = desk.work / "exact.safetensors"
+    labels = labels_of(rows, desk, chosen=~rows.held)
+    header = PayloadHeader(
+        party=plan.party,
+        agreement_digest=plan.agreement_digest,
+        anchor_tag=plan.anchor_tag,
+        simulated=plan.simulated,
+        n_rows=plan.shape[0],
+        n_components=plan.shape[1],
+        n_anchor_rows=len(plan.anchor_image),
+        labels=None if labels is None else labels.dtype.name,
+    )
+    with one_blas_thread(), PayloadWriter(exact, header=header) as writer:
+        writer.write_anchor_image(plan.anchor_image)
+        write_rows(rows.sent, plan, writer=writer, report=report)
+        if labels is not None:
+            writer.write_labels(labels[plan.order])
+        rows.table.source.refuse_changed()
+        point("prepare.projected")
+    rounded = in_precision(
+        exact,
+        to=desk.work / "agreed.safetensors",
+        precision=desk.agreement.precision,
+        int8_range=desk.agreement.int8_range,
+    )
+    point("prepare.rounded")
+    return rounded, (exact, desk.work / "agreed.safetensors")

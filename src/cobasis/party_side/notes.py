@@ -1,0 +1,78 @@
+"""What a party notes for its own later commands of a round; sealed for itself."""
+
+import json
+
+from cobasis.bundle.files import WholeFile, opened
+from cobasis.errors import VaultError
+from cobasis.party_side.desk import PartyDesk
+
+_NAME = "notes.age"
+
+
+def note(desk: PartyDesk, **facts: str) -> None:
+    """Add facts to a round's notes, in place of those of the same names.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    **facts : str
+        Where the table is, which return was accepted last.
+
+    Raises
+    ------
+    VaultError
+        The notes that are there were not made by this party, or are damaged.
+    DiskError
+        The disk is full or may not be written to. The old notes still stand.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One small file.
+    """
+    text = json.dumps({**notes(desk), **facts}, sort_keys=True)
+    sealed = desk.identity.seal_for_self(text.encode())
+    with WholeFile(desk.work / _NAME, n_bytes=len(sealed)) as file:
+        file.write(sealed, offset=0)
+
+
+def notes(desk: PartyDesk) -> dict[str, str]:
+    """Return a round's notes; none before the first.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+
+    Returns
+    -------
+    dict of str to str
+        As noted.
+
+    Raises
+    ------
+    VaultError
+        They were not made by this party, or are damaged.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One small file.
+    """
+    path = desk.work / _NAME
+    if not path.exists():
+        return {}
+    with opened(path) as (file, _):
+        sealed = file.readall()
+    try:
+        found: dict[str, str] = json.loads(desk.identity.unseal_own(sealed))
+    except ValueError as error:
+        msg = (
+            f"the notes '{path}' of party '{desk.name}' cannot be used: they are damaged or were "
+            "made with another key. Put the home folder back from a copy, or delete this file."
+        )
+        raise VaultError(msg) from error
+    return found

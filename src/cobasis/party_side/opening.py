@@ -1,0 +1,158 @@
+"""Sealed files in and out of a party's work folder: opened for a moment, delivered whole."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cobasis.bundle.enclosing import Written, write_bundle
+from cobasis.bundle.envelope import Bundle, Expected, open_bundle
+from cobasis.bundle.files import WholeFile, opened
+from cobasis.bundle.messages import Enclosed
+from cobasis.bundle.points import point
+from cobasis.errors import DiskError, OptionError
+from cobasis.party_side.desk import PartyDesk
+from cobasis.protocol.enrolment import PublicIdentity
+
+_PIECE = 2**20
+
+
+@contextmanager
+def opened_bundle(
+    desk: PartyDesk,
+    path: Path,
+    *,
+    signer: PublicIdentity | Mapping[str, PublicIdentity],
+    expected: Expected,
+) -> Iterator[Bundle]:
+    """Open a bundle that was sealed for the party; its parts are gone when the block ends.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    path : Path
+        The sealed file.
+    signer : PublicIdentity, or mapping of str to PublicIdentity
+        Who may have signed it.
+    expected : Expected
+        What it has to be.
+
+    Yields
+    ------
+    Bundle
+        Checked.
+
+    Raises
+    ------
+    RemoteError
+        As `cobasis.bundle.envelope.open_bundle`.
+
+    Notes
+    -----
+    **Who sees what.** The parts lie in the work folder, for the party's eyes only, until the block
+    ends; what a crash left there goes with the next bundle.
+
+    **Cost.** The bundle's bytes on the disk.
+    """
+    into = desk.work / "opened"
+    remove(into)
+    try:
+        yield open_bundle(
+            path, unseal=desk.identity.unseal, signer=signer, into=into, expected=expected
+        )
+    finally:
+        remove(into)
+
+
+def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Written:
+    """Sign and seal a message to the analyst, as a file of the work folder.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    enclosed : Enclosed
+        Draft and parts.
+    name : str
+        The file's.
+
+    Returns
+    -------
+    Written
+        It has not left yet: `deliver` does that.
+
+    Raises
+    ------
+    DiskError
+        The disk is full or may not be written to.
+
+    Notes
+    -----
+    **Who sees what.** The analyst, once it is delivered.
+
+    **Cost.** Two passes over the parts.
+    """
+    return write_bundle(
+        desk.work / name,
+        draft=enclosed.draft,
+        parts=enclosed.parts,
+        sign=desk.identity.sign,
+        recipients=[desk.analyst],
+    )
+
+
+def deliver(sealed: Path, to: Path, *, command: str) -> None:
+    """Copy a sealed file to where it leaves from; it is there whole, or what was there before.
+
+    Parameters
+    ----------
+    sealed : Path
+        In the work folder.
+    to : Path
+        Where people take it from.
+    command : str
+        Names the points.
+
+    Raises
+    ------
+    DiskError
+        The disk is full or may not be written to.
+
+    Notes
+    -----
+    **Who sees what.** A sealed file only. **Cost.** Its bytes, once.
+    """
+    with opened(sealed) as (file, stamp), WholeFile(to, n_bytes=stamp.size) as target:
+        at = 0
+        while piece := file.read(_PIECE):
+            target.write(piece, offset=at)
+            at += len(piece)
+        point(f"{command}.copied")
+    point(f"{command}.named")
+
+
+def refuse_target(to: Path, *, table: Path) -> None:
+    """Raise OptionError or DiskError where a result would overwrite its table or has no folder."""
+    with suppress(OSError):
+        if to.resolve() == table.resolve() or to.samefile(table):
+            msg = f"-o '{to}' is the table itself, which would be overwritten. Choose another name."
+            raise OptionError(msg)
+    if to.is_dir() or not to.parent.is_dir():
+        msg = f"-o '{to}' is a folder, or in one that does not exist. Name a file."
+        raise DiskError(msg)
+
+
+def remove(path: Path) -> None:
+    """Delete a folder or a file of the work folder, if it is there."""
+    try:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        msg = (
+            f"'{path}' cannot be deleted: {error.strerror}. It holds private numbers; delete it "
+            "yourself, then start again."
+        )
+        raise DiskError(msg) from error

@@ -1,0 +1,155 @@
+"""Predictions for a party's new rows, block by block, beside their identifiers."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from cobasis.bundle.files import WholeFile
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import FeatureError, OptionError
+from cobasis.features.columns import Encoder
+from cobasis.party_side.accepted import Usable, usable
+from cobasis.party_side.checking import as_text
+from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.opening import refuse_target
+from cobasis.protocol.labels import decode_labels
+from cobasis.tables.refusals import not_finite, refuse_csv_rounding, refuse_schema
+from cobasis.tables.sources import CSV, PARQUET, Source, source_of
+
+PREDICTION = "prediction"
+_BLOCK_CELLS = 2**22
+
+
+def predict(desk: PartyDesk, table: Path, *, to: Path, report: Report = silent) -> int:
+    """Predict for every row of a table, in its order.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's, after `cobasis.party_side.receiving.accept`.
+    table : Path
+        CSV or Parquet with the agreed columns and, where one is agreed on, the identifier; labels
+        need not be there.
+    to : Path
+        CSV or Parquet: the identifier as it stands in the table, ``prediction``, and for classes
+        one ``score_...`` column each (two classes without likelihoods: one for the second).
+    report : callable
+        Is told of progress.
+
+    Returns
+    -------
+    int
+        Rows that were written.
+
+    Raises
+    ------
+    StepError
+        Nothing was accepted.
+    LocalError
+        The table is not what the agreement says, or cannot be read to its end; `to` is the table
+        or of another kind; the disk is full. Then there is no `to`.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One pass. A CSV file is written as it goes; for Parquet the predictions are in
+    memory, some 8 bytes per row and column.
+    """
+    refuse_target(to, table=table)
+    if to.suffix.lower() not in (*CSV, *PARQUET):
+        msg = f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
+        raise OptionError(msg)
+    use, agreement = usable(desk), desk.agreement
+    source = source_of(
+        table, party=desk.name, features=(*agreement.features, *as_text(agreement.id))
+    )
+    refuse_schema(source, agreement.features, labels=None, party=desk.name)
+    _require_id(source, desk)
+    frames = _predicted(source, desk, use=use, report=report)
+    write = _write_csv if to.suffix.lower() in CSV else _write_parquet
+    with WholeFile(to, n_bytes=0) as file:
+        n_rows = write(file, frames)
+        source.refuse_changed()
+    return n_rows
+
+
+def _require_id(source: Source, desk: PartyDesk) -> None:
+    """Raise FeatureError where the identifier's column is missing, or would be overwritten."""
+    name = desk.agreement.id
+    with source.reading():
+        names = source.frame.collect_schema().names()
+    if name and name not in names:
+        msg = (
+            f"{source.what} has no column '{name}', the agreement's identifier, so predictions "
+            "could not be told apart. Add it."
+        )
+        raise FeatureError(msg)
+
+
+def _predicted(
+    source: Source, desk: PartyDesk, *, use: Usable, report: Report
+) -> Iterator[pl.DataFrame]:
+    """Yield predictions, some rows at a time."""
+    agreement, encoder = desk.agreement, Encoder(desk.agreement.features)
+    n_rows = int(source.collect(pl.len()).item())
+    batch = max(256, _BLOCK_CELLS // encoder.width)
+    names = list(dict.fromkeys([*encoder.names, *([agreement.id] if agreement.id else [])]))
+    for first, read in source.parts(names, n_rows=n_rows, batch=batch):
+        whole = read()
+        for start in range(0, whole.height, batch):
+            frame = whole[start : start + batch]
+            rows = np.empty((encoder.width, frame.height))
+            refuse_csv_rounding(frame, what=source.what, integers=source.integers)
+            if not encoder.put(encoder.read(nw.from_native(frame), what=source.what), rows):
+                raise not_finite(source, agreement.features, n_rows=n_rows)
+            yield _answers(frame, rows.T, desk=desk, use=use)
+        report("predicting", first + whole.height, n_rows)
+
+
+def _answers(frame: pl.DataFrame, rows: Any, *, desk: PartyDesk, use: Usable) -> pl.DataFrame:  # noqa: ANN401
+    """Return identifier, prediction and scores of some rows."""
+    agreement, model = desk.agreement, use.model
+    aligned = use.aligned(np.ascontiguousarray(rows))
+    columns = [pl.Series(agreement.id, frame[agreement.id])] if agreement.id else []
+    columns.append(
+        pl.Series(_free(PREDICTION, agreement.id), decode_labels(model.predict(aligned), agreement))
+    )
+    if agreement.task == "classification":
+        method = "predict_proba" if model.checked.likely else "decision_function"
+        scores = model.scores(aligned, method=method)
+        table = scores[:, np.newaxis] if scores.ndim == 1 else scores
+        classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes
+        columns += [
+            pl.Series(_free(f"score_{each}", agreement.id), table[:, at])
+            for at, each in enumerate(classes)
+        ]
+    return pl.DataFrame(columns)
+
+
+def _free(name: str, taken: str) -> str:
+    """Return a column's name that is not the identifier's."""
+    return f"model_{name}" if name == taken else name
+
+
+def _write_csv(file: WholeFile, frames: Iterator[pl.DataFrame]) -> int:
+    """Write frames as they come."""
+    at = n_rows = 0
+    for frame in frames:
+        data = frame.write_csv(include_header=not n_rows).encode()
+        file.write(data, offset=at)
+        at, n_rows = at + len(data), n_rows + frame.height
+    return n_rows
+
+
+def _write_parquet(file: WholeFile, frames: Iterator[pl.DataFrame]) -> int:
+    """Write all frames as one."""
+    whole, buffer = pl.concat(list(frames)), io.BytesIO()
+    whole.write_parquet(buffer)
+    file.write(buffer.getvalue(), offset=0)
+    return whole.height

@@ -1,0 +1,263 @@
+"""What will leave, said before anything does: the split, the span, the size, in words."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from cobasis.bundle.points import point
+from cobasis.engine.progress import Report, silent
+from cobasis.errors import StepError
+from cobasis.linalg.hidden import Hidden
+from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.rows import PartyRows, open_rows
+from cobasis.protocol.agreement import Agreement
+from cobasis.vault import Forced, Fresh, Kept, Refused, UploadEntry
+
+_BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
+"""Of one number of a row, and of one of the anchor's image, by the agreed precision."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dry:
+    """What an upload would show, and to whom; for the party's own screen.
+
+    Attributes
+    ----------
+    n_rows, n_held : int
+        The table's rows, and how many of them never leave.
+    n_columns, n_features, n_components, n_anchor_rows : int
+        Raw columns, encoded ones, and what they are projected on.
+    n_bytes : int
+        What the numbers weigh before they are compressed.
+    precision : str
+        How they are written.
+    reader, fingerprint : str
+        Who can open it, and the fingerprint of their key.
+    span : {"fresh", "kept", "forced"}
+        Whether a basis is made, the stored one used, or one made though rows were uploaded before.
+    leaves, stays : tuple of str
+        In words.
+    warnings : tuple of str
+        What a person should think about first.
+    """
+
+    n_rows: int
+    n_held: int
+    n_columns: int
+    n_features: int
+    n_components: int
+    n_anchor_rows: int
+    n_bytes: int
+    precision: str
+    reader: str
+    fingerprint: str
+    span: Literal["fresh", "kept", "forced"]
+    leaves: tuple[str, ...]
+    stays: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Ready(Hidden):
+    """Rows that are split, and the basis that they have to go through; nothing has left.
+
+    Attributes
+    ----------
+    desk : PartyDesk
+        The party's.
+    rows : PartyRows
+        Its rows.
+    choice : Fresh or Kept
+        The vault's word on the span.
+    dry : Dry
+        What would leave.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    desk: PartyDesk
+    rows: PartyRows
+    choice: Fresh | Kept
+    dry: Dry
+
+
+def make_ready(
+    desk: PartyDesk,
+    table: Path,
+    *,
+    forced: Forced | None = None,
+    proposing: bool = False,
+    report: Report = silent,
+) -> Ready:
+    """Split a table, ask the vault for the span, and say what an upload would show.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    table : Path
+        CSV or Parquet.
+    forced : Forced, optional
+        Who answers for a fresh span of rows that were uploaded before, and why.
+    proposing : bool
+        For `cobasis.party_side.sending.propose`: directions leave, and no rows.
+    report : callable
+        Is told of progress.
+
+    Returns
+    -------
+    Ready
+        For `cobasis.party_side.sending.prepare`. Nothing was written.
+
+    Raises
+    ------
+    SpanReuseError
+        Rows were uploaded before, and the stored basis does not fit this round.
+    StepError
+        The party has not joined.
+    LocalError
+        The table is not what the agreement says.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One pass over the table.
+    """
+    desk.round.secret()  # without it nothing can be made: says so before the table is read
+    rows = open_rows(desk, table, report=report)
+    point("prepare.split")
+    agreement = desk.agreement
+    choice = desk.vault.choose_span(
+        rows.fingerprints,
+        n_features=agreement.n_features,
+        n_components=agreement.n_components,
+        forced=forced,
+    )
+    if isinstance(choice, Refused):
+        choice.refuse()
+    point("prepare.chosen")
+    return Ready(
+        desk=desk, rows=rows, choice=choice, dry=_dry(desk, rows, choice, proposing=proposing)
+    )
+
+
+def _dry(desk: PartyDesk, rows: PartyRows, choice: Fresh | Kept, *, proposing: bool) -> Dry:
+    """Say what would leave."""
+    agreement, reader = desk.agreement, desk.analyst
+    span: Literal["fresh", "kept", "forced"] = "fresh"
+    if isinstance(choice, Kept):
+        span = "kept"
+    elif choice.over_old_rows:
+        span = "forced"
+    image = agreement.n_anchor_rows * agreement.n_components * 8
+    return Dry(
+        n_rows=len(rows.marks),
+        n_held=rows.n_held,
+        n_columns=len(agreement.columns),
+        n_features=agreement.n_features,
+        n_components=agreement.n_components,
+        n_anchor_rows=agreement.n_anchor_rows,
+        n_bytes=image if proposing else _weight(agreement, rows.n_sent),
+        precision="fp64" if proposing else agreement.precision,
+        reader=reader.name,
+        fingerprint=reader.fingerprint,
+        span=span,
+        leaves=_leaves(agreement, rows, proposing=proposing),
+        stays=_stays(agreement, rows, proposing=proposing),
+        warnings=() if proposing else _warnings(desk, choice),
+    )
+
+
+def _leaves(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
+    """Say what leaves, in words."""
+    size, labels = agreement.n_components, ""
+    told = []
+    if agreement.label:
+        labels = f", and their column '{agreement.label}' in the clear"
+    if proposing:
+        told.append(
+            f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
+        )
+    else:
+        told.append(f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{labels}")
+        told.append(
+            f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers"
+        )
+    return (*told, "the names of party, round and agreement")
+
+
+def _stays(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
+    """Say what does not leave."""
+    told = ["the raw rows, the secret basis, the anchor and the consortium secret"]
+    if proposing:
+        told.append("every projected row and every label")
+    if rows.n_held:
+        told.append(f"{rows.n_held:,} rows that are held back, to score the model on")
+    if agreement.id:
+        told.append(f"the id column '{agreement.id}', and every column that is not agreed on")
+    return tuple(told)
+
+
+def _weight(agreement: Agreement, n_rows: int) -> int:
+    """Return the bytes of rows, image and labels before they are compressed."""
+    row, image = _BYTES[agreement.precision]
+    label = 8 if agreement.label else 0
+    rows = n_rows * (agreement.n_components * row + label)
+    return rows + agreement.n_anchor_rows * agreement.n_components * image
+
+
+def _warnings(desk: PartyDesk, choice: Fresh | Kept) -> tuple[str, ...]:
+    """Return what a person should think about before this leaves."""
+    told = ["an upload is pseudonymised personal data, not anonymous data"]
+    if isinstance(choice, Kept) and choice.changes.few:
+        told.append(
+            f"{choice.changes.added} rows came and {choice.changes.gone} went since these rows "
+            "were uploaded last: whoever has both uploads can tell whose they are. Wait until more "
+            "have changed, or leave these rows out"
+        )
+    if isinstance(choice, Fresh) and choice.over_old_rows:
+        told.append(
+            "some rows were uploaded before through another basis: whoever has both uploads can "
+            "rebuild more of them than one shows"
+        )
+    before = sent_before(desk)
+    if before is not None:
+        told.append(
+            f"an upload of this round was made on {before.time} already; the analyst takes one per "
+            "round, so send only one of the two files"
+        )
+    return tuple(told)
+
+
+def sent_before(desk: PartyDesk) -> UploadEntry | None:
+    """Return this round's last finished upload, None where there is none."""
+    found = desk.vault.upload_of(desk.agreement)
+    return None if found is None else found.entry
+
+
+def same_as_before(ready: Ready) -> bool:
+    """Whether this round's last upload was of the same rows, through the same basis."""
+    found = ready.desk.vault.upload_of(ready.desk.agreement)
+    return (
+        found is not None
+        and isinstance(ready.choice, Kept)
+        and found.dataset.name == ready.choice.dataset.name
+        and np.array_equal(found.dataset.last, ready.rows.fingerprints)
+    )
+
+
+def require_uploaded(desk: PartyDesk) -> UploadEntry:
+    """Return this round's last finished upload; StepError where there is none."""
+    found = sent_before(desk)
+    if found is None:
+        msg = (
+            f"party '{desk.name}' has made no upload in round '{desk.agreement.round_id}', so "
+            "nothing can have come back for it. Run 'cobasis party prepare' first."
+        )
+        raise StepError(msg)
+    return found

@@ -1,0 +1,295 @@
+"""What comes back to a party: the common span, the receipt, its change of basis and the model."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from cobasis.algorithms.concordance import Verdict
+from cobasis.algorithms.fit_check import FIT_KINDS
+from cobasis.bundle.envelope import Expected
+from cobasis.bundle.files import opened
+from cobasis.bundle.manifest import moment_of
+from cobasis.bundle.messages import consensus_in, return_in
+from cobasis.bundle.points import point
+from cobasis.bundle.receipts import MAX_BYTES, read_receipt
+from cobasis.errors import FitCheckError, ReplayError, StepError
+from cobasis.models.graph_model import GraphModel
+from cobasis.party_side.desk import PartyDesk, digest_of, time_now
+from cobasis.party_side.notes import note, notes
+from cobasis.party_side.opening import opened_bundle
+from cobasis.party_side.readying import require_uploaded
+from cobasis.protocol.acceptance import check_consensus, check_return
+from cobasis.protocol.messages import Return
+from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign
+from cobasis.vault import Accepted
+
+ORTHOGONAL = 1e-8
+"""By how much G'G may miss the identity where the method makes rotations."""
+
+_CREATED, _BUNDLE = "return_created", "return_bundle"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A return that was checked and is kept.
+
+    Attributes
+    ----------
+    bundle, model_sha256 : str
+        SHA-256 of the sealed file, and of the model, which has to be the same at every party;
+        empty where the round trains none.
+    verdict : str
+        The certificate's.
+    trained_on, target_carries : tuple of str
+        Whose rows shaped the model, and whose trace the target keeps.
+    orthogonality : float or None
+        Largest entry of ``G'G - I`` where the method makes rotations.
+    """
+
+    bundle: str
+    model_sha256: str
+    verdict: Verdict
+    trained_on: tuple[str, ...]
+    target_carries: tuple[str, ...]
+    orthogonality: float | None
+
+
+def adopt(desk: PartyDesk, consensus: Path) -> tuple[str, ...]:
+    """Check the common span that came back, and keep it for `prepare`.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    consensus : Path
+        The sealed file.
+
+    Returns
+    -------
+    tuple of str
+        Whose directions shaped it.
+
+    Raises
+    ------
+    StepError
+        Another one was adopted, and an upload was made with it.
+    RemoteError
+        It is not the analyst's, or not this round's or this party's.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** One file.
+    """
+    with opened_bundle(
+        desk, consensus, signer=desk.analyst, expected=_expected(desk, kind="consensus")
+    ) as bundle:
+        span = consensus_in(bundle, agreement=desk.agreement)
+        digest = bundle.digest
+    point("adopt.opened")
+    tag = desk.round.secret().anchor_tag(desk.agreement)
+    check_consensus(span, desk.agreement, anchor_tag=tag, party=desk.name)
+    before = desk.round.consensus()
+    if before is not None and not np.array_equal(before.rows, span.rows):
+        _refuse_second_span(desk)
+    desk.round.adopt(span)
+    point("adopt.kept")
+    desk.transcript.append(
+        "adopted", {"consensus": digest, "contributors": list(span.contributors)}
+    )
+    point("adopt.told")
+    return span.contributors
+
+
+def accept(desk: PartyDesk, path: Path) -> Taken:
+    """Check what came back, and keep it; `cobasis.party_side.scoring.score` says its worth.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    path : Path
+        The sealed return.
+
+    Returns
+    -------
+    Taken
+        What it says.
+
+    Raises
+    ------
+    StepError
+        Nothing was uploaded in this round.
+    ReplayError
+        A newer one was accepted before.
+    FitCheckError
+        The change of basis is no rotation where the method makes one.
+    ModelFileError
+        The model is not one of the format.
+    RemoteError
+        It is not the analyst's, or not this round's or this party's.
+
+    Notes
+    -----
+    A later return of the same round, after a party came or left, takes the place of this one.
+
+    **Who sees what.** The party alone. ``F_i G_i`` is a secret of the whole consortium.
+
+    **Cost.** One file; no pass over rows.
+    """
+    require_uploaded(desk)
+    point("accept.begun")
+    with opened_bundle(
+        desk, path, signer=desk.analyst, expected=_expected(desk, kind="return")
+    ) as bundle:
+        point("accept.opened")
+        returned = return_in(bundle, agreement=desk.agreement, party=desk.name)
+        digest, created = bundle.digest, bundle.manifest.created
+    point("accept.read")
+    _refuse_older(desk, digest=digest, created=created)
+    size = desk.agreement.n_components
+    check_return(returned, desk.agreement, n_components=size, party=desk.name)
+    orthogonality = _checked_fit(returned, desk)
+    point("accept.checked")
+    model = returned.model.data if isinstance(returned.model, GraphModel) else None
+    taken = Taken(
+        bundle=digest,
+        model_sha256="" if model is None else digest_of(model),
+        verdict=returned.verdict,
+        trained_on=returned.trained_on,
+        target_carries=returned.target_carries,
+        orthogonality=orthogonality,
+    )
+    _keep(desk, returned, taken=taken, created=created, model=model)
+    return taken
+
+
+def receipt(desk: PartyDesk, path: Path) -> SignedReceipt:
+    """Check the analyst's receipt for an upload of this round, and countersign it.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    path : Path
+        The receipt, signed by the analyst.
+
+    Returns
+    -------
+    SignedReceipt
+        With the party's signature; it stands in the party's transcript.
+
+    Raises
+    ------
+    StepError
+        Nothing was uploaded in this round.
+    SignatureError, ForeignBundleError, BundleError
+        It is not the analyst's, or not for an upload of this party and round.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** One signature.
+    """
+    last = require_uploaded(desk)
+    with opened(path) as (file, _):
+        signed = read_receipt(cast("bytes", file.read(MAX_BYTES + 1)))
+    agreement = desk.agreement.digest().hex()
+    made = {each.upload for each in desk.vault.history() if each.agreement == agreement}
+    upload = signed.receipt.upload
+    check_receipt(
+        signed,
+        analyst=desk.analyst,
+        agreement=agreement,
+        party=desk.name,
+        upload=upload if upload in made else last.upload,
+    )
+    countersigned = countersign(signed, desk.identity.sign)
+    desk.transcript.append("receipt", countersigned.told())
+    point("receipt.told")
+    return countersigned
+
+
+def _expected(desk: PartyDesk, *, kind: str) -> Expected:
+    """Return what a bundle from the analyst has to be."""
+    return Expected(
+        kind="return" if kind == "return" else "consensus",
+        round_id=desk.agreement.round_id,
+        agreement=desk.agreement.digest().hex(),
+        sender=desk.analyst.name,
+        recipient=desk.name,
+    )
+
+
+def _refuse_second_span(desk: PartyDesk) -> None:
+    """Raise StepError for another span than the one that this round's upload went through."""
+    if desk.vault.upload_of(desk.agreement) is None:
+        return
+    msg = (
+        f"party '{desk.name}' has uploaded in round '{desk.agreement.round_id}' through the common "
+        "span that it adopted before, and this is another one. Rows are seen through one span "
+        "only: keep the first, or agree on a new round."
+    )
+    raise StepError(msg)
+
+
+def _refuse_older(desk: PartyDesk, *, digest: str, created: str) -> None:
+    """Raise ReplayError for a return that was made before the one that is kept."""
+    told = notes(desk)
+    if _CREATED not in told or told[_BUNDLE] == digest:
+        return
+    if moment_of(created) < moment_of(told[_CREATED]):
+        msg = (
+            f"this return to party '{desk.name}' was made on {created}, before the one that was "
+            f"accepted, of {told[_CREATED]}: somebody sends an old one again. The newer one stays. "
+            "If the older is really wanted, ask the analyst to make it anew."
+        )
+        raise ReplayError(msg)
+
+
+def _checked_fit(returned: Return, desk: PartyDesk) -> float | None:
+    """Return how far a rotation is from one; FitCheckError where that is too far."""
+    if FIT_KINDS[desk.agreement.aligner] != "rotation":
+        return None
+    change = returned.change_of_basis
+    short = change.T if change.shape[0] < change.shape[1] else change
+    off = float(np.abs(short.T @ short - np.eye(short.shape[1])).max())
+    if off <= ORTHOGONAL:
+        return off
+    msg = (
+        f"the change of basis for party '{desk.name}' misses G'G = I by {off:.1e}, above "
+        f"{ORTHOGONAL:.0e}, so it is no rotation, and the agreed aligner "
+        f"'{desk.agreement.aligner}' makes nothing else. Ask the analyst to run the round again."
+    )
+    raise FitCheckError(msg)
+
+
+def _keep(
+    desk: PartyDesk, returned: Return, *, taken: Taken, created: str, model: bytes | None
+) -> None:
+    """Write a return into notes, vault and transcript."""
+    note(desk, **{_CREATED: created, _BUNDLE: taken.bundle})
+    point("accept.noted")
+    desk.round.accept(
+        Accepted(
+            change_of_basis=returned.change_of_basis,
+            model=model,
+            verdict=taken.verdict,
+            trained_on=taken.trained_on,
+            target_carries=taken.target_carries,
+            bundle=taken.bundle,
+            time=time_now(),
+        )
+    )
+    point("accept.kept")
+    desk.transcript.append(
+        "accepted",
+        {
+            "return": taken.bundle,
+            "model_sha256": taken.model_sha256,
+            "verdict": taken.verdict,
+            "trained_on": list(taken.trained_on),
+            "target_carries": list(taken.target_carries),
+        },
+    )
+    point("accept.told")

@@ -1,0 +1,182 @@
+"""What a party sends: directions, where they are agreed on, and its one upload.
+
+The order is the promise. The vault knows the basis and the rows before anything is sealed; it
+knows the sealed file's digest, and so does the transcript, before the file has its name.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy.typing as npt
+
+from cobasis.bundle.enclosing import Written
+from cobasis.bundle.messages import enclose_proposal, enclose_upload
+from cobasis.bundle.points import point
+from cobasis.engine.progress import Report, silent
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.party_side.desk import time_now
+from cobasis.party_side.making import MARKS, make_party, memory_of, write_payload
+from cobasis.party_side.notes import note
+from cobasis.party_side.opening import deliver, refuse_target, remove, sealed_for_analyst
+from cobasis.party_side.readying import Dry, Ready, same_as_before
+from cobasis.vault import Kept
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """A sealed file that is ready to be taken to the analyst.
+
+    Attributes
+    ----------
+    path : Path
+        Where it stands.
+    digest : str
+        SHA-256 of the file, 64 hexadecimal digits; the receipt names it.
+    n_bytes : int
+        Its size.
+    dry : Dry
+        What was said before.
+    again : bool
+        Whether an upload of the same rows was made in this round before; its numbers are these.
+    """
+
+    path: Path
+    digest: str
+    n_bytes: int
+    dry: Dry
+    again: bool = False
+
+
+def prepare(
+    ready: Ready, to: Path, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
+) -> Sent:
+    """Make the upload: project, write the history, sign, seal, and only then give it its name.
+
+    Parameters
+    ----------
+    ready : Ready
+        From `cobasis.party_side.readying.make_ready`.
+    to : Path
+        The sealed file; replaced if it is there.
+    public_rows : array-like, optional
+        The agreed public rows, where anchor or basis are made of them.
+    report : callable
+        Is told of progress.
+
+    Returns
+    -------
+    Sent
+        The sealed file. A second call for the same table makes the same upload again: same basis,
+        same order.
+
+    Raises
+    ------
+    SpanReuseError
+        Another upload of these rows began meanwhile.
+    LocalError
+        The table changed, has no label somewhere, has too few directions; the disk is full.
+    StepError
+        A consensus is needed, and none was adopted.
+
+    Notes
+    -----
+    A crash at any moment leaves the old state or the new one, and the same command goes on.
+
+    **Who sees what.** The analyst sees what the dry run says. Until the file is sealed the upload
+    lies in the work folder, for its owner only; a crash leaves it there until the next call.
+
+    **Cost.** Two passes over the table, one where the basis is not of the rows.
+    """
+    desk, rows = ready.desk, ready.rows
+    source = rows.table.source.path
+    refuse_target(to, table=source or to.with_suffix(".table"))
+    if source is not None:
+        note(desk, table=str(source.resolve()))
+    point("prepare.noted")
+    party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
+    with one_blas_thread():
+        plan = party.plan(
+            rows.sent,
+            consensus=desk.round.consensus(),
+            basis=ready.choice.basis if isinstance(ready.choice, Kept) else None,
+            memory=memory_of(desk, rows),
+        )
+    point("prepare.planned")
+    payload, made = write_payload(desk, rows, plan=plan, report=report)
+    again = same_as_before(ready)
+    number = desk.vault.begin_upload(
+        ready.choice, plan.basis, agreement=desk.agreement, time=time_now()
+    )
+    point("prepare.begun")
+    enclosed = enclose_upload(payload, agreement=desk.agreement)
+    written = sealed_for_analyst(desk, enclosed, name="sealed.upload")
+    point("prepare.sealed")
+    desk.vault.finish_upload(number, written.digest)
+    point("prepare.recorded")
+    desk.transcript.append("prepared", {"upload": written.digest, "analyst": desk.analyst.name})
+    point("prepare.told")
+    sent = _delivered(written, to, command="prepare", dry=ready.dry, again=again)
+    for path in (written.path, *made, desk.work / MARKS):
+        remove(path)
+    point("prepare.cleared")
+    return sent
+
+
+def propose(
+    ready: Ready, to: Path, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
+) -> Sent:
+    """Make the proposal of a span, where the agreement's basis takes two exchanges.
+
+    Parameters
+    ----------
+    ready : Ready
+        As for `prepare`.
+    to : Path
+        The sealed file.
+    public_rows : array-like, optional
+        As for `prepare`.
+    report : callable
+        Is told of progress.
+
+    Returns
+    -------
+    Sent
+        The sealed file.
+
+    Raises
+    ------
+    StepError
+        The agreement's basis takes one exchange only.
+    LocalError
+        As `prepare`.
+
+    Notes
+    -----
+    **Who sees what.** The analyst sees the directions as the secret anchor shows them: angles
+    between parties' spans, and no row.
+
+    **Cost.** One or two passes over the table.
+    """
+    desk, rows = ready.desk, ready.rows
+    refuse_target(to, table=rows.table.source.path or to.with_suffix(".table"))
+    party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
+    report("finding directions", 0, 1)
+    with one_blas_thread():
+        proposal = party.propose(rows.sent, memory=memory_of(desk, rows))
+    report("finding directions", 1, 1)
+    point("propose.found")
+    enclosed = enclose_proposal(proposal, agreement=desk.agreement)
+    written = sealed_for_analyst(desk, enclosed, name="sealed.span")
+    point("propose.sealed")
+    desk.transcript.append("proposed", {"proposal": written.digest, "analyst": desk.analyst.name})
+    point("propose.told")
+    sent = _delivered(written, to, command="propose", dry=ready.dry)
+    remove(written.path)
+    return sent
+
+
+def _delivered(written: Written, to: Path, *, command: str, dry: Dry, again: bool = False) -> Sent:
+    """Give a sealed file its name."""
+    n_bytes = written.path.stat().st_size
+    deliver(written.path, to, command=command)
+    return Sent(path=to, digest=written.digest, n_bytes=n_bytes, dry=dry, again=again)

@@ -1,0 +1,210 @@
+"""A party that comes late, one that leaves, and what is said of it; uploads that are destroyed."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from analyst_side.rounds import NAMES, real_round
+from analyst_side.test_receiving import contents, killed_at, points_of
+from analyst_side.test_running import opened_return
+from cobasis.analyst_side.changing import add, remove
+from cobasis.analyst_side.keeping import forget
+from cobasis.analyst_side.receiving import receive
+from cobasis.analyst_side.removal import check_removal
+from cobasis.analyst_side.running import run
+from cobasis.errors import (
+    ReplayError,
+    RetentionError,
+    SignatureError,
+    StepError,
+    UnknownPartyError,
+)
+from cobasis.keys.identity import Identity
+
+EARLY = ("east", "north", "south")
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """Three parties have run; the fourth has not uploaded."""
+    made = real_round(tmp_path, minimum_parties=2)
+    made.uploads(EARLY)
+    receive(made.desk(), made.inbox)
+    run(made.desk(), to=made.returns)
+    return made
+
+
+def changes(made, names):
+    return {name: opened_return(made, name).change_of_basis for name in names}
+
+
+def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_changes(ran):
+    before = changes(ran, EARLY)
+    late = add(ran.desk(), ran.upload("west"), to=ran.returns)
+    after = changes(ran, NAMES)
+    for name in EARLY:
+        np.testing.assert_array_equal(after[name], before[name])
+    assert late.outcome.n_rows == 160
+    got = opened_return(ran, "west")
+    assert (got.trained_on, got.target_carries) == (NAMES, ("east",))
+    rows = ran.party("west")._basis.project(ran.rows["west"][0]) @ got.change_of_basis
+    assert (got.model.predict(rows) == ran.rows["west"][1]).mean() > 0.9
+
+
+def test_adding_the_same_upload_again_gives_the_same_model(ran):
+    path = ran.upload("west")
+    first = add(ran.desk(), path, to=ran.returns)
+    again = add(ran.desk(), path, to=ran.returns)
+    assert again.outcome.model_sha256 == first.outcome.model_sha256
+    assert run(ran.desk(), to=ran.returns).concluded.outcome.uploads == again.outcome.uploads
+
+
+def test_nobody_is_added_before_a_run(tmp_path):
+    made = real_round(tmp_path)
+    with pytest.raises(StepError, match="nothing has run"):
+        add(made.desk(), made.upload("west"), to=made.returns)
+
+
+def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran):
+    before = changes(ran, EARLY)
+    first = opened_return(ran, "north").model.data
+    done = remove(ran.desk(), "east", to=ran.returns)
+    for name, change in changes(ran, ("north", "south")).items():
+        np.testing.assert_array_equal(change, before[name])
+    got = opened_return(ran, "north")
+    assert got.model.data != first
+    assert (got.trained_on, got.target_carries) == (("north", "south"), ("east",))
+    assert set(done.concluded.files) == {"north", "south"}
+
+
+def test_the_rows_that_were_removed_are_nowhere_in_the_work_folder(ran):
+    rows = np.frombuffer(ran.work.payload("south").read_bytes()[-48:], dtype="<f8")
+    assert [1 for data in contents(ran.work.path).values() if rows.tobytes() in data]
+    models = contents(ran.work.models)
+    remove(ran.desk(), "south", to=ran.returns)
+    left = contents(ran.work.path)
+    assert not [name for name, data in left.items() if rows.tobytes() in data]
+    assert not ran.work.sealed("south").exists()
+    assert not set(models.values()) & set(left.values())  # models that they shaped went, too
+
+
+def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
+    done = remove(ran.desk(), "east", to=ran.returns)
+    data, text = (path.read_text() for path in done.files)
+    told = check_removal(data.encode(), analyst=ran.identities["lab"].public)
+    for sentence in (
+        "The rows of 'east' are out",
+        "The model was trained again, on north, south alone",
+        "The changes of basis of the other parties are unchanged",
+        "The target still descends from east.",
+        "are not reached by this removal",
+    ):
+        assert sentence in text
+        assert any(sentence in each for each in (*told["gone"], *told["not_gone"]))
+    assert "as if" not in text + data
+    with pytest.raises(SignatureError):
+        check_removal(data.encode(), analyst=Identity.new("lab").public)
+    forged = json.loads(data)
+    forged["removal"]["party"] = "north"
+    with pytest.raises(SignatureError):
+        check_removal(json.dumps(forged).encode(), analyst=ran.identities["lab"].public)
+
+
+def test_only_realign_makes_a_target_without_the_party_that_left(ran):
+    before = changes(ran, ("north", "south"))
+    first = remove(ran.desk(), "east", to=ran.returns)
+    assert not first.removal.realigned
+    done = remove(ran.desk(), "east", to=ran.returns, realign=True)
+    got = opened_return(ran, "south")
+    assert got.target_carries == ("north",)
+    assert not np.allclose(got.change_of_basis, before["south"])
+    text = done.files[1].read_text()
+    assert "made again without its anchor image" in text
+    assert "are unchanged" not in text
+    assert "still descends from north." in text
+    assert len(list(ran.work.alignments.iterdir())) == 1  # the old target went
+
+
+def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns(tmp_path):
+    made = real_round(tmp_path, minimum_parties=2)
+    made.uploads(EARLY)
+    receive(made.desk(), made.inbox)
+    done = remove(made.desk(), "east", to=made.returns)
+    assert done.concluded is None
+    assert "No model of this round was trained on the rows of 'east'." in done.removal.gone
+    assert "unchanged" not in done.removal.text()
+    ran = run(made.desk(), to=made.returns)
+    assert set(ran.concluded.files) == {"north", "south"}
+
+
+def test_an_upload_that_was_removed_is_not_taken_again(ran):
+    remove(ran.desk(), "east", to=ran.returns)
+    assert [each.code for each in receive(ran.desk(), ran.inbox).refused] == ["CB805"]
+    with pytest.raises(ReplayError, match="removed from this round"):
+        add(ran.desk(), ran.upload("east"), to=ran.returns)
+
+
+def test_removing_somebody_unknown_or_below_the_minimum_changes_nothing(ran):
+    with pytest.raises(UnknownPartyError):
+        remove(ran.desk(), "west", to=ran.returns)
+    remove(ran.desk(), "east", to=ran.returns)
+    before = contents(ran.work.path)
+    with pytest.raises(StepError, match="without party 'north' too few would stay"):
+        remove(ran.desk(), "north", to=ran.returns)
+    assert contents(ran.work.path) == before
+
+
+def test_killed_at_every_point_of_a_removal_a_plain_retry_completes_it(tmp_path):
+    trial = real_round(tmp_path, minimum_parties=2)
+    trial.uploads(EARLY)
+    receive(trial.desk(), trial.inbox)
+    run(trial.desk(), to=trial.returns)
+    kept = contents(trial.work.path)
+    names = points_of(lambda: remove(trial.desk(), "south", to=trial.returns))
+    for number in range(1, len(names) + 1):
+        made = real_round(
+            tmp_path / str(number),
+            identities=trial.identities,
+            secret=trial.secret,
+            minimum_parties=2,
+        )
+        for name, data in kept.items():
+            path = made.work.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        killed_at(number, lambda made=made: remove(made.desk(), "south", to=made.returns))
+        done = remove(made.desk(), "south", to=made.returns)
+        assert done.removal.trained_on == ("east", "north")
+        assert done.removal.trained_again
+        assert not made.work.payload("south").exists()
+        assert not made.work.sealed("south").exists()
+
+
+def test_once_uploads_are_destroyed_add_remove_and_run_give_one_clear_code(ran):
+    late = ran.upload("west")
+    with pytest.raises(StepError, match="agreed to be kept until"):
+        forget(ran.desk())
+    forget(ran.desk(), now=datetime.now(UTC) + timedelta(days=31))
+    for call in (
+        lambda: add(ran.desk(), late, to=ran.returns),
+        lambda: remove(ran.desk(), "east", to=ran.returns),
+        lambda: run(ran.desk(), to=ran.returns),
+    ):
+        with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
+            call()
+    assert not ran.work.payloads.exists() or not list(ran.work.payloads.iterdir())
+    assert not list(ran.work.uploads.glob("*.upload"))
+
+
+def test_an_upload_that_vanished_gives_the_same_code(ran):
+    ran.work.sealed("north").unlink()
+    ran.work.payload("north").unlink()
+    with pytest.raises(RetentionError, match="'north'"):
+        add(ran.desk(), ran.upload("west"), to=ran.returns)
+
+
+def test_uploads_may_be_destroyed_early_and_twice(ran):
+    first = forget(ran.desk(), early=True)
+    assert forget(ran.desk(), early=True) == first

@@ -1,0 +1,250 @@
+"""Receiving: what is acknowledged lies on the disk, and one bad file never blocks another."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from analyst_side.rounds import real_round
+from cobasis.analyst_side.checking import file_digest
+from cobasis.analyst_side.receiving import receive
+from cobasis.bundle import points
+from cobasis.bundle.receipts import read_receipt
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
+from cobasis.keys.identity import Identity
+from cobasis.protocol.receipts import check_receipt
+
+
+@pytest.fixture
+def made(tmp_path):
+    return real_round(tmp_path)
+
+
+def verdicts(reception):
+    return {each.file: each.code or each.verdict for each in reception.files}
+
+
+def contents(folder):
+    """Every file below a folder, by its bytes."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt(made):
+    paths = made.uploads(["north", "south"])
+    found = receive(made.desk(), made.inbox)
+    assert verdicts(found) == {"north.upload": "accepted", "south.upload": "accepted"}
+    assert (found.missing, found.late) == (("east", "west"), ())
+    line = verify_transcript(made.work.transcript).entries[1]
+    for name, path in paths.items():
+        assert made.work.sealed(name).read_bytes() == path.read_bytes()
+        signed = read_receipt(made.work.receipt(name).read_bytes())
+        check_receipt(
+            signed,
+            analyst=made.identities["lab"].public,
+            agreement=made.agreement.digest().hex(),
+            party=name,
+            upload=file_digest(path),
+        )
+    assert read_receipt(made.work.receipt("north").read_bytes()).receipt.transcript == line.hash
+    assert found.received["north"].n_rows == 40
+
+
+def test_an_inbox_that_is_received_again_changes_nothing(made):
+    made.uploads(["north", "south"])
+    receive(made.desk(), made.inbox)
+    before = contents(made.work.path)
+    again = receive(made.desk(), made.inbox)
+    assert verdicts(again) == dict.fromkeys(("north.upload", "south.upload"), "received before")
+    assert contents(made.work.path) == before
+
+
+def test_a_second_upload_of_a_party_is_refused_and_the_first_stays(made):
+    first = made.upload("north").read_bytes()
+    receive(made.desk(), made.inbox)
+    made.upload("north")
+    made.upload("north", file="older.upload", created=datetime.now(UTC) - timedelta(hours=3))
+    found = receive(made.desk(), made.inbox)
+    assert verdicts(found) == {"north.upload": "CB805", "older.upload": "CB805"}
+    assert made.work.sealed("north").read_bytes() == first
+
+
+def test_each_bad_file_gets_its_code_and_the_good_one_between_them_is_taken(made):
+    stranger = Identity.new("north")
+    other = real_round(made.folder, identities=made.identities, round_id="other")
+    made.upload("north", file="a-forged.upload", signer=stranger)
+    made.upload("south", file="b-for-east.upload", to=("east",))
+    other.upload("south", file="c-other-round.upload")
+    made.upload("west", file="d-future.upload", created=datetime.now(UTC) + timedelta(hours=49))
+    made.upload("east", file="e-good.upload")
+    whole = made.upload("west", file="f-cut.upload").read_bytes()
+    (made.inbox / "f-cut.upload").write_bytes(whole[:-10])
+    (made.inbox / "g-junk.upload").write_bytes(b"PK\x03\x04" + bytes(100))
+    (made.inbox / "h-empty.upload").touch()
+    (made.inbox / "i-folder.upload").mkdir()
+    (made.inbox / "j-gone.upload").symlink_to(made.inbox / "nowhere")
+    (made.inbox / "k-text.txt").write_text("not looked at")
+    found = receive(made.desk(), made.inbox)
+    assert verdicts(found) == {
+        "a-forged.upload": "CB802",
+        "b-for-east.upload": "CB801",
+        "c-other-round.upload": "CB804",
+        "d-future.upload": "CB806",
+        "e-good.upload": "accepted",
+        "f-cut.upload": "CB801",
+        "g-junk.upload": "CB801",
+        "h-empty.upload": "CB801",
+        "i-folder.upload": "CB601",
+        "j-gone.upload": "CB601",
+    }
+    assert [path.name for path in made.work.payloads.iterdir()] == ["east.safetensors"]
+    assert not made.work.incoming.exists()
+
+
+def test_an_upload_whose_tables_cannot_be_used_is_refused_before_it_is_acknowledged(made):
+    rows, labels = made.rows["north"]
+    party = made.party("north")
+    prepared = party.prepare(rows, labels)
+    for name, broken in {
+        "nan": {"rows": np.where(np.arange(3) == 1, np.nan, prepared.rows)},
+        "huge": {"rows": prepared.rows * 1e200},
+        "class": {"labels": prepared.labels + 5},
+        "zero": {"anchor_image": prepared.anchor_image * 0},
+        "short": {"anchor_image": prepared.anchor_image[:-1]},
+    }.items():
+        spoilt = type(prepared)(**{**vars(prepared), **broken})
+        party.prepare = lambda *_, spoilt=spoilt, **__: spoilt
+        made.upload("north", file=f"{name}.upload")
+    found = receive(made.desk(), made.inbox)
+    assert verdicts(found) == {
+        "class.upload": "CB306",
+        "huge.upload": "CB306",
+        "nan.upload": "CB306",
+        "short.upload": "CB306",
+        "zero.upload": "CB203",
+    }
+    assert not list(made.work.uploads.iterdir())
+    assert [each.event for each in verify_transcript(made.work.transcript).entries] == ["opened"]
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+def points_of(call):
+    """The points that a call passes, in order."""
+    passed = []
+    points.on_point = passed.append
+    try:
+        call()
+    finally:
+        points.on_point = None
+    return passed
+
+
+def killed_at(number, call):
+    """Make a call, and end it at its n-th point."""
+    passed = []
+
+    def hook(name):
+        passed.append(name)
+        if len(passed) == number:
+            raise KilledError
+
+    points.on_point = hook
+    try:
+        with pytest.raises(KilledError):
+            call()
+    finally:
+        points.on_point = None
+
+
+def test_killed_at_every_point_nothing_acknowledged_is_lost_and_a_plain_retry_succeeds(tmp_path):
+    trial = real_round(tmp_path)
+    trial.uploads(["north", "south"])
+    names = points_of(lambda: receive(trial.desk(), trial.inbox))
+    assert len(names) == 1 + 2 * 8
+    secret, identities = trial.secret, trial.identities
+    for number in range(1, len(names) + 1):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        made = real_round(folder, identities=identities, secret=secret)
+        made.inbox.symlink_to(trial.inbox)
+        killed_at(number, lambda made=made: receive(made.desk(), made.inbox))
+        told = [e.told for e in verify_transcript(made.work.transcript).entries[1:]]
+        for each in told:  # acknowledged: both files stand, whole
+            assert file_digest(made.work.sealed(each["party"])) == each["upload"]
+            assert file_digest(made.work.payload(each["party"])) == each["payload"]
+        for receipt in made.work.receipts.glob("*.receipt"):  # a receipt only after that
+            assert read_receipt(receipt.read_bytes()).receipt.party in {e["party"] for e in told}
+        found = receive(made.desk(), made.inbox)
+        assert not found.refused
+        assert set(found.received) == {"north", "south"}
+        assert len(list(made.work.receipts.glob("*.receipt"))) == 2
+        assert not list(made.work.path.rglob("*.part"))
+
+
+def test_two_processes_at_work_in_one_folder_are_refused(made):
+    made.upload("north")
+    with made.desk().at_work(), pytest.raises(AnotherRunError, match=r"\[CB604\]"):
+        receive(made.desk(), made.inbox)
+
+
+def test_a_changed_transcript_stops_everything(made):
+    made.uploads(["north", "south"])
+    receive(made.desk(), made.inbox)
+    text = made.work.transcript.read_text()
+    made.work.transcript.write_text(text.replace('"n_rows":40', '"n_rows":41'))
+    with pytest.raises(TranscriptError):
+        receive(made.desk(), made.inbox)
+
+
+def test_the_work_folder_of_another_agreement_is_refused(made):
+    made.upload("north")
+    receive(made.desk(), made.inbox)
+    other = real_round(made.folder, identities=made.identities, secret=made.secret, purpose="b")
+    with pytest.raises(AnotherRunError, match="another agreement"):
+        receive(other.desk(), made.inbox)
+
+
+def test_an_inbox_that_is_not_there_is_refused(made):
+    with pytest.raises(OptionError, match="there is no folder"):
+        receive(made.desk(), made.folder / "nowhere")
+
+
+def test_a_full_disk_of_the_analyst_stops_and_a_retry_goes_on(made, monkeypatch):
+    made.uploads(["north", "south"])
+    calls = []
+    real = os.posix_fallocate
+
+    def full(descriptor, offset, length):
+        calls.append(length)
+        if len(calls) == 3:
+            raise OSError(28, "No space left on device")
+        return real(descriptor, offset, length)
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(DiskError, match="No space left"):
+        receive(made.desk(), made.inbox)
+    monkeypatch.undo()
+    assert set(receive(made.desk(), made.inbox).received) == {"north", "south"}
+
+
+def test_the_work_folder_holds_no_secret_and_only_its_owner_may_read_it(made):
+    made.uploads()
+    receive(made.desk(), made.inbox)
+    secret = made.secret._key
+    columns = [made.party(name)._basis._columns for name in made.agreement.parties]
+    wanted = [secret, secret.hex().encode(), *(each.tobytes() for each in columns)]
+    wanted += [made.rows[name][0][0].tobytes() for name in made.agreement.parties]
+    for name, data in contents(made.work.path).items():
+        assert not [needle for needle in wanted if needle in data], name
+    assert made.work.path.stat().st_mode & 0o077 == 0
+    told = json.loads(made.work.transcript.read_text().splitlines()[1])
+    assert set(told["told"]) == {"party", "upload", "payload", "created", "n_rows"}

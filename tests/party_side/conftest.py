@@ -1,0 +1,33 @@
+"""One consortium per test, made by asking for it."""
+
+import pytest
+
+from cobasis.party_side.joining import join
+from cobasis.party_side.readying import make_ready
+from cobasis.party_side.sending import prepare
+from party_side.sites import NAMES, consortium
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    return lambda **changes: consortium(tmp_path, monkeypatch, **changes)
+
+
+@pytest.fixture
+def site(make):
+    """Everybody has joined."""
+    made = make()
+    for name in NAMES:
+        join(made.desk(name), made.secret_file(name))
+    return made
+
+
+@pytest.fixture
+def uploaded(site):
+    """Everybody has uploaded."""
+    paths = {}
+    for name in NAMES:
+        to = site.folder(name) / f"{name}.upload"
+        prepare(make_ready(site.desk(name), site.table(name)), to)
+        paths[name] = to
+    return site, paths

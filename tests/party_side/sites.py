@@ -1,0 +1,248 @@
+"""Three parties and an analyst with real keys, a sealed agreement, and tables on disk."""
+
+import os
+import secrets
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from cobasis import Analyst, ConsortiumSecret, NumericFeature
+from cobasis.bundle import points
+from cobasis.bundle.agreement_file import commit, enrol, read_agreement, seal, write_new
+from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.envelope import Draft, open_bundle
+from cobasis.bundle.files import WholeFile
+from cobasis.bundle.messages import (
+    enclose_consensus,
+    enclose_return,
+    proposal_in,
+    upload_in,
+)
+from cobasis.bundle.uploads import read_upload
+from cobasis.features.category import CategoryFeature
+from cobasis.keys.identity import Identity
+from cobasis.models.graph import to_graph
+from cobasis.models.graph_model import GraphModel
+from cobasis.party_side import desk as desk_module
+from cobasis.party_side import opening
+from cobasis.party_side.desk import open_desk
+from cobasis.protocol.messages import Return
+from cobasis.protocol.signatures import sign_agreement
+
+NAMES = ("north", "south", "east")
+NUMBERS = ("age", "pulse", "lactate", "weight")
+ROUND = "icu-2026"
+FEATURES = (
+    *(
+        NumericFeature(name=name, low=-50.0, high=50.0, missing="fill", fill=0.0)
+        for name in NUMBERS
+    ),
+    CategoryFeature(name="ward", values=("icu", "surgery"), unknown="other", missing="level"),
+)
+
+
+def frame(seed, n_rows=120):
+    """Rows with labels that follow from two columns, some empty cells, and ids with zeros."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n_rows, len(NUMBERS))) @ rng.normal(size=(len(NUMBERS), len(NUMBERS)))
+    died = (rows[:, 0] + 0.3 * rng.normal(size=n_rows) > 0).astype(int)
+    columns = {name: rows[:, at].tolist() for at, name in enumerate(NUMBERS)}
+    columns["lactate"][3] = None
+    return pl.DataFrame(
+        {"patient": [f"{1000 * seed + at:07d}" for at in range(n_rows)]}
+        | columns
+        | {"ward": rng.choice(["icu", "surgery", "maternity"], size=n_rows), "died": died}
+    )
+
+
+@dataclass
+class Consortium:
+    """All sides of one round, each with a folder of its own."""
+
+    root: Path
+    identities: dict
+    lab: Identity
+    agreement_path: Path
+    key: bytes
+
+    @property
+    def agreement(self):
+        return read_agreement(self.agreement_path).agreement
+
+    @property
+    def secret(self):
+        return ConsortiumSecret(self.key)
+
+    def folder(self, name):
+        found = self.root / name
+        found.mkdir(exist_ok=True)
+        return found
+
+    def home(self, name):
+        return self.folder(name) / "home"
+
+    def table(self, name, *, suffix=".csv", n_rows=120):
+        path = self.folder(name) / f"data{suffix}"
+        if not path.exists():
+            made = frame(NAMES.index(name) + 1, n_rows)
+            made.write_csv(path) if suffix == ".csv" else made.write_parquet(path)
+        return path
+
+    def secret_file(self, name, *, key=None):
+        """As `cobasis secret new` makes it, by north, for one party."""
+        path = self.folder(name) / f"{name}.secret"
+        write_bundle(
+            path,
+            draft=self.secret_draft(sender="north"),
+            parts={"secret.bin": self.key if key is None else key},
+            sign=self.identities["north"].sign,
+            recipients=[self.identities[name].public],
+        )
+        return path
+
+    def secret_draft(self, *, sender):
+        digest = self.agreement.digest().hex()
+        return Draft(kind="secret", round_id=ROUND, agreement=digest, sender=sender)
+
+    def desk(self, name):
+        """A desk as the command opens it, without the two seconds that a passphrase takes."""
+        (self.home(name) / "keys").mkdir(parents=True, exist_ok=True)
+        return open_desk(self.agreement_path, home=self.home(name), name=name, passphrase=str)
+
+    def analyst_of(self, paths, **changes):
+        """An analyst in memory who has opened these uploads."""
+        analyst = Analyst(self.agreement, **changes)
+        for name, path in paths.items():
+            analyst.receive(self.opened_upload(name, path))
+        return analyst
+
+    def opened_upload(self, name, path):
+        bundle = self.opened(name, path)
+        payload = upload_in(bundle, agreement=self.agreement)
+        return read_upload(payload.path)
+
+    def opened(self, name, path):
+        into = self.folder("lab") / f"opened-{secrets.token_hex(4)}"
+        return open_bundle(
+            path, unseal=self.lab.unseal, signer=self.identities[name].public, into=into
+        )
+
+    def proposal(self, name, path):
+        return proposal_in(self.opened(name, path), agreement=self.agreement)
+
+    def sealed(self, enclosed, to, *, name, sign=None, created=None):
+        write_bundle(
+            to,
+            draft=enclosed.draft,
+            parts=enclosed.parts,
+            sign=sign or self.lab.sign,
+            recipients=[self.identities[name].public],
+            created=created,
+        )
+        return to
+
+    def consensus_file(self, name, span):
+        enclosed = enclose_consensus(span, agreement=self.agreement, sender="lab")
+        return self.sealed(enclosed, self.folder(name) / f"{name}.consensus", name=name)
+
+    def as_files(self, returns):
+        """Returns with the model as the file that travels."""
+        agreement = self.agreement
+        made = {}
+        for name, each in returns.items():
+            data = to_graph(
+                each.model,
+                n_components=agreement.n_components,
+                task=agreement.task,
+                classes=agreement.classes,
+            )
+            model = GraphModel(
+                data=data,
+                n_components=agreement.n_components,
+                task=agreement.task,
+                classes=agreement.classes,
+            )
+            made[name] = Return(**{**vars(each), "model": model})
+        return made
+
+    def return_file(self, returned, *, to=None, **options):
+        name = returned.party
+        enclosed = enclose_return(returned, agreement=self.agreement, sender="lab")
+        path = to or self.folder(name) / f"{name}.return"
+        return self.sealed(enclosed, path, name=name, **options)
+
+
+PEOPLE = {name: Identity.new(name) for name in (*NAMES, "lab")}
+KEY = secrets.token_bytes(32)
+FIELDS = {
+    "round_id": ROUND,
+    "features": FEATURES,
+    "task": "classification",
+    "classes": (0, 1),
+    "n_components": 3,
+    "n_anchor_rows": 9,
+    "model": "ridge",
+    "models": ("logistic", "ridge", "mlp"),
+    "label": "died",
+    "id": "patient",
+    "holdout": 0.25,
+    "purpose": "a test",
+    "threat_model": "semi-honest",
+    "retention_days": 30,
+}
+_TEXTS = {}
+
+
+def agreed(root, **changes):
+    """An agreement that everybody signed, on disk; made once for all tests that ask for it."""
+    path, words = root / "icu.toml", repr(changes)
+    if words not in _TEXTS:
+        path.unlink(missing_ok=True)
+        write_new(path, fields={**FIELDS, **changes})
+        parties = [PEOPLE[name].public for name in NAMES]
+        enrol(path, parties=parties, analyst=PEOPLE["lab"].public)
+        commit(path, ConsortiumSecret(KEY).commitment(ROUND))
+        found = read_agreement(path).agreement
+        signed = [sign_agreement(found, name=name, sign=who.sign) for name, who in PEOPLE.items()]
+        seal(path, signed)
+        _TEXTS[words] = path.read_text(encoding="utf-8")
+    path.write_text(_TEXTS[words], encoding="utf-8")
+    return path
+
+
+def consortium(root, monkeypatch, **changes):
+    """Keys, a sealed agreement, and the secret; keys are not encrypted, which takes seconds."""
+    monkeypatch.setattr(desk_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+    path = agreed(root, **changes)
+    return Consortium(root=root, identities=PEOPLE, lab=PEOPLE["lab"], agreement_path=path, key=KEY)
+
+
+@contextmanager
+def stopping_at(name, monkeypatch, *, seen=None):
+    """Die at a named point as a killed process does: nothing is tidied up, no file discarded."""
+
+    def die(point):
+        if seen is not None:
+            seen.append(point)
+        if point == name:
+            patch.setattr(WholeFile, "discard", _let_go)
+            patch.setattr(opening, "remove", lambda _: None)
+            raise Killed(point)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(points, "on_point", die)
+        yield
+
+
+def _let_go(file):
+    """Close a file as the system does when its process is gone."""
+    if file._open:
+        file._open = False
+        os.close(file._descriptor)
+
+
+class Killed(BaseException):
+    """No code of ours catches it."""

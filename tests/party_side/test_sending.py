@@ -1,0 +1,211 @@
+"""What a party sends: the rows that are not held back, through one span, and nothing unsaid."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.errors import (
+    DiskError,
+    LabelError,
+    OptionError,
+    ShapeError,
+    SpanReuseError,
+    StepError,
+    UnsignedError,
+)
+from cobasis.party_side.checking import check
+from cobasis.party_side.desk import open_desk
+from cobasis.party_side.joining import join
+from cobasis.party_side.readying import make_ready
+from cobasis.party_side.rows import gathered, open_rows
+from cobasis.party_side.sending import prepare
+from cobasis.vault import Forced
+from party_side.sites import NAMES, agreed, frame
+
+
+def sent_by(site, name, **options):
+    to = site.folder(name) / f"{name}.upload"
+    ready = make_ready(site.desk(name), site.table(name), **options)
+    return ready, prepare(ready, to)
+
+
+def distances(one, two):
+    return np.linalg.norm(one[:, None] - two[None], axis=2)
+
+
+def test_rows_that_are_held_back_are_in_no_upload(site):
+    ready, sent = sent_by(site, "north")
+    upload = site.opened_upload("north", sent.path)
+    basis = site.desk("north").vault.upload_of(site.agreement).dataset.basis
+    assert 10 < ready.rows.n_held < 60
+    assert len(upload.rows) == ready.rows.n_sent == 120 - ready.rows.n_held
+    held, others = (basis.project(gathered(each)) for each in (ready.rows.kept, ready.rows.sent))
+    assert distances(others, upload.rows).min(axis=1).max() < 1e-12
+    assert distances(held, upload.rows).min() > 1e-6
+
+
+def test_a_row_stays_on_its_side_whatever_stands_around_it(site):
+    table = frame(1)
+    table.sample(fraction=1, shuffle=True, seed=3).extend(frame(8)).write_csv(
+        site.folder("north") / "more.csv"
+    )
+    desk = site.desk("north")
+    one = open_rows(desk, site.table("north"))
+    two = open_rows(desk, site.folder("north") / "more.csv")
+    sides = dict(zip(two.marks.tolist(), two.held.tolist(), strict=True))
+    assert [sides[mark] for mark in one.marks.tolist()] == one.held.tolist()
+    assert not np.array_equal(open_rows(site.desk("south"), site.table("north")).held, one.held)
+
+
+def test_labels_stay_with_their_rows(site):
+    _, sent = sent_by(site, "north")
+    upload = site.opened_upload("north", sent.path)
+    desk = site.desk("north")
+    basis = desk.vault.upload_of(site.agreement).dataset.basis
+    rows = open_rows(desk, site.table("north"))
+    projected, labels = basis.project(gathered(rows.table)), rows.table.labels(site.agreement)
+    nearest = distances(upload.rows, projected).argmin(axis=1)
+    np.testing.assert_array_equal(labels[nearest], upload.labels)
+    assert (np.diff(nearest) < 0).sum() > 20  # in no order of the table's
+
+
+def test_a_second_call_makes_the_same_upload_again(site):
+    _, sent = sent_by(site, "north")
+    before = site.opened("north", sent.path).parts["upload.safetensors"].read_bytes()
+    ready, again = sent_by(site, "north")
+    assert (sent.again, again.again, ready.dry.span) == (False, True, "kept")
+    after = site.opened("north", again.path).parts["upload.safetensors"].read_bytes()
+    assert after == before
+    assert any("already" in each for each in ready.dry.warnings)
+
+
+def test_looking_writes_nothing_down(site):
+    ready = make_ready(site.desk("north"), site.table("north"))
+    assert ready.dry.span == "fresh"
+    assert ready.dry.reader == "lab"
+    assert site.desk("north").vault.history() == ()
+    assert [each.name for each in site.folder("north").iterdir() if each.suffix == ".upload"] == []
+
+
+def test_the_history_and_the_transcript_name_the_file(site):
+    _, sent = sent_by(site, "north")
+    desk = site.desk("north")
+    [line] = desk.vault.history()
+    assert (line.upload, line.span) == (sent.digest, "fresh")
+    last = verify_transcript(desk.transcript.path).entries[-1]
+    assert (last.event, last.told["upload"]) == ("prepared", sent.digest)
+
+
+def test_nothing_private_is_left_in_the_work_folder(site):
+    sent_by(site, "north")
+    left = [each.name for each in site.desk("north").work.rglob("*")]
+    assert left == ["notes.age"]
+
+
+def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows(make):
+    site = make()
+    join(site.desk("north"), site.secret_file("north"))
+    sent_by(site, "north")
+    agreed(site.root, n_components=2)
+    desk = site.desk("north")
+    join(desk, site.secret_file("north"))
+    with pytest.raises(SpanReuseError, match="CB703"):
+        make_ready(desk, site.table("north"))
+    forced = Forced(reason="the ethics board asked for fewer numbers", by="north")
+    ready, _ = sent_by(site, "north", forced=forced)
+    assert ready.dry.span == "forced"
+    assert any("through another basis" in each for each in ready.dry.warnings)
+    assert desk.vault.history()[-1].reason == forced.reason
+
+
+def test_a_later_round_of_the_same_sizes_uses_the_stored_basis(make):
+    site = make()
+    join(site.desk("north"), site.secret_file("north"))
+    sent_by(site, "north")
+    first = site.desk("north").vault.upload_of(site.agreement).dataset.basis
+    agreed(site.root, purpose="another purpose")
+    join(site.desk("north"), site.secret_file("north"))
+    ready, _ = sent_by(site, "north")
+    assert ready.dry.span == "kept"
+    second = site.desk("north").vault.upload_of(site.agreement).dataset.basis
+    np.testing.assert_array_equal(first.project(np.eye(8)), second.project(np.eye(8)))
+
+
+def test_few_changed_rows_are_pointed_out(site):
+    sent_by(site, "north")
+    frame(1).extend(frame(8, 12)).write_csv(site.table("north"))
+    ready = make_ready(site.desk("north"), site.table("north"))
+    assert any("came and 0 went" in each for each in ready.dry.warnings)
+
+
+def test_before_joining_nothing_can_be_made(make):
+    site = make()
+    with pytest.raises(StepError, match="has not joined"):
+        make_ready(site.desk("north"), site.table("north"))
+
+
+@pytest.mark.parametrize(
+    ("target", "error"), [("data.csv", OptionError), ("none/x.upload", DiskError)]
+)
+def test_a_target_that_would_do_harm_is_refused_before_the_history_grows(site, target, error):
+    table = site.table("north")
+    before = table.read_bytes()
+    ready = make_ready(site.desk("north"), table)
+    with pytest.raises(error):
+        prepare(ready, site.folder("north") / target)
+    assert table.read_bytes() == before
+    assert site.desk("north").vault.history() == ()
+
+
+def test_an_empty_label_stops_the_upload_before_the_history_grows(site):
+    made = frame(1).with_columns(died=pl.when(pl.int_range(120) == 5).then(None).otherwise("died"))
+    made.write_csv(site.table("north"))
+    with pytest.raises(LabelError, match="no label in 1 of 120"):
+        sent_by(site, "north")
+    assert site.desk("north").vault.history() == ()
+
+
+def test_check_says_all_that_is_wrong_at_once(site):
+    made = frame(1).drop("pulse").with_columns(age=pl.lit(99.0), patient=pl.lit("0000001"))
+    path = site.folder("north") / "bad.csv"
+    made.write_csv(path)
+    found = check(site.desk("north"), path)
+    assert not found.fits
+    assert {(each.column, each.problem) for each in found.findings if each.refused} == {
+        ("pulse", "absent"),
+        ("age", "range"),
+    }
+    assert found.problems == ("119 cells of the id column 'patient' repeat another's",)
+    good = check(site.desk("north"), site.table("north"))
+    assert good.fits
+    assert good.n_held == open_rows(site.desk("north"), site.table("north")).n_held
+
+
+def test_check_counts_rows_after_the_holdout(site):
+    desk, path = site.desk("north"), site.folder("north") / "few.csv"
+    held = open_rows(desk, site.table("north")).held
+    few = [*np.flatnonzero(held)[:10], *np.flatnonzero(~held)[:2]]
+    frame(1)[few].write_csv(path)
+    found = check(desk, path)
+    assert not found.fits
+    [problem] = found.problems
+    assert "of 12 rows 10 are held back, and the 2 others are fewer than the 3" in problem
+
+
+def test_a_table_that_is_held_back_whole_is_refused(site):
+    desk = site.desk("north")
+    whole = open_rows(desk, site.table("north"))
+    at = int(np.flatnonzero(whole.held)[0])
+    frame(1)[at : at + 1].write_csv(site.folder("north") / "one.csv")
+    with pytest.raises(ShapeError, match="all rows of party 'north' are held back"):
+        open_rows(desk, site.folder("north") / "one.csv")
+
+
+def test_an_agreement_that_not_all_have_signed_opens_no_desk_but_for_a_check(site):
+    text = site.agreement_path.read_text(encoding="utf-8")
+    site.agreement_path.write_text(text[: text.rindex("[[signature]]")], encoding="utf-8")
+    options = {"home": site.home("north"), "name": "north", "passphrase": str}
+    with pytest.raises(UnsignedError, match="lab"):
+        open_desk(site.agreement_path, **options)
+    assert open_desk(site.agreement_path, **options, sealed=False).name in NAMES
