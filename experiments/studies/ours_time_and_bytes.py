@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.algorithms.bases import BASES
 from experiments.data.adult import adult
 from experiments.data.images import images
 from experiments.fedavg import After, FedAvg, federated
@@ -162,7 +161,7 @@ class Exchange:
     def upload(self) -> None:
         """Send everything that goes to the analyst; a consensus goes to and fro before."""
         consensus = None
-        if BASES[self.analyst.agreement.basis].proposes:
+        if self.analyst.agreement.basis == "consensus":
             proposals = self._side_by_side(
                 lambda name: self.parties[name].propose(self.rows[name][0])
             )

@@ -1,4 +1,4 @@
-"""The demo's claims, over ten seeds, and what its page shows."""
+"""The demo's claims, over a few seeds and over ten, and what its page shows."""
 
 import re
 from functools import cache
@@ -11,7 +11,7 @@ from cobasis.cli.demo_data import deal, load
 from cobasis.report.comparison import Settings, compare, score
 from cobasis.report.page import as_json, means, render
 
-SEEDS = range(10)
+FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [3, pytest.param(10, marks=pytest.mark.soak)])
 
 
 def comparison(name, split, seed, **changes):
@@ -29,20 +29,22 @@ def comparison(name, split, seed, **changes):
 
 
 @cache
-def digits_in_percent(split):
-    runs = [means(comparison("digits", split, seed)) for seed in SEEDS]
+def digits_in_percent(split, n_seeds):
+    runs = [means(comparison("digits", split, seed)) for seed in range(n_seeds)]
     return {key: 100 * float(np.mean([run[key] for run in runs])) for key in runs[0]}
 
 
-def test_rows_dealt_at_random_together_is_far_above_alone_and_near_pooled():
-    found = digits_in_percent("iid")
+@FEW_AND_MANY
+def test_rows_dealt_at_random_together_is_far_above_alone_and_near_pooled(n_seeds):
+    found = digits_in_percent("iid", n_seeds)
     assert found["together"] >= found["alone"] + 10
     assert found["together"] >= found["pooled"] - 3
     assert found["together_consensus"] >= found["pooled"] - 1.5
 
 
-def test_rows_dealt_by_label_the_consensus_basis_is_near_pooled():
-    found = digits_in_percent("by-label")
+@FEW_AND_MANY
+def test_rows_dealt_by_label_the_consensus_basis_is_near_pooled(n_seeds):
+    found = digits_in_percent("by-label", n_seeds)
     assert found["together_consensus"] >= found["pooled"] - 3
     assert found["together"] >= 80
     assert found["alone"] <= 20.5
