@@ -14,6 +14,7 @@ from cobasis.analyst_side.keeping import forget
 from cobasis.analyst_side.receiving import receive
 from cobasis.analyst_side.removal import check_removal
 from cobasis.analyst_side.running import run
+from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     ReplayError,
     RetentionError,
@@ -191,6 +192,7 @@ def test_once_uploads_are_destroyed_add_remove_and_run_give_one_clear_code(ran):
         lambda: add(ran.desk(), late, to=ran.returns),
         lambda: remove(ran.desk(), "east", to=ran.returns),
         lambda: run(ran.desk(), to=ran.returns),
+        lambda: receive(ran.desk(), ran.inbox),
     ):
         with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
             call()
@@ -208,3 +210,14 @@ def test_an_upload_that_vanished_gives_the_same_code(ran):
 def test_uploads_may_be_destroyed_early_and_twice(ran):
     first = forget(ran.desk(), early=True)
     assert forget(ran.desk(), early=True) == first
+
+
+def test_the_key_may_be_destroyed_with_them_and_the_transcript_says_so(ran, tmp_path):
+    key, desk = tmp_path / "lab.key", ran.desk()
+    key.write_bytes(b"sealed")
+    forget(desk, early=True)
+    forget(desk, early=True, key=key)
+    assert not key.exists()
+    last = verify_transcript(ran.work.transcript).entries[-1]
+    assert last.event == "key destroyed"
+    assert last.told == {"fingerprint": desk.identity.public.fingerprint}

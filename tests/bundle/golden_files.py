@@ -88,7 +88,7 @@ def make(folder):
         target_carries=("south",),
         **told,
     )
-    enclosed = messages.enclose_return(made, agreement=agreed, sender="lab")
+    enclosed = messages.enclose_return(made, agreement=agreed, sender="lab", upload="a" * 64)
     _write(folder / "return.cb", *enclosed, by=LAB, to=NORTH)
     _write(folder / "receipt.cb", draft(), {"receipt.json": b"{}"}, by=NORTH, to=LAB)
     _write(folder / "secret.cb", draft("secret"), {"secret.bin": bytes(32)}, by=NORTH, to=LAB)

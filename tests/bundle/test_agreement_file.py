@@ -123,16 +123,29 @@ def test_comments_of_people_survive_enrolling_committing_and_sealing(tmp_path):
 
 def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_path):
     path = whole(tmp_path)
+    commitment = SECRET.commitment("icu-2026")
+    path.write_text(path.read_text().replace(commitment, ""))
     new = identity("south", signing_key="ab" * 32)
     enrol(path, parties=[new])
+    commit(path, commitment)
     found = read_agreement(path).agreement
     assert found.parties == NAMES
     assert found.enrolled[1] == new
     assert found.enrolled[0] == PEOPLE[0]
+    path.write_text(path.read_text().replace(commitment, ""))
     lab = identity("lab2", signing_key="cd" * 32)
     enrol(path, analyst=lab)
+    commit(path, commitment)
     assert read_agreement(path).agreement.analyst == lab
     assert path.read_text().count("[analyst]") == 1
+
+
+def test_once_there_is_a_secret_nobody_gets_another_key(tmp_path):
+    path = whole(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(AgreementError, match="sealed for those who were enrolled then"):
+        enrol(path, parties=[identity("south", signing_key="ab" * 32)])
+    assert path.read_bytes() == before
 
 
 def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(tmp_path):

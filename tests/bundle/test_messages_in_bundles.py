@@ -89,7 +89,7 @@ def upload_bundle(folder, *, agreement=AGREEMENT, upload=UPLOAD, **options):
 
 
 def return_bundle(folder, made=RETURN):
-    enclosed = messages.enclose_return(made, agreement=AGREEMENT, sender="lab")
+    enclosed = messages.enclose_return(made, agreement=AGREEMENT, sender="lab", upload="a" * 64)
     return through(folder, enclosed, by=LAB, to=NORTH)
 
 
@@ -143,7 +143,9 @@ def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, prec
 def test_a_model_in_memory_does_not_travel():
     trained = train(ROWS, LABELS, model="logistic", task="classification", seed=0)
     with pytest.raises(OptionError, match="only model files travel"):
-        messages.enclose_return(replace(RETURN, model=trained), agreement=AGREEMENT, sender="lab")
+        messages.enclose_return(
+            replace(RETURN, model=trained), agreement=AGREEMENT, sender="lab", upload="a" * 64
+        )
 
 
 def gone(bundle, error, words, read):
@@ -177,7 +179,7 @@ def test_a_return_without_its_model_or_with_a_wrong_one_is_refused(tmp_path):
         return messages.return_in(bundle, agreement=AGREEMENT, party="north")
 
     gone(return_bundle(tmp_path, replace(RETURN, model=None)), BundleError, "lacks a model", read)
-    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab")
+    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab", upload="a" * 64)
     for data in (b"no model", b"\x80\x04\x95", MODEL.data[:-20]):
         parts = {**enclosed.parts, "model.onnx": data}
         bundle = through(tmp_path, enclosed._replace(parts=parts), by=LAB, to=NORTH)
@@ -196,7 +198,7 @@ def test_a_return_without_its_model_or_with_a_wrong_one_is_refused(tmp_path):
     ],
 )
 def test_a_return_whose_manifest_tells_other_things_is_refused(tmp_path, told):
-    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab")
+    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab", upload="a" * 64)
     said = {name: word for name, word in {**enclosed.draft.told, **told}.items() if word}
     changed = enclosed._replace(draft=replace(enclosed.draft, told=said))
     bundle = through(tmp_path, changed, by=LAB, to=NORTH)
@@ -209,7 +211,7 @@ def test_a_return_whose_manifest_tells_other_things_is_refused(tmp_path, told):
 
 
 def test_a_fit_that_is_no_table_of_floats_is_refused(tmp_path):
-    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab")
+    enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab", upload="a" * 64)
     fit = enclosed.parts["fit.safetensors"]
     for data in (
         b"x",

@@ -1,5 +1,7 @@
 """One file has one writer at a time, and belongs to its owner."""
 
+import os
+
 import pytest
 
 from cobasis.bundle.files import PART, WholeFile
@@ -38,3 +40,32 @@ def test_nobody_else_may_read_it_and_no_link_is_followed(tmp_path):
     with pytest.raises(DiskError):
         WholeFile(tmp_path / "south", n_bytes=2)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_was_left_for_others_to_read_is_for_its_owner_only_afterwards(tmp_path):
+    part = tmp_path / f"north{PART}"
+    part.write_bytes(b"left")
+    part.chmod(0o666)
+    with WholeFile(tmp_path / "north", n_bytes=2) as file:
+        file.write(b"OK", offset=0)
+    assert (tmp_path / "north").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_somebody_else_laid_ready_is_not_written_to(tmp_path):
+    elsewhere, part = tmp_path / "elsewhere", tmp_path / f"north{PART}"
+    elsewhere.write_bytes(b"as it was")
+    os.link(elsewhere, part)
+    with pytest.raises(DiskError, match="put there by somebody else"):
+        WholeFile(tmp_path / "north", n_bytes=2)
+    assert elsewhere.read_bytes() == b"as it was"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_written_to(tmp_path):
+    part = tmp_path / f"north{PART}"
+    part.touch()
+    os.chown(part, 65534, 65534)
+    part.chmod(0o666)
+    with pytest.raises(DiskError, match="put there by somebody else"):
+        WholeFile(tmp_path / "north", n_bytes=2)
+    assert part.read_bytes() == b""

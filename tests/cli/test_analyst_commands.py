@@ -124,6 +124,9 @@ def test_forget_asks_and_afterwards_nothing_is_added(ran):
     ran.json("analyst forget icu.toml --early --yes", by="lab")
     done = ran("analyst add icu.toml south.upload -o returns", by="lab", code=2)
     assert "[CB313]" in done.stderr
+    said = ran("analyst forget icu.toml --early --with-key --yes", by="lab").stdout
+    assert "Destroy its copies" in said
+    assert "there is no key" in ran("analyst forget icu.toml --yes", by="lab", code=2).stderr
 
 
 def test_verify_needs_no_key_and_exits_with_3_when_something_does_not_hold(ran):

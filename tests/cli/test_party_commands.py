@@ -181,6 +181,14 @@ def test_predict_and_export_write_what_they_say(accepted, run):
     assert onnx.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_forgotten_round_predicts_nothing(accepted, run):
+    site, _, _ = accepted
+    assert "nothing leaves unasked" in run("forget", site.agreement_path, code=2).stderr
+    assert as_json(run("forget", site.agreement_path, "--yes", "--json"))["time"].endswith("Z")
+    words = ("predict", site.agreement_path, site.table("north"), "-o", site.root / "out.csv")
+    assert "has accepted no return" in run(*words, code=2).stderr
+
+
 def test_a_receipt_is_countersigned(accepted, run):
     site, _, _ = accepted
     upload = site.desk("north").vault.upload_of(site.agreement).entry.upload

@@ -168,9 +168,16 @@ class Consortium:
             made[name] = Return(**{**vars(each), "model": model})
         return made
 
-    def return_file(self, returned, *, to=None, **options):
+    def enclosed(self, returned, *, upload=None):
+        """A return, for the upload that its party made last."""
+        last = self.desk(returned.party).vault.upload_of(self.agreement)
+        return enclose_return(
+            returned, agreement=self.agreement, sender="lab", upload=upload or last.entry.upload
+        )
+
+    def return_file(self, returned, *, to=None, upload=None, **options):
         name = returned.party
-        enclosed = enclose_return(returned, agreement=self.agreement, sender="lab")
+        enclosed = self.enclosed(returned, upload=upload)
         path = to or self.folder(name) / f"{name}.return"
         return self.sealed(enclosed, path, name=name, **options)
 

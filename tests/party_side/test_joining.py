@@ -1,11 +1,15 @@
 """Secrets, common spans and receipts are taken from those who may send them, and kept."""
 
+from dataclasses import replace
+from io import BytesIO
+
 import numpy as np
 import pytest
 
 from cobasis import ConsortiumSecret
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.receipts import receipt_text
+from cobasis.bundle.sealing import seal
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     CommitmentError,
@@ -15,7 +19,7 @@ from cobasis.errors import (
     StepError,
 )
 from cobasis.keys.identity import Identity
-from cobasis.party_side.joining import join
+from cobasis.party_side.joining import forget, join
 from cobasis.party_side.readying import make_ready
 from cobasis.party_side.receiving import adopt, receipt
 from cobasis.party_side.sending import prepare
@@ -49,6 +53,45 @@ class TestJoining:
         )
         with pytest.raises(SignatureError, match="not among the enrolled"):
             join(site.desk("north"), path)
+
+    def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(self, make):
+        # whoever writes the enrolled keys puts its own in place of east's, has the secret sealed,
+        # opens it, and seals it for east again: the maker's signature over it stands
+        site = make()
+        mole = Identity.new("east")
+        changed = [mole.public if each.name == "east" else each for each in site.agreement.enrolled]
+        before = site.agreement.model_copy(update={"enrolled": tuple(changed)})
+        for name in ("east", "north"):
+            path = site.folder(name) / f"{name}.secret"
+            draft = site.secret_draft(sender="north")
+            write_bundle(
+                path,
+                draft=replace(draft, agreement=before.digest().hex()),
+                parts={"secret.bin": site.key},
+                sign=site.identities["north"].sign,
+                recipients=[mole.public if name == "east" else site.identities[name].public],
+            )
+        plain, path = BytesIO(), site.folder("east") / "east.secret"
+        mole.unseal(BytesIO(path.read_bytes()), plain)
+        with path.open("wb") as file:
+            seal(BytesIO(plain.getvalue()), file, recipients=[site.identities["east"].recipient])
+        for name in ("east", "north"):
+            with pytest.raises(ForeignBundleError, match="its agreement is"):
+                join(site.desk(name), site.folder(name) / f"{name}.secret")
+            assert not site.desk(name).round.joined
+
+    def test_a_round_that_is_forgotten_leaves_the_basis_and_no_secret(self, uploaded):
+        site, _ = uploaded
+        desk = site.desk("north")
+        when = forget(desk)
+        assert not desk.work.exists()
+        desk = site.desk("north")
+        assert not desk.round.joined
+        assert len(desk.vault.datasets()) == 1
+        told = verify_transcript(desk.transcript.path).entries[-1]
+        assert (told.event, told.time) == ("forgotten", when)
+        with pytest.raises(StepError, match="has forgotten the round"):
+            make_ready(desk, site.table("north"))
 
     def test_joining_twice_is_the_same_as_once(self, site):
         join(site.desk("north"), site.secret_file("north"))

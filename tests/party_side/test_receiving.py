@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     ClockError,
@@ -21,6 +20,7 @@ from cobasis.errors import (
     VaultError,
 )
 from cobasis.keys.identity import Identity
+from cobasis.party_side.accepted import usable
 from cobasis.party_side.exporting import export_onnx
 from cobasis.party_side.joining import join
 from cobasis.party_side.predicting import predict
@@ -29,7 +29,7 @@ from cobasis.party_side.receiving import accept
 from cobasis.party_side.scoring import score
 from cobasis.party_side.sending import prepare
 from cobasis.protocol.messages import Return
-from party_side.sites import NAMES, Consortium
+from party_side.sites import NAMES, Consortium, frame
 
 
 @pytest.fixture
@@ -59,8 +59,9 @@ def test_another_partys_return_is_not_opened(returns):
 
 def test_a_return_for_another_that_was_sealed_for_us_is_foreign(returns):
     site, made = returns
-    enclosed = enclose_return(made["south"], agreement=site.agreement, sender="lab")
-    path = site.sealed(enclosed, site.folder("north") / "x.return", name="north")
+    path = site.sealed(
+        site.enclosed(made["south"]), site.folder("north") / "x.return", name="north"
+    )
     refused(site, path, ForeignBundleError, "return of 'south'")
 
 
@@ -82,6 +83,26 @@ def test_a_fit_that_is_no_rotation_is_refused(returns):
     bent[0, 0] += 1e-6
     path = site.return_file(changed(made["north"], change_of_basis=bent))
     refused(site, path, FitCheckError, "no rotation")
+
+
+def test_a_return_for_an_upload_that_is_not_ours_is_refused(returns):
+    site, made = returns
+    for upload in ("1" * 64, "none"):
+        path = site.return_file(made["north"], upload=upload)
+        refused(site, path, ForeignBundleError, "none that its vault has made")
+
+
+def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns):
+    site, made = returns
+    desk, folder = site.desk("north"), site.folder("north")
+    sent = desk.vault.upload_of(site.agreement)
+    frame(77).write_csv(folder / "other.csv")
+    prepare(make_ready(desk, folder / "other.csv"), folder / "not-sent.upload")
+    last = desk.vault.upload_of(site.agreement)
+    assert last.dataset.name != sent.dataset.name
+    accept(desk, site.return_file(made["north"], upload=sent.entry.upload))
+    rows = np.eye(8)
+    assert np.array_equal(usable(desk).basis.project(rows), sent.dataset.basis.project(rows))
 
 
 def test_a_fit_of_another_shape_is_refused(returns):

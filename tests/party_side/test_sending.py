@@ -7,6 +7,7 @@ import pytest
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     DiskError,
+    FeatureError,
     LabelError,
     OptionError,
     ShapeError,
@@ -21,7 +22,7 @@ from cobasis.party_side.readying import make_ready
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.sending import prepare
 from cobasis.vault import Forced
-from party_side.sites import NAMES, agreed, frame
+from party_side.sites import FEATURES, NAMES, agreed, frame
 
 
 def sent_by(site, name, **options):
@@ -56,6 +57,40 @@ def test_a_row_stays_on_its_side_whatever_stands_around_it(site):
     sides = dict(zip(two.marks.tolist(), two.held.tolist(), strict=True))
     assert [sides[mark] for mark in one.marks.tolist()] == one.held.tolist()
     assert not np.array_equal(open_rows(site.desk("south"), site.table("north")).held, one.held)
+
+
+def test_who_is_held_back_stays_so_when_a_cell_changes_and_in_another_encoding(make):
+    site = make()
+    one = open_rows(site.desk("north"), site.table("north"))
+    frame(1).with_columns(age=pl.col("age") + 1.0).write_csv(site.folder("north") / "older.csv")
+    features = (FEATURES[0].model_copy(update={"scale": 2.0}), *FEATURES[1:])
+    agreed(site.root, features=features)
+    two = open_rows(site.desk("north"), site.folder("north") / "older.csv")
+    assert not set(one.marks.tolist()) & set(two.marks.tolist())
+    assert np.array_equal(one.held, two.held)
+
+
+def test_the_same_people_on_another_scale_get_no_fresh_span(make):
+    site = make()
+    join(site.desk("north"), site.secret_file("north"))
+    sent_by(site, "north")
+    agreed(site.root, features=(FEATURES[0].model_copy(update={"low": -60.0}), *FEATURES[1:]))
+    join(site.desk("north"), site.secret_file("north"))
+    assert make_ready(site.desk("north"), site.table("north")).dry.span == "kept"
+    agreed(site.root, features=(FEATURES[0].model_copy(update={"scale": 2.0}), *FEATURES[1:]))
+    join(site.desk("north"), site.secret_file("north"))
+    with pytest.raises(SpanReuseError, match="become numbers in the same way"):
+        make_ready(site.desk("north"), site.table("north"))
+
+
+def test_without_identifiers_nothing_is_uploaded_where_they_are_agreed(site):
+    path = site.folder("north") / "bare.csv"
+    frame(1).drop("patient").write_csv(path)
+    with pytest.raises(FeatureError, match="no column 'patient'"):
+        make_ready(site.desk("north"), path)
+    frame(1).with_columns(patient=pl.lit(None, dtype=pl.String)).write_csv(path)
+    with pytest.raises(FeatureError, match="120 cells of the id column"):
+        make_ready(site.desk("north"), path)
 
 
 def test_labels_stay_with_their_rows(site):
@@ -209,3 +244,12 @@ def test_an_agreement_that_not_all_have_signed_opens_no_desk_but_for_a_check(sit
     with pytest.raises(UnsignedError, match="lab"):
         open_desk(site.agreement_path, **options)
     assert open_desk(site.agreement_path, **options, sealed=False).name in NAMES
+
+
+def test_a_number_that_nobody_can_have_is_refused_before_an_upload_too(make):
+    site = make()
+    join(site.desk("north"), site.secret_file("north"))
+    table = site.folder("north") / "in-months.csv"
+    frame(1).with_columns(age=pl.col("age") + 100.0).write_csv(table)
+    with pytest.raises(FeatureError, match="outside of the agreed range in 'age'"):
+        make_ready(site.desk("north"), table)

@@ -178,3 +178,31 @@ def test_the_history_counts_through_all_data_sets(vault):
     assert [entry.round_id for entry in history] == ["round-0", "round-1", "round-2", "again"]
     assert history[0].agreement == agree("round-0").digest().hex()
     assert {(entry.upload, entry.n_rows, entry.basis) for entry in history} == {(DIGEST, 30, "svd")}
+
+
+IDS = [f"{number:05d}" for number in range(30)]
+
+
+def test_people_are_known_again_whatever_becomes_of_their_rows(vault):
+    upload(vault, table(), ids=IDS, columns="of 2026")
+    scaled = table() * 3.0
+    assert isinstance(choose(vault, scaled, ids=IDS, columns="of 2026"), Kept)
+    refused = choose(vault, scaled, ids=IDS, columns="of 2027")
+    assert isinstance(refused, Refused)
+    assert "become numbers in the same way" in refused.reason
+    assert isinstance(choose(vault, scaled, ids=[f"x{each}" for each in IDS]), Fresh)
+
+
+def test_one_known_person_among_new_ones_is_enough(vault):
+    upload(vault, table(), ids=IDS, columns="of 2026")
+    ids = ["new", *IDS[:1]]
+    assert isinstance(choose(vault, table(2, seed=5), ids=ids, columns="of 2027"), Refused)
+    assert isinstance(choose(vault, table(2, seed=5), ids=ids, columns="of 2026"), Kept)
+    upload(vault, table(2, seed=5), ids=ids, columns="of 2026")
+    assert isinstance(choose(vault, table(1, seed=6), ids=["new"], columns="of 2027"), Refused)
+
+
+def test_people_stay_known_after_the_vault_is_opened_again(vault, tmp_path):
+    upload(vault, table(), ids=IDS, columns="of 2026")
+    again = open_vault(tmp_path / "north")
+    assert isinstance(choose(again, table(seed=3), ids=IDS, columns="of 2027"), Refused)

@@ -8,7 +8,7 @@ import pyrage
 from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
 from cobasis.linalg.blocks import WholeTable
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.vault import Accepted, Forced, Refused, Vault
+from cobasis.vault import Accepted, Asked, Forced, Refused, Vault
 
 NORTH, SOUTH = (pyrage.x25519.Identity.generate() for _ in range(2))
 SECRET = ConsortiumSecret(b"s" * 32)
@@ -62,19 +62,16 @@ def made_basis(seed=0, *, shape=(FEATURES, COMPONENTS)):
     return SecretBasis(columns, party="north")
 
 
-def choose(vault, rows, *, n_components=COMPONENTS, forced=None, n_features=FEATURES):
-    return vault.choose_span(
-        vault.fingerprints(WholeTable(rows)),
-        n_features=n_features,
-        n_components=n_components,
-        forced=forced,
-    )
+def choose(vault, rows, *, n_components=COMPONENTS, n_features=FEATURES, ids=(), **asked):
+    asked |= {"people": vault.people(ids)} if ids else {}
+    marks = vault.fingerprints(WholeTable(rows))
+    return vault.choose_span(Asked(rows=marks, shape=(n_features, n_components), **asked))
 
 
-def upload(vault, rows, *, agreement=None, forced=None, seed=0, digest=DIGEST):
+def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, **asked):
     """Do what a party's command does; the number of the upload."""
     agreement = agreement or agree()
-    choice = choose(vault, rows, forced=forced, n_components=agreement.n_components)
+    choice = choose(vault, rows, n_components=agreement.n_components, **asked)
     if isinstance(choice, Refused):
         choice.refuse()
     kept = getattr(choice, "basis", None)
@@ -105,6 +102,7 @@ def returned(**changes):
         "verdict": "aligned",
         "trained_on": ("north", "south"),
         "target_carries": ("south",),
+        "upload": "a" * 64,
         "bundle": "b" * 64,
         "time": NOW,
     }

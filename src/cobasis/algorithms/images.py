@@ -207,7 +207,8 @@ def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     **Cost.** ``a l^2`` operations for a Gram matrix; a QR factorisation where that is in doubt.
     """
     table = _as_image(party, image, n_rows=n_rows)
-    gram = table.T @ table
+    with np.errstate(over="ignore", invalid="ignore"):  # such an image is refused below
+        gram = table.T @ table
     squares = np.linalg.eigvalsh(gram) if np.isfinite(gram).all() else np.zeros(1)
     if not squares[0] > _SURE * squares[-1]:
         factored(party, table)

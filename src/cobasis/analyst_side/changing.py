@@ -8,7 +8,7 @@ from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.images import batches
 from cobasis.algorithms.views import Overlay
 from cobasis.analyst_side.checking import file_digest
-from cobasis.analyst_side.concluding import Concluded, align_anew, conclude, frozen
+from cobasis.analyst_side.concluding import RETURN, Concluded, align_anew, conclude, frozen
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import ADDED, REMOVED, History, Outcome
 from cobasis.analyst_side.keeping import kept_uploads, refuse_forgotten, require_enough
@@ -152,7 +152,8 @@ def remove(
 
     Notes
     -----
-    The party's upload is deleted after the returns of the others are written and recorded.
+    The party's upload is deleted after the returns of the others are written and recorded, and an
+    older return to it in the same folder as well.
 
     **Who sees what.** Unless it is realigned, Z keeps a trace of whoever shaped it.
 
@@ -168,7 +169,8 @@ def remove(
             upload = history.received[party].upload
             desk.transcript.append(REMOVED, {"party": party, "upload": upload, "realigned": False})
         point("removed.recorded for good")
-        delete([desk.work.payload(party), desk.work.sealed(party)])
+        stale = to / f"{party}{RETURN}"  # of a run before; whoever sends the folder would send it
+        delete([desk.work.payload(party), desk.work.sealed(party), stale])
         point("removed.upload deleted")
         removal = removal_of(desk, party)
         _delete_models(desk, removal)

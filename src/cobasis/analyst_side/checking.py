@@ -48,14 +48,15 @@ def check_payload(payload: Payload, agreement: Agreement) -> None:
     **Cost.** One reading of the file, 16 MB at a time.
     """
     check_envelope(payload, agreement)
-    labels = payload.labels()
+    place = payload.labels_place
     refuse_sizes(
         payload.party,
         agreement,
         rows=payload.rows_place.shape,
         image=payload.image_place.shape,
-        n_labels=None if labels is None else labels.shape[0],
+        n_labels=None if place is None else place.shape[0],
     )
+    labels = payload.labels()  # as many as rows, by now
     if labels is not None:
         refuse_labels(labels, agreement, party=payload.party)
     name = "its table of rows"

@@ -268,7 +268,12 @@ def _send_all(
             target_carries=outcome.target_carries,
             simulated=False,
         )
-        draft, parts = enclose_return(returned, agreement=desk.agreement, sender=desk.name)
+        draft, parts = enclose_return(
+            returned,
+            agreement=desk.agreement,
+            sender=desk.name,
+            upload=outcome.uploads[party],
+        )
         point(f"{event}.return enclosed")
         written[party] = write_bundle(
             to / f"{party}{RETURN}",

@@ -11,7 +11,7 @@ from cobasis.analyst_side.history import CONSENSUS, History
 from cobasis.analyst_side.keeping import require_enough
 from cobasis.analyst_side.reception import FileVerdict
 from cobasis.analyst_side.work import delete, make_folder
-from cobasis.bundle.envelope import Expected, Limits, open_bundle, write_bundle
+from cobasis.bundle.envelope import Limits, write_bundle
 from cobasis.bundle.messages import enclose_consensus, proposal_in
 from cobasis.bundle.points import point
 from cobasis.bundle.tables import read_tables, write_tables
@@ -134,19 +134,7 @@ def _proposals(
 
 def _proposal(desk: AnalystDesk, path: Path) -> SpanProposal:
     try:
-        bundle = open_bundle(
-            path,
-            unseal=desk.identity.unseal,
-            signer=desk.enrolled,
-            into=desk.work.incoming,
-            expected=Expected(
-                kind="proposal",
-                round_id=desk.agreement.round_id,
-                agreement=desk.digest,
-                recipient=desk.name,
-            ),
-            limits=_LIMITS,
-        )
+        bundle = desk.opened(path, kind="proposal", limits=_LIMITS)
         return proposal_in(bundle, agreement=desk.agreement)
     finally:
         delete([desk.work.incoming])

@@ -8,6 +8,8 @@ from pathlib import Path
 from cobasis.analyst_side.history import OPENED, History, history_of
 from cobasis.analyst_side.work import SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
+from cobasis.bundle.parts import Kind
 from cobasis.bundle.points import point
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import AgreementError, AnotherRunError, IdentityError
@@ -76,6 +78,49 @@ class AnalystDesk(Hidden):
     def transcript(self) -> Transcript:
         """To which everything that happens is appended."""
         return Transcript(self.work.transcript)
+
+    def opened(self, path: Path, *, kind: Kind, limits: Limits | None = None) -> Bundle:
+        """Open into the work folder what a party sealed for this analyst, in this round.
+
+        Parameters
+        ----------
+        path : Path
+            The sealed file.
+        kind : str
+            Of the bundle.
+        limits : Limits, optional
+            How much of it is read.
+
+        Returns
+        -------
+        Bundle
+            Its parts lie in ``work.incoming``, which the caller deletes.
+
+        Raises
+        ------
+        SealError, SignatureError, BundleError, ForeignBundleError, ClockError
+            It is not from a party of this round, not for this analyst, or damaged.
+
+        Notes
+        -----
+        **Who sees what.** The analyst alone.
+
+        **Cost.** One pass over the file, and its plain bytes on the disk.
+        """
+        expected = Expected(
+            kind=kind,
+            round_id=self.agreement.round_id,
+            agreement=self.digest,
+            recipient=self.name,
+        )
+        return open_bundle(
+            path,
+            unseal=self.identity.unseal,
+            signer=self.enrolled,
+            into=self.work.incoming,
+            expected=expected,
+            limits=limits,
+        )
 
     def history(self) -> History:
         """Return where the round stands.

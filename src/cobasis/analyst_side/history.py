@@ -9,6 +9,7 @@ from cobasis.bundle.expecting import Accepted
 from cobasis.models.families import ModelName
 
 OPENED, RECEIVED, CONSENSUS, FORGOTTEN = "opened", "received", "consensus", "forgotten"
+KEY_DESTROYED = "key destroyed"
 Training = Literal["run", "added", "removed"]
 RUN: Training = "run"
 ADDED: Training = "added"

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.desk import AnalystDesk
-from cobasis.analyst_side.history import FORGOTTEN, History, Received
+from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Received
 from cobasis.analyst_side.work import delete, move_whole
-from cobasis.bundle.envelope import Expected, Limits, open_bundle
+from cobasis.bundle.envelope import Limits
 from cobasis.bundle.manifest import moment_of, moment_text
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.points import point
@@ -85,14 +86,7 @@ def _restore(desk: AnalystDesk, received: Received) -> None:
             "if it was destroyed on purpose, agree on a new round."
         )
         raise RetentionError(msg)
-    bundle = open_bundle(
-        sealed,
-        unseal=desk.identity.unseal,
-        signer=desk.enrolled[received.party],
-        into=desk.work.incoming,
-        expected=Expected(kind="upload", agreement=desk.digest),
-        limits=_NO_LIMIT,
-    )
+    bundle = desk.opened(sealed, kind="upload", limits=_NO_LIMIT)
     move_whole(upload_in(bundle, agreement=desk.agreement).path, path)
     delete([desk.work.incoming])
     point("run.payload restored")
@@ -105,7 +99,13 @@ def retained_until(desk: AnalystDesk, history: History) -> datetime | None:
     return max(times) + timedelta(days=days) if times and days is not None else None
 
 
-def forget(desk: AnalystDesk, *, early: bool = False, now: datetime | None = None) -> str:
+def forget(
+    desk: AnalystDesk,
+    *,
+    early: bool = False,
+    key: Path | None = None,
+    now: datetime | None = None,
+) -> str:
     """Destroy all uploads of a round, sealed and opened, with target and changes of basis.
 
     Parameters
@@ -114,6 +114,9 @@ def forget(desk: AnalystDesk, *, early: bool = False, now: datetime | None = Non
         The analyst's.
     early : bool
         Also before the time that was agreed.
+    key : Path, optional
+        The analyst's key file, to be destroyed as well: nobody opens a copy of an upload then,
+        wherever it lies. For a key that was made for this round alone.
     now : datetime, optional
         With a time zone; the computer's clock by default.
 
@@ -132,8 +135,9 @@ def forget(desk: AnalystDesk, *, early: bool = False, now: datetime | None = Non
     Notes
     -----
     Models, receipts, certificates and the transcript stay. Deleting takes away the files' names:
-    copies in backups, in the inbox, and what a disk keeps of deleted files are for whoever runs
-    the machine to destroy.
+    copies of opened uploads in backups, and what a disk keeps of deleted files, are for whoever
+    runs the machine to destroy. Sealed copies are closed for good with the key, and copies of the
+    key file are to be destroyed with it. Without its key the analyst can do nothing more.
 
     **Who sees what.** Nobody sees anything more.
 
@@ -152,10 +156,15 @@ def forget(desk: AnalystDesk, *, early: bool = False, now: datetime | None = Non
             raise StepError(msg)
         time = history.forgotten
         if not time:
-            told = {"uploads": [each.upload for each in history.received.values()]}
-            time = desk.transcript.append(FORGOTTEN, told).time
+            uploads = [each.upload for each in history.received.values()]
+            time = desk.transcript.append(FORGOTTEN, {"uploads": uploads}).time
             point("forget.recorded")
         delete([desk.work.payloads, desk.work.uploads, desk.work.alignments, desk.work.consensus])
+        if key is not None:
+            told = {"fingerprint": desk.identity.public.fingerprint}
+            desk.transcript.append(KEY_DESTROYED, told)
+            point("forget.key recorded")
+            delete([key])
         return time
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from cobasis.analyst_side.checking import check_payload, file_digest
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import RECEIVED, History, Received
+from cobasis.analyst_side.keeping import refuse_forgotten
 from cobasis.analyst_side.reception import FileVerdict, Reception, late, missing
 from cobasis.analyst_side.work import copy_whole, delete, move_whole, write_whole
-from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
+from cobasis.bundle.envelope import Bundle, Limits
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.points import point
@@ -62,6 +63,8 @@ def receive(
         the same command goes on.
     AnotherRunError, TranscriptError
         The work folder is in use, is another round's, or its transcript was changed.
+    RetentionError
+        The round's uploads were destroyed.
 
     Notes
     -----
@@ -76,6 +79,7 @@ def receive(
     files = _files(inbox)
     verdicts = []
     with desk.at_work() as before:
+        refuse_forgotten(desk, before)
         history = before
         for done, path in enumerate(files):
             report("receiving", done, len(files))
@@ -133,19 +137,7 @@ def take_in(
         _give_receipt(desk, before)
         return before, False
     try:
-        bundle = open_bundle(
-            path,
-            unseal=desk.identity.unseal,
-            signer=desk.enrolled,
-            into=desk.work.incoming,
-            expected=Expected(
-                kind="upload",
-                round_id=desk.agreement.round_id,
-                agreement=desk.digest,
-                recipient=desk.name,
-            ),
-            limits=limits,
-        )
+        bundle = desk.opened(path, kind="upload", limits=limits)
         point("receive.opened")
         received = _stored(desk, bundle, history)
     finally:

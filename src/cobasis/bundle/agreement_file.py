@@ -95,7 +95,7 @@ def enrol(
     Raises
     ------
     AgreementError
-        The agreement is signed.
+        The agreement is signed, or committed to a secret, which goes with the keys as they are.
     AgreementFileError, DiskError
         It cannot be read or written.
 
@@ -107,6 +107,13 @@ def enrol(
     """
 
     def change(document: tomlkit.TOMLDocument) -> None:
+        if document.get("commitment"):
+            msg = (
+                f"the agreement '{path}' is committed to a secret that was sealed for those who "
+                'were enrolled then. Empty its commitment (commitment = ""), enrol, and have a new '
+                "secret made with 'cobasis secret new'."
+            )
+            raise AgreementError(msg)
         listed = document.get("party")
         if not isinstance(listed, AoT):
             listed = tomlkit.aot()

@@ -121,6 +121,15 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
+def made_folder(path: Path) -> None:
+    """Make a folder for its owner, unless it is there; a DiskError when that fails."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"the folder '{path}' cannot be made: {error.strerror}. Choose another."
+        raise DiskError(msg) from error
+
+
 def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
     """Raise FileChangedError unless both stamps are of one state of one file."""
     if found == expected:
@@ -197,6 +206,14 @@ class WholeFile:
                 "their bytes. Wait for it, or choose another name."
             )
             raise AnotherRunError(msg)
+        found = os.fstat(self._descriptor)
+        if found.st_uid != os.geteuid() or found.st_nlink > 1:
+            msg = (
+                f"'{self._part}' was put there by somebody else, who could read what is written to "
+                f"'{self.path}'. Choose a folder that only you may write to."
+            )
+            raise DiskError(msg)
+        os.fchmod(self._descriptor, 0o600)
         self._open = True
 
     def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:

@@ -106,7 +106,7 @@ def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str)
     return Enclosed(draft, {"span.safetensors": _table_file("rows", span.rows)})
 
 
-def enclose_return(made: Return, *, agreement: Agreement, sender: str) -> Enclosed:
+def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: str) -> Enclosed:
     """Return draft and parts for what one party gets back.
 
     Parameters
@@ -117,6 +117,8 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str) -> Enclos
         The round's.
     sender : str
         The analyst's name.
+    upload : str
+        Digest of the party's sealed upload: G_i goes with the basis that it went through.
 
     Returns
     -------
@@ -138,6 +140,7 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str) -> Enclos
     told: dict[str, Any] = {
         **_shape(made.change_of_basis),
         "party": made.party,
+        "upload": upload,
         "verdict": made.verdict,
         "trained_on": list(made.trained_on),
         "target_carries": list(made.target_carries),

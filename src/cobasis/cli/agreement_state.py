@@ -1,7 +1,8 @@
 """How an agreement's file stands, as four commands print it."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cobasis.cli.options import say
 from cobasis.errors import UnsignedError
@@ -54,7 +55,7 @@ def _answer(path: Path, command: str) -> "AgreementAnswer":
             digest=None,
             missing=list(draft.missing),
             unsigned="",
-            people=[],
+            people=_enrolled(draft.fields),
         )
     found = read_agreement(path)
     unsigned = ""
@@ -72,6 +73,24 @@ def _answer(path: Path, command: str) -> "AgreementAnswer":
         unsigned=unsigned,
         people=_people(found),
     )
+
+
+def _enrolled(fields: Mapping[str, Any]) -> list["PersonAnswer"]:
+    """Return who stands in a draft, for fingerprints to be compared; nobody can have signed."""
+    from pydantic import ValidationError
+
+    from cobasis.cli.analyst_answers import PersonAnswer
+    from cobasis.protocol.enrolment import PublicIdentity
+
+    people = [("party", each) for each in fields.get("enrolled", [])]
+    people += [("analyst", each) for each in [fields.get("analyst")] if each]
+    try:
+        return [
+            PersonAnswer(name=who.name, role=role, fingerprint=who.fingerprint, signed=False)
+            for role, who in ((role, PublicIdentity.model_validate(each)) for role, each in people)
+        ]
+    except ValidationError:  # written by hand; whoever signs is told what is wrong
+        return []
 
 
 def _people(file: "AgreementFile") -> list["PersonAnswer"]:

@@ -228,7 +228,11 @@ def remove(
             returns={name: str(path) for name, path in files.items()},
         ),
         as_json=as_json,
-        lines=[removal.text().rstrip(), "", *(f"Wrote {path}" for path in done.files)],
+        lines=[
+            removal.text().rstrip(),
+            "",
+            *(f"Wrote {path}" for path in (*files.values(), *done.files)),
+        ],
     )
 
 
@@ -236,6 +240,9 @@ def remove(
 def forget(
     agreement: Agreed,
     early: Annotated[bool, typer.Option("--early", help="Before the agreed time.")] = False,
+    with_key: Annotated[
+        bool, typer.Option("--with-key", help="Also the key, if it is of this round alone.")
+    ] = False,
     yes: Yes = False,
     home: Home = None,
     name: Name = None,
@@ -245,15 +252,21 @@ def forget(
     """Destroy the round's uploads, target and changes of basis, when retention is over.
 
     Models, receipts, certificates and the transcript stay. Nobody can be added or removed then.
+    Without the key, copies of uploads in inboxes and backups are closed for good as well.
 
-    Example: cobasis analyst forget icu.toml --yes
+    Example: cobasis analyst forget icu.toml --with-key --yes
     """
     from cobasis.analyst_side.keeping import forget as destroy
-    from cobasis.cli.analyst_answers import ForgetAnswer
+    from cobasis.cli.answers import ForgetAnswer
+    from cobasis.keys.home import home as home_folder
+    from cobasis.keys.home import key_path
 
     desk = _desk(agreement, home, name, passphrase_file)
-    consent("Destroy all uploads of this round?", yes=yes, what="the deletion")
-    time = destroy(desk, early=early)
+    what = f"all uploads of this round{f' and the key of {desk.name!r}' if with_key else ''}"
+    consent(f"Destroy {what}?", yes=yes, what="the deletion")
+    key = key_path(home_folder(home), desk.name) if with_key else None
+    time = destroy(desk, early=early, key=key)
     answer = ForgetAnswer(command="analyst forget", round=desk.agreement.round_id, time=time)
     lines = [f"The uploads of round '{desk.agreement.round_id}' were destroyed on {time}."]
+    lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
     say(answer, as_json=as_json, lines=lines)

@@ -127,12 +127,6 @@ class RemoveAnswer(Answer):
     returns: dict[str, str]
 
 
-class ForgetAnswer(Answer):
-    """`analyst forget`: the uploads are destroyed."""
-
-    time: str
-
-
 class FindingAnswer(_Part):
     """One thing that was checked."""
 

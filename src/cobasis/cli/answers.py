@@ -131,3 +131,9 @@ class ExportAnswer(Answer):
     party: str
     path: str
     n_bytes: int
+
+
+class ForgetAnswer(Answer):
+    """`party forget`, `analyst forget`: what was kept of the round is destroyed."""
+
+    time: str = Field(description="When, as the transcript says.")

@@ -11,6 +11,8 @@ from cobasis.cli.options import (
     Home,
     Name,
     PassphraseFile,
+    Yes,
+    consent,
     passphrase_from,
     progress,
     say,
@@ -19,7 +21,7 @@ from cobasis.cli.options import (
 
 def register(app: typer.Typer) -> None:
     """Add these commands to ``cobasis party``."""
-    for command in (predict, export):
+    for command in (predict, export, forget):
         app.command()(command)
 
 
@@ -93,4 +95,32 @@ def export(
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
             "It holds F_i G_i, with which rows of every party can be read.",
         ],
+    )
+
+
+def forget(
+    agreement: Agreed,
+    yes: Yes = False,
+    home: Home = None,
+    name: Name = None,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Destroy the round's secret, common span and return; nothing can be predicted then.
+
+    The basis and the upload history stay, for a later round on the same rows.
+
+    Example: cobasis party forget icu.toml --yes
+    """
+    from cobasis.cli.answers import ForgetAnswer
+    from cobasis.party_side import joining
+    from cobasis.party_side.desk import open_desk
+
+    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    consent("Destroy the round's secret and return?", yes=yes, what="the deletion")
+    time = joining.forget(desk)
+    say(
+        ForgetAnswer(command="party forget", round=desk.agreement.round_id, time=time),
+        as_json=as_json,
+        lines=[f"'{desk.name}' forgot round '{desk.agreement.round_id}' on {time}."],
     )

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from cobasis.algorithms.base import Alignment
-from cobasis.bundle.files import refuse_changed
+from cobasis.bundle.files import made_folder, refuse_changed
 from cobasis.bundle.payload import Payload
 from cobasis.bundle.tables import write_tables
 from cobasis.engine.partition_plan import Plan, planned
@@ -98,7 +98,7 @@ def write_aligned(
             whole = open_aligned(folder)
             _refuse_other(whole.run, plan.run, folder)
             return whole
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made_folder(folder)
         written, counts = [], Counter[int]()
         for index in range(plan.n_partitions):
             file = folder / f"part-{index:05d}.safetensors"

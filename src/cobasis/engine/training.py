@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
+from cobasis.bundle.files import made_folder
 from cobasis.engine.partitions import AlignedRows, Labels, Rows
 from cobasis.engine.progress import Report, silent
 from cobasis.engine.training_batches import fit_batches, rows_to_hold
@@ -248,7 +249,7 @@ def _by_batches(estimator: Estimator, job: _Job) -> Estimator:
     perceptron = isinstance(estimator, MLPClassifier | MLPRegressor)
     exact = perceptron and estimator.solver == "adam" and not estimator.shuffle
     if job.work is not None and exact:  # what else would end in other weights
-        job.work.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made_folder(job.work)
         told = [job.rows.aligned.run, job.seed, repr(sorted(estimator.get_params().items()))]
         name = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
         mark = job.work / f"perceptron-{name}.safetensors"

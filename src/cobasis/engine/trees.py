@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.bundle.files import made_folder
 from cobasis.engine.partitions import Labels, Rows
 from cobasis.engine.progress import Report
 from cobasis.engine.training_passes import Pass, TurnedRows
@@ -194,7 +195,7 @@ def fit_trees(
 def cache_folder(parent: Path | None) -> Iterator[Path]:
     """Make a folder for one training's cache, and remove it at the end."""
     if parent is not None:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made_folder(parent)
     with tempfile.TemporaryDirectory(prefix="trees-", dir=parent) as folder:
         yield Path(folder)
 

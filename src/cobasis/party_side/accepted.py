@@ -70,7 +70,8 @@ def usable(desk: PartyDesk) -> Usable:
     **Who sees what.** The party alone. **Cost.** The vault's records of the round.
     """
     agreement, name = desk.agreement, desk.name
-    uploaded, found = desk.vault.upload_of(agreement), desk.round.accepted()
+    found = desk.round.accepted()
+    uploaded = None if found is None else desk.vault.upload_of(agreement, upload=found.upload)
     if uploaded is None or found is None:
         msg = (
             f"party '{name}' has accepted no return in round '{agreement.round_id}', so there is "

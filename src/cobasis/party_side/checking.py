@@ -6,15 +6,18 @@ from pathlib import Path
 import polars as pl
 
 from cobasis.engine.progress import Report, silent
-from cobasis.features.category import CategoryFeature
+from cobasis.errors import FeatureError
 from cobasis.features.checking import Finding
 from cobasis.party_side.desk import PartyDesk
-from cobasis.party_side.rows import open_rows
+from cobasis.party_side.rows import as_text, open_rows
 from cobasis.tables.checking import check_table
 from cobasis.tables.sources import source_of
 
 OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
 """Bases whose span is of the party's own rows, and how many rows they need above n_components."""
+
+BOUNDS = ("low", "high")
+"""What a feature of numbers may have, and one of words has not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +82,7 @@ def check(desk: PartyDesk, table: Path, *, report: Report = silent) -> Findings:
     agreement = desk.agreement
     found = check_table(table, agreement=agreement, party=desk.name, report=report)
     problems = list(_id_problems(desk, table)) if _has_id(desk, found.findings) else []
-    if not found.fits:
+    if problems or not found.fits:
         return Findings(
             n_rows=found.n_rows, n_held=None, findings=found.findings, problems=tuple(problems)
         )
@@ -97,6 +100,46 @@ def check(desk: PartyDesk, table: Path, *, report: Report = silent) -> Findings:
         findings=found.findings,
         problems=tuple(problems),
     )
+
+
+def refuse_outside(desk: PartyDesk, table: Path, *, report: Report = silent) -> None:
+    """Raise FeatureError for numbers outside of an agreed range.
+
+    Nothing else asks that before an upload: what has no place in the encoding is refused when
+    rows are read, and a number that nobody can have is encoded like any other.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+    table : Path
+        CSV or Parquet.
+    report : callable
+        Is told of progress.
+
+    Raises
+    ------
+    FeatureError
+        Names the columns.
+
+    Notes
+    -----
+    **Who sees what.** Names of columns; no number and no count.
+
+    **Cost.** One pass over the table where a feature has a range, else none.
+    """
+    bounds = [getattr(each, bound, None) for each in desk.agreement.features for bound in BOUNDS]
+    if all(bound is None for bound in bounds):
+        return
+    found = check_table(table, agreement=desk.agreement, party=desk.name, report=report)
+    outside = [f"'{each.column}'" for each in found.findings if each.problem == "range"]
+    if outside:
+        msg = (
+            f"party '{desk.name}' has numbers outside of the agreed range in {', '.join(outside)}, "
+            "which are in another unit or wrong. 'cobasis party check' counts them; correct the "
+            "table, or agree on another range."
+        )
+        raise FeatureError(msg)
 
 
 def _has_id(desk: PartyDesk, findings: tuple[Finding, ...]) -> bool:
@@ -122,8 +165,3 @@ def _id_problems(desk: PartyDesk, table: Path) -> list[str]:
     if repeated:
         told.append(f"{repeated:,} cells of the id column '{name}' repeat another's")
     return told
-
-
-def as_text(name: str) -> tuple[CategoryFeature, ...]:
-    """Return a column as a feature without vocabulary, so that a CSV file's ``007`` stays so."""
-    return (CategoryFeature.model_construct(name=name, values=()),) if name else ()

@@ -1,4 +1,4 @@
-"""A party joins: the consortium secret goes from its sealed file into the vault."""
+"""A party joins: the consortium secret goes from its sealed file into the vault; and forgets it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from cobasis.bundle.envelope import Bundle, Expected
 from cobasis.bundle.points import point
 from cobasis.errors import CommitmentError
 from cobasis.party_side.desk import PartyDesk
-from cobasis.party_side.opening import opened_bundle
+from cobasis.party_side.opening import opened_bundle, remove
 from cobasis.protocol.secrets import ConsortiumSecret
 
 _PART = "secret.bin"
@@ -33,16 +33,26 @@ def join(desk: PartyDesk, secret: Path) -> str:
     CommitmentError
         It is another secret than the agreement commits to.
     SealError, SignatureError, BundleError, ForeignBundleError
-        The file is not for this party and round, or not from a party of it.
+        The file is not for this party and round, or not from a party of it; or it was made for
+        another text of the agreement.
 
     Notes
     -----
+    A secret goes with the very agreement that was signed. Were it taken under another text,
+    whoever wrote the parties' keys could have it sealed for a key of their own first, and then
+    put the right keys back and seal it for their owners again: the maker's signature would stand.
+
     **Who sees what.** The party alone: the analyst can neither make nor open such a file.
 
     **Cost.** None.
     """
     parties = {each.name: each for each in desk.agreement.enrolled}
-    expected = Expected(kind="secret", round_id=desk.agreement.round_id, recipient=desk.name)
+    expected = Expected(
+        kind="secret",
+        round_id=desk.agreement.round_id,
+        agreement=desk.agreement.digest().hex(),
+        recipient=desk.name,
+    )
     with opened_bundle(desk, secret, signer=parties, expected=expected) as bundle:
         point("join.opened")
         found = ConsortiumSecret(_key_of(bundle, desk))
@@ -52,6 +62,40 @@ def join(desk: PartyDesk, secret: Path) -> str:
     desk.transcript.append("joined", {"secret_from": maker, "bundle": digest})
     point("join.told")
     return maker
+
+
+def forget(desk: PartyDesk) -> str:
+    """Destroy what the vault has of a round: the consortium secret, the common span, the return.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's.
+
+    Returns
+    -------
+    str
+        When, as the transcript says.
+
+    Raises
+    ------
+    DiskError
+        A file cannot be deleted; the same command goes on.
+
+    Notes
+    -----
+    The basis and the history of uploads stay: a later round on the same rows needs them. So do
+    files that were exported, and the sealed secret as it was sent.
+
+    **Who sees what.** Nobody sees anything more.
+
+    **Cost.** None.
+    """
+    time = desk.transcript.append("forgotten", {}).time
+    point("forget.told")
+    desk.vault.forget_round(desk.agreement)
+    remove(desk.work)
+    return time
 
 
 def _key_of(bundle: Bundle, desk: PartyDesk) -> bytes:

@@ -11,12 +11,12 @@ import polars as pl
 
 from cobasis.bundle.files import WholeFile
 from cobasis.engine.progress import Report, silent
-from cobasis.errors import FeatureError, OptionError
+from cobasis.errors import OptionError
 from cobasis.features.columns import Encoder
 from cobasis.party_side.accepted import Usable, usable
-from cobasis.party_side.checking import as_text
 from cobasis.party_side.desk import PartyDesk
 from cobasis.party_side.opening import refuse_target
+from cobasis.party_side.rows import as_text, require_id
 from cobasis.protocol.labels import decode_labels
 from cobasis.tables.refusals import not_finite, refuse_csv_rounding, refuse_schema
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of
@@ -70,26 +70,13 @@ def predict(desk: PartyDesk, table: Path, *, to: Path, report: Report = silent) 
         table, party=desk.name, features=(*agreement.features, *as_text(agreement.id))
     )
     refuse_schema(source, agreement.features, labels=None, party=desk.name)
-    _require_id(source, desk)
+    require_id(source, desk)
     frames = _predicted(source, desk, use=use, report=report)
     write = _write_csv if to.suffix.lower() in CSV else _write_parquet
     with WholeFile(to, n_bytes=0) as file:
         n_rows = write(file, frames)
         source.refuse_changed()
     return n_rows
-
-
-def _require_id(source: Source, desk: PartyDesk) -> None:
-    """Raise FeatureError where the identifier's column is missing, or would be overwritten."""
-    name = desk.agreement.id
-    with source.reading():
-        names = source.frame.collect_schema().names()
-    if name and name not in names:
-        msg = (
-            f"{source.what} has no column '{name}', the agreement's identifier, so predictions "
-            "could not be told apart. Add it."
-        )
-        raise FeatureError(msg)
 
 
 def _predicted(

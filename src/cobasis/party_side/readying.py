@@ -1,5 +1,6 @@
 """What will leave, said before anything does: the split, the span, the size, in words."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -8,12 +9,13 @@ import numpy as np
 
 from cobasis.bundle.points import point
 from cobasis.engine.progress import Report, silent
-from cobasis.errors import StepError
+from cobasis.errors import ForeignBundleError, StepError
 from cobasis.linalg.hidden import Hidden
-from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.checking import refuse_outside
+from cobasis.party_side.desk import PartyDesk, digest_of
 from cobasis.party_side.rows import PartyRows, open_rows
 from cobasis.protocol.agreement import Agreement
-from cobasis.vault import Forced, Fresh, Kept, Refused, UploadEntry
+from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, UploadEntry
 
 _BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 """Of one number of a row, and of one of the anchor's image, by the agreed precision."""
@@ -129,14 +131,18 @@ def make_ready(
     **Cost.** One pass over the table.
     """
     desk.round.secret()  # without it nothing can be made: says so before the table is read
+    refuse_outside(desk, table, report=report)
     rows = open_rows(desk, table, report=report)
     point("prepare.split")
     agreement = desk.agreement
     choice = desk.vault.choose_span(
-        rows.fingerprints,
-        n_features=agreement.n_features,
-        n_components=agreement.n_components,
-        forced=forced,
+        Asked(
+            rows=rows.fingerprints,
+            shape=(agreement.n_features, agreement.n_components),
+            people=rows.people,
+            columns=_encoding(agreement),
+            forced=forced,
+        )
     )
     if isinstance(choice, Refused):
         choice.refuse()
@@ -144,6 +150,12 @@ def make_ready(
     return Ready(
         desk=desk, rows=rows, choice=choice, dry=_dry(desk, rows, choice, proposing=proposing)
     )
+
+
+def _encoding(agreement: Agreement) -> str:
+    """Return a digest of how columns become numbers; what a cell may be is no part of that."""
+    told = [each.model_dump(exclude={"unit", "low", "high"}) for each in agreement.features]
+    return digest_of(json.dumps(told, sort_keys=True).encode())
 
 
 def _dry(desk: PartyDesk, rows: PartyRows, choice: Fresh | Kept, *, proposing: bool) -> Dry:
@@ -249,6 +261,19 @@ def same_as_before(ready: Ready) -> bool:
         and found.dataset.name == ready.choice.dataset.name
         and np.array_equal(found.dataset.last, ready.rows.fingerprints)
     )
+
+
+def require_made_for(desk: PartyDesk, upload: object) -> str:
+    """Return the digest of the upload that a return was made for; it has to be one of ours."""
+    known = isinstance(upload, str) and desk.vault.upload_of(desk.agreement, upload=upload)
+    if isinstance(upload, str) and known:
+        return upload
+    msg = (
+        f"this return to party '{desk.name}' was made for the upload {str(upload)[:16]}, which is "
+        f"none that its vault has made in round '{desk.agreement.round_id}', so no basis goes with "
+        "it. Ask the analyst which file was received, and use the home folder that made it."
+    )
+    raise ForeignBundleError(msg)
 
 
 def require_uploaded(desk: PartyDesk) -> UploadEntry:

@@ -12,6 +12,7 @@ from cobasis.bundle.envelope import Expected
 from cobasis.bundle.files import opened
 from cobasis.bundle.manifest import moment_of
 from cobasis.bundle.messages import consensus_in, return_in
+from cobasis.bundle.parts import Kind
 from cobasis.bundle.points import point
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
 from cobasis.errors import FitCheckError, ReplayError, StepError
@@ -19,7 +20,7 @@ from cobasis.models.graph_model import GraphModel
 from cobasis.party_side.desk import PartyDesk, digest_of, time_now
 from cobasis.party_side.notes import note, notes
 from cobasis.party_side.opening import opened_bundle
-from cobasis.party_side.readying import require_uploaded
+from cobasis.party_side.readying import require_made_for, require_uploaded
 from cobasis.protocol.acceptance import check_consensus, check_return
 from cobasis.protocol.messages import Return
 from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign
@@ -37,9 +38,9 @@ class Taken:
 
     Attributes
     ----------
-    bundle, model_sha256 : str
-        SHA-256 of the sealed file, and of the model, which has to be the same at every party;
-        empty where the round trains none.
+    upload, bundle, model_sha256 : str
+        SHA-256 of the upload that it was made for, of the sealed file, and of the model, which has
+        to be the same at every party; empty where the round trains none.
     verdict : str
         The certificate's.
     trained_on, target_carries : tuple of str
@@ -48,6 +49,7 @@ class Taken:
         Largest entry of ``G'G - I`` where the method makes rotations.
     """
 
+    upload: str
     bundle: str
     model_sha256: str
     verdict: Verdict
@@ -145,6 +147,7 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
     ) as bundle:
         point("accept.opened")
         returned = return_in(bundle, agreement=desk.agreement, party=desk.name)
+        upload = require_made_for(desk, bundle.manifest.told.get("upload"))
         digest, created = bundle.digest, bundle.manifest.created
     point("accept.read")
     _refuse_older(desk, digest=digest, created=created)
@@ -154,6 +157,7 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
     point("accept.checked")
     model = returned.model.data if isinstance(returned.model, GraphModel) else None
     taken = Taken(
+        upload=upload,
         bundle=digest,
         model_sha256="" if model is None else digest_of(model),
         verdict=returned.verdict,
@@ -210,10 +214,10 @@ def receipt(desk: PartyDesk, path: Path) -> SignedReceipt:
     return countersigned
 
 
-def _expected(desk: PartyDesk, *, kind: str) -> Expected:
+def _expected(desk: PartyDesk, *, kind: Kind) -> Expected:
     """Return what a bundle from the analyst has to be."""
     return Expected(
-        kind="return" if kind == "return" else "consensus",
+        kind=kind,
         round_id=desk.agreement.round_id,
         agreement=desk.agreement.digest().hex(),
         sender=desk.analyst.name,
@@ -277,6 +281,7 @@ def _keep(
             verdict=taken.verdict,
             trained_on=taken.trained_on,
             target_carries=taken.target_carries,
+            upload=taken.upload,
             bundle=taken.bundle,
             time=time_now(),
         )

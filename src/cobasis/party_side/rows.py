@@ -8,14 +8,17 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from cobasis.engine.progress import Report, silent
-from cobasis.errors import ShapeError
+from cobasis.errors import FeatureError, ShapeError
+from cobasis.features.category import CategoryFeature
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.desk import PartyDesk
 from cobasis.protocol.messages import Labels
+from cobasis.tables.sources import Source, source_of
 from cobasis.tables.streaming import StreamedTable, open_table
 from cobasis.vault.fingerprints import Fingerprints
 
@@ -91,6 +94,8 @@ class PartyRows(Hidden):
         All rows, on the agreed scale.
     marks : ndarray of shape (n_rows,), uint64
         The vault's fingerprint of each row, in the table's order.
+    ids : ndarray of shape (n_rows,), uint64, or None
+        The vault's fingerprint of each identifier, where the agreement has one.
     held : ndarray of shape (n_rows,), bool
         Rows that never leave.
 
@@ -98,11 +103,12 @@ class PartyRows(Hidden):
     -----
     **Who sees what.** The party alone.
 
-    **Cost.** 9 bytes per row.
+    **Cost.** 17 bytes per row.
     """
 
     table: StreamedTable
     marks: Fingerprints
+    ids: Fingerprints | None
     held: Mask
 
     @property
@@ -130,6 +136,11 @@ class PartyRows(Hidden):
         """Of the rows that are uploaded, sorted, as the vault takes them."""
         return np.sort(self.marks[~self.held])
 
+    @property
+    def people(self) -> Fingerprints:
+        """Whose rows are uploaded; empty where the agreement has no identifier."""
+        return self.marks[:0] if self.ids is None else self.ids[~self.held]
+
 
 def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> PartyRows:
     """Open a party's table and split it: the agreed share of rows is held back.
@@ -146,9 +157,9 @@ def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> Party
     Returns
     -------
     PartyRows
-        On which side a row is follows from the row and the vault's key alone, so it is the same in
-        every round of one encoding; rows that are equal are on the same side. The share is kept on
-        average, not exactly.
+        On which side a row is follows from the vault's key and its identifier, or without one from
+        its numbers: who is held back once is held back in every round, also when a cell changes.
+        The share is kept on average, not exactly.
 
     Raises
     ------
@@ -169,14 +180,48 @@ def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> Party
     desk.vault.fingerprints(heard)
     found = b"".join(part for part in heard.heard if isinstance(part, bytes))
     marks = np.frombuffer(found, dtype="<u8").astype(np.uint64)
-    held = marks < np.uint64(agreement.holdout * _ALL)
+    ids = None if not agreement.id else desk.vault.people(_identifiers(desk, table))
+    held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
     if held.all():
         msg = (
             f"all rows of party '{desk.name}' are held back by holdout={agreement.holdout}, so "
             "none would be uploaded. Give the table more rows, or agree on a smaller share."
         )
         raise ShapeError(msg)
-    return PartyRows(table=rows, marks=marks, held=held)
+    return PartyRows(table=rows, marks=marks, ids=ids, held=held)
+
+
+def _identifiers(desk: PartyDesk, table: Path) -> list[str]:
+    """Read the column of identifiers."""
+    name = desk.agreement.id
+    source = source_of(table, party=desk.name, features=as_text(name))
+    require_id(source, desk)
+    column = source.collect(pl.col(name).cast(pl.String))[name]
+    if not column.null_count():
+        return column.to_list()
+    msg = (
+        f"{column.null_count():,} cells of the id column '{name}' of party '{desk.name}' are "
+        "empty, so it cannot be told whose rows were uploaded before. Fill them."
+    )
+    raise FeatureError(msg)
+
+
+def require_id(source: Source, desk: PartyDesk) -> None:
+    """Raise FeatureError where the agreement has an identifier, and the table no such column."""
+    name = desk.agreement.id
+    with source.reading():
+        names = source.frame.collect_schema().names()
+    if name and name not in names:
+        msg = (
+            f"{source.what} has no column '{name}', the agreement's identifier, so its rows could "
+            "not be told apart. Add it."
+        )
+        raise FeatureError(msg)
+
+
+def as_text(name: str) -> tuple[CategoryFeature, ...]:
+    """Return a column as a feature without vocabulary, so that a CSV file's ``007`` stays so."""
+    return (CategoryFeature.model_construct(name=name, values=()),) if name else ()
 
 
 def labels_of(rows: PartyRows, desk: PartyDesk, *, chosen: Mask) -> Labels | None:

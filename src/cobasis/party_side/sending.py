@@ -171,7 +171,9 @@ def propose(
     desk.transcript.append("proposed", {"proposal": written.digest, "analyst": desk.analyst.name})
     point("propose.told")
     sent = _delivered(written, to, command="propose", dry=ready.dry)
-    remove(written.path)
+    for path in (written.path, desk.work / MARKS):
+        remove(path)
+    point("propose.cleared")
     return sent
 
 

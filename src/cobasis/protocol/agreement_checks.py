@@ -79,7 +79,7 @@ def missing_fields(agreement: AgreementFields | Mapping[str, object]) -> tuple[s
     needed = [name for name, field in known if field.is_required()] + list(NEEDED_TO_SIGN)
     task = fields.get("task")
     needed += [] if task == "representation" else ["label", "model"]
-    needed += ["classes"] if task in {None, "", "classification"} else []
+    needed += ["classes"] if not task or task == "classification" else []
     return tuple(name for name in needed if not fields.get(name))
 
 

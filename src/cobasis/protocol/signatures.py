@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_checks import missing_fields
-from cobasis.protocol.agreement_fields import Digest, Name
-from cobasis.protocol.enrolment import PublicIdentity, verify
+from cobasis.protocol.agreement_fields import Digest
+from cobasis.protocol.enrolment import IdentityName, PublicIdentity, verify
 
 FORMAT = "cobasis/signature/1"
 PREFIX = b"cobasis/agreement/1\0"
@@ -21,7 +21,7 @@ class _Fields(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    name: Name
+    name: IdentityName
     agreement: Digest
     signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 

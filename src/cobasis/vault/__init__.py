@@ -8,11 +8,12 @@ half. The analyst's side cannot import anything of this; a contract checks it.
 from cobasis.vault.datasets import Dataset, Uploaded, UploadEntry
 from cobasis.vault.fingerprints import Changes, fingerprints
 from cobasis.vault.rounds import Accepted, RoundRecords
-from cobasis.vault.spans import Forced, Fresh, Kept, Refused
+from cobasis.vault.spans import Asked, Forced, Fresh, Kept, Refused
 from cobasis.vault.vault import Vault
 
 __all__ = [
     "Accepted",
+    "Asked",
     "Changes",
     "Dataset",
     "Forced",

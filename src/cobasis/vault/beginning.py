@@ -64,13 +64,15 @@ def begun(
     number = max((entry.number for entry in entries(datasets)), default=0) + 1
     entry = _entry(now, agreement, time, number=number)
     if isinstance(now, Kept):
-        return now.dataset.uploading(asked.rows, entry)
+        return now.dataset.uploading(asked.rows, people=asked.people, entry=entry)
     return Dataset(
         name=secrets.token_hex(8),
         basis=basis,
         key=choice.key,
         last=asked.rows,
         earlier=np.zeros(0, dtype=np.uint64),
+        people=np.unique(asked.people),
+        columns=asked.columns,
         history=(entry,),
     )
 

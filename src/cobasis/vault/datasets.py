@@ -77,6 +77,10 @@ class Dataset(Hidden):
         Draws the order of rows in every round, and from its stream ``holdout`` what is held back.
     last, earlier : ndarray of uint64, sorted
         Fingerprints of the rows in the last upload; of those that only earlier ones had.
+    people : ndarray of uint64, sorted
+        Fingerprints of the identifiers of all rows that were ever uploaded, where there are some.
+    columns : str
+        Digest of how columns became numbers, which the basis goes with.
     history : tuple of UploadEntry
         Oldest first.
 
@@ -84,7 +88,7 @@ class Dataset(Hidden):
     -----
     **Who sees what.** The party alone.
 
-    **Cost.** 8 bytes per row.
+    **Cost.** 8 or 16 bytes per row.
     """
 
     name: str
@@ -92,17 +96,25 @@ class Dataset(Hidden):
     key: PartyKey
     last: Fingerprints
     earlier: Fingerprints
+    people: Fingerprints
+    columns: str
     history: tuple[UploadEntry, ...]
 
-    def knows(self, rows: Fingerprints) -> npt.NDArray[np.bool_]:
-        """Tell of each row whether it was ever uploaded through this basis."""
-        return np.isin(rows, self.last) | np.isin(rows, self.earlier)
+    def knows(self, rows: Fingerprints, people: Fingerprints) -> npt.NDArray[np.bool_]:
+        """Tell of rows, then of people, whether they were ever uploaded through this basis."""
+        known = np.isin(rows, self.last) | np.isin(rows, self.earlier)
+        return np.concatenate([known, np.isin(people, self.people)])
 
-    def uploading(self, rows: Fingerprints, entry: UploadEntry) -> Self:
+    def uploading(self, rows: Fingerprints, *, people: Fingerprints, entry: UploadEntry) -> Self:
         """Return the data set as it is once an upload of these rows has begun."""
         left = self.last[~np.isin(self.last, rows)]
-        earlier = np.union1d(self.earlier[~np.isin(self.earlier, rows)], left)
-        return replace(self, last=rows, earlier=earlier, history=(*self.history, entry))
+        return replace(
+            self,
+            last=rows,
+            earlier=np.union1d(self.earlier[~np.isin(self.earlier, rows)], left),
+            people=np.union1d(self.people, people),
+            history=(*self.history, entry),
+        )
 
     def uploaded(self, number: int, digest: str) -> Self:
         """Return the data set with an upload's digest filled in."""
@@ -157,12 +169,16 @@ def save_dataset(dataset: Dataset, records: Records) -> None:
     **Cost.** One file.
     """
     record = Record(
-        about={"history": [asdict(entry) for entry in dataset.history]},
+        about={
+            "columns": dataset.columns,
+            "history": [asdict(entry) for entry in dataset.history],
+        },
         arrays={
             "basis": basis_columns(dataset.basis),
             "key": np.frombuffer(secret_bytes(dataset.key), dtype=np.uint8),
             "last": dataset.last,
             "earlier": dataset.earlier,
+            "people": dataset.people,
         },
     )
     records.put(f"{FOLDER}/{dataset.name}", record)
@@ -214,5 +230,7 @@ def _loaded(name: str, records: Records) -> Dataset:
         key=PartyKey(arrays["key"].tobytes()),
         last=arrays["last"],
         earlier=arrays["earlier"],
+        people=arrays["people"],
+        columns=record.about["columns"],
         history=tuple(UploadEntry(**entry) for entry in record.about["history"]),
     )

@@ -1,7 +1,7 @@
 """How a vault knows a row again without keeping it: eight keyed bytes per row."""
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,6 +97,37 @@ def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
 
     found = b"".join(rows.over(marked, step="comparing rows with earlier uploads"))
     return np.sort(np.frombuffer(found, dtype="<u8").astype(np.uint64))
+
+
+def people(identifiers: Iterable[str], key: bytes) -> Fingerprints:
+    """Return the keyed fingerprints of identifiers, in their order.
+
+    Parameters
+    ----------
+    identifiers : iterable of str
+        One for each row, as the table writes them.
+    key : bytes
+        32 bytes, other than those of the rows' fingerprints.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), uint64
+        Eight bytes of HMAC-SHA256 for each.
+
+    Raises
+    ------
+    ValueError
+        The key is not 32 bytes long.
+
+    Notes
+    -----
+    **Who sees what.** Without the key nobody learns whose rows they are.
+
+    **Cost.** 2 microseconds per row.
+    """
+    secret = require_key(key, name="the key of people's fingerprints")
+    marks = [hmac.digest(secret, each.encode(), "sha256")[:_BYTES] for each in identifiers]
+    return np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:

@@ -32,6 +32,8 @@ class Accepted(Hidden):
         The certificate's.
     trained_on, target_carries : tuple of str
         As in ``protocol.messages.Return``.
+    upload : str
+        Digest of the sealed upload that it was made for, 64 hexadecimal digits.
     bundle : str
         Digest of the sealed file that it came in, 64 hexadecimal digits.
     time : str
@@ -49,6 +51,7 @@ class Accepted(Hidden):
     verdict: Verdict
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
+    upload: str
     bundle: str
     time: str
 
@@ -247,6 +250,7 @@ class RoundRecords(Hidden):
             verdict=cast("Verdict", told["verdict"]),
             trained_on=tuple(told["trained_on"]),
             target_carries=tuple(told["target_carries"]),
+            upload=told["upload"],
             bundle=told["bundle"],
             time=told["time"],
         )

@@ -65,6 +65,10 @@ class Asked(Hidden):
         Fingerprints of the rows.
     shape : tuple of int
         n_features and n_components.
+    people : ndarray of uint64
+        Fingerprints of the rows' identifiers; none where the agreement has no identifier.
+    columns : str
+        Digest of how columns become numbers.
     forced : Forced or None
         Why a fresh span is to be made whatever was uploaded before.
 
@@ -75,6 +79,8 @@ class Asked(Hidden):
 
     rows: Fingerprints
     shape: tuple[int, int]
+    people: Fingerprints = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    columns: str = ""
     forced: Forced | None = None
 
 
@@ -182,12 +188,14 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Fre
 
     **Cost.** A search for each row in each data set, some seconds per million.
     """
-    known = [dataset.knows(asked.rows) for dataset in datasets]
-    old = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
+    known = [dataset.knows(asked.rows, asked.people) for dataset in datasets]
+    nobody = np.zeros(len(asked.rows) + len(asked.people), dtype=bool)
+    old = np.logical_or.reduce([nobody, *known])
     if not old.any() or asked.forced is not None:
         return Fresh(asked=asked, over_old_rows=bool(old.any()))
     for dataset, seen in zip(reversed(datasets), reversed(known), strict=True):
-        if dataset.basis.shape == asked.shape and bool(seen[old].all()):
+        same = (dataset.basis.shape, dataset.columns) == (asked.shape, asked.columns)
+        if same and bool(seen[old].all()):
             changes = compare(dataset.last, asked.rows)
             return Kept(asked=asked, dataset=dataset, changes=changes)
     return Refused(reason=_reason(datasets, [bool(seen.any()) for seen in known], asked, party))
@@ -201,10 +209,10 @@ def _reason(datasets: Sequence[Dataset], shares: Sequence[bool], asked: Asked, p
     rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each in stored))
     return (
         f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis of "
-        f"{sizes}; this round asks for {_size(features, components)}, and no stored basis of "
-        "that size has shown all of them. Seen through a second span, rows can be rebuilt. Agree "
-        "on the same features and components as then, leave those rows out, or force a fresh "
-        "span with a reason, which is logged."
+        f"{sizes}; this round asks for {_size(features, components)}, and no stored basis of that "
+        "size, for columns that become numbers in the same way, has shown all of them. Seen "
+        "through a second span, rows can be rebuilt. Agree on the same features and components as "
+        "then, leave those rows out, or force a fresh span with a reason, which is logged."
     )
 
 

@@ -1,6 +1,7 @@
 """A party's vault: what it keeps of its data sets and rounds, and the rule about spans."""
 
 import hmac
+from collections.abc import Iterable
 from pathlib import Path
 
 from cobasis.errors import StepError
@@ -18,11 +19,11 @@ from cobasis.vault.datasets import (
     load_datasets,
     save_dataset,
 )
-from cobasis.vault.fingerprints import Fingerprints, fingerprints
+from cobasis.vault.fingerprints import Fingerprints, fingerprints, people
 from cobasis.vault.place import Place
 from cobasis.vault.records import Cipher
 from cobasis.vault.rounds import RoundRecords
-from cobasis.vault.spans import Asked, Forced, Fresh, Kept, Refused, choose_span
+from cobasis.vault.spans import Asked, Fresh, Kept, Refused, choose_span
 
 
 class Vault(Hidden):
@@ -68,7 +69,7 @@ class Vault(Hidden):
     ...         seal=lambda plain: pyrage.encrypt(plain, [key.to_public()]),
     ...         unseal=lambda sealed: pyrage.decrypt(sealed, [key]))
     ...     rows = vault.fingerprints(WholeTable(np.eye(3)))
-    ...     vault.choose_span(rows, n_features=3, n_components=2)
+    ...     vault.choose_span(Asked(rows=rows, shape=(3, 2)))
     <Fresh, hidden>
     """
 
@@ -98,24 +99,17 @@ class Vault(Hidden):
         """
         return fingerprints(rows, self._place.derived(b"fingerprints"))
 
-    def choose_span(
-        self,
-        rows: Fingerprints,
-        *,
-        n_features: int,
-        n_components: int,
-        forced: Forced | None = None,
-    ) -> Fresh | Kept | Refused:
+    def people(self, identifiers: Iterable[str]) -> Fingerprints:
+        """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
+        return people(identifiers, self._place.derived(b"people"))
+
+    def choose_span(self, asked: Asked) -> Fresh | Kept | Refused:
         """Say which basis rows have to be uploaded through.
 
         Parameters
         ----------
-        rows : ndarray of uint64, sorted
-            From `fingerprints`.
-        n_features, n_components : int
-            The round's.
-        forced : Forced, optional
-            Why a fresh span is to be made whatever was uploaded before.
+        asked : Asked
+            The rows' fingerprints, and what the round makes of them.
 
         Returns
         -------
@@ -134,7 +128,6 @@ class Vault(Hidden):
 
         **Cost.** All data sets are read; a search for each row.
         """
-        asked = Asked(rows=rows, shape=(n_features, n_components), forced=forced)
         return choose_span(self.datasets(), asked, party=self.party)
 
     def begin_upload(
@@ -217,13 +210,15 @@ class Vault(Hidden):
         )
         raise StepError(msg)
 
-    def upload_of(self, agreement: Agreement) -> Uploaded | None:
-        """Return the last finished upload of a round, None where there is none.
+    def upload_of(self, agreement: Agreement, *, upload: str | None = None) -> Uploaded | None:
+        """Return a finished upload of a round, None where there is none.
 
         Parameters
         ----------
         agreement : Agreement
             The round's.
+        upload : str, optional
+            Digest of the sealed file; by default that of the last one.
 
         Returns
         -------
@@ -246,7 +241,7 @@ class Vault(Hidden):
             Uploaded(dataset=dataset, entry=entry)
             for dataset in self.datasets()
             for entry in dataset.history
-            if entry.agreement == digest and entry.upload
+            if entry.agreement == digest and entry.upload and upload in {None, entry.upload}
         ]
         return max(found, key=lambda each: each.entry.number, default=None)
 

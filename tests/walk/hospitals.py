@@ -1,0 +1,228 @@
+"""Four real hospitals go through a round by commands; what it is worth to each, beside two others.
+
+``PYTHONPATH=tests python -m walk.hospitals`` prints the tables that the tutorial has.
+"""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import tomlkit
+from experiments.data.hospitals import HEART_FEATURES, heart_disease_4site
+from sklearn.metrics import roc_auc_score
+
+from cli.round_by_commands import Typed
+from cobasis.models.training import train
+from cobasis.party_side.desk import open_desk
+from cobasis.party_side.rows import gathered, labels_of, open_rows
+
+SITES = ("cleveland", "hungarian", "switzerland", "va")
+WORDS = {
+    "sex": ("0", "1"),
+    "cp": ("1", "2", "3", "4"),
+    "fbs": ("0", "1"),
+    "restecg": ("0", "1", "2"),
+    "exang": ("0", "1"),
+    "slope": ("1", "2", "3"),
+    "thal": ("3", "6", "7"),
+}
+NUMBERS = {  # centre, scale and unit: round figures for adults with chest pain
+    "age": (55, 10, "years"),
+    "trestbps": (130, 20, "mm Hg"),
+    "chol": (240, 50, "mg/dl"),
+    "thalach": (140, 25, "1/min"),
+    "oldpeak": (1, 1, "mm"),
+    "ca": (0.5, 1, "vessels"),
+}
+COMPONENTS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worth:
+    """Shares of right answers on the rows that a hospital held back."""
+
+    n_rows: int
+    n_held: int
+    positive: float
+    local: float
+    together: float
+    pooled: float
+    constant: float
+
+
+def write_tables(folder):
+    """Write each hospital's table: words as words, empty cells where nothing was measured."""
+    patients = heart_disease_4site()
+    for site in SITES:
+        chosen = patients.only([site])
+        columns = {}
+        for name, values in zip(HEART_FEATURES, chosen.rows.T, strict=True):
+            as_word = name in WORDS
+            cells = [
+                None if np.isnan(v) else (str(int(v)) if as_word else float(v)) for v in values
+            ]
+            columns[name] = pl.Series(cells, dtype=pl.String if as_word else pl.Float64)
+        number = range(1, len(chosen.labels) + 1)
+        columns["row"] = [f"{site}-{at:03}" for at in number]
+        columns["disease"] = ["yes" if label else "no" for label in chosen.labels]
+        pl.DataFrame(columns).write_csv(folder / f"{site}.csv")
+
+
+def agree(cobasis, *, basis):
+    """Write the agreement as people do: by flags, then the columns' constants by hand."""
+    words = " ".join(f"--category {name}={','.join(each)}" for name, each in WORDS.items())
+    cobasis(
+        f"agreement new heart.toml --numbers {','.join(NUMBERS)} {words} --label disease --id row "
+        f"--task classification --classes no,yes --model logistic --n-components {COMPONENTS} "
+        f"--holdout 0.2 --basis {basis} --retention-days 90 --purpose study --minimum-parties 3"
+    )
+    path = cobasis.folder / "heart.toml"
+    document = tomlkit.parse(path.read_text())
+    width = len(NUMBERS)
+    for feature in document["features"]:
+        if feature["name"] in NUMBERS:
+            centre, scale, unit = NUMBERS[feature["name"]]
+            feature.update(centre=float(centre), scale=float(scale), unit=unit)
+            feature.update(missing="fill", fill=float(centre))
+        else:
+            feature["missing"] = "level"
+            width += len(feature["values"]) + 1
+    document["n_anchor_rows"] = width
+    path.write_text(tomlkit.dumps(document))
+
+
+def seal(cobasis):
+    """Enrol all, make the secret, sign and seal."""
+    cobasis.keys((*SITES, "lab"))
+    parties = " ".join(f"--party {site}.pub" for site in SITES)
+    cobasis(f"agreement enrol heart.toml {parties} --analyst lab.pub")
+    cobasis(f"secret new heart.toml --for {','.join(SITES)}", by=SITES[0])
+    for name in (*SITES, "lab"):
+        cobasis(f"agreement sign heart.toml -o {name}.sig", by=name)
+    cobasis(f"agreement seal heart.toml {' '.join(f'{name}.sig' for name in (*SITES, 'lab'))}")
+
+
+def propose(cobasis):
+    """Agree on the common span."""
+    (cobasis.folder / "spans").mkdir()
+    for site in SITES:
+        cobasis(f"party propose heart.toml {site}.csv -o spans/{site}.span --yes", by=site)
+    cobasis("analyst consensus heart.toml spans -o consensus", by="lab")
+    for site in SITES:
+        cobasis(f"party adopt heart.toml consensus/{site}.consensus", by=site)
+
+
+def go_through(folder, patch, *, basis):
+    """Go through a whole round; return what `accept` said to each hospital."""
+    cobasis = Typed(folder, patch)
+    write_tables(folder)
+    agree(cobasis, basis=basis)
+    seal(cobasis)
+    (folder / "inbox").mkdir()
+    for site in SITES:
+        cobasis(f"party join heart.toml {site}.secret", by=site)
+        assert cobasis.json(f"party check heart.toml {site}.csv", by=site)["fits"]
+    if basis == "consensus":
+        propose(cobasis)
+    for site in SITES:
+        cobasis(f"party prepare heart.toml {site}.csv -o inbox/{site}.upload --yes", by=site)
+    cobasis("analyst receive heart.toml inbox", by="lab")
+    cobasis("analyst run heart.toml -o returns", by="lab")
+    said = {}
+    for site in SITES:
+        said[site] = cobasis.json(f"party accept heart.toml returns/{site}.return", by=site)
+        cobasis(f"party predict heart.toml {site}.csv -o {site}.out.csv", by=site)
+    return said
+
+
+def encoded(folder, site):
+    """A hospital's rows and labels in numbers, and which of them never left."""
+    desk = open_desk(
+        folder / "heart.toml",
+        home=folder / f"home-{site}",
+        name=site,
+        passphrase=lambda: "correct horse",
+    )
+    rows = open_rows(desk, folder / f"{site}.csv")
+    everybody = np.ones(len(rows.held), bool)
+    return gathered(rows.table), labels_of(rows, desk, chosen=everybody), rows.held
+
+
+def worth(folder):
+    """What three models are worth to each hospital, and the AUC over all held rows of two."""
+    sites = {site: encoded(folder, site) for site in SITES}
+    sent = [(rows[~held], labels[~held]) for rows, labels, held in sites.values()]
+    pooled = fitted(*(np.concatenate(each) for each in zip(*sent, strict=True)))
+    found, truth, scores = {}, [], {"together": [], "pooled": []}
+    for site, (rows, labels, held) in sites.items():
+        out = pl.read_csv(folder / f"{site}.out.csv").filter(pl.Series(held))
+        right = {
+            "together": np.array([("no", "yes").index(word) for word in out["prediction"]]),
+            "local": fitted(rows[~held], labels[~held]).predict(rows[held]),
+            "pooled": pooled.predict(rows[held]),
+            "constant": np.full(held.sum(), round(labels[~held].mean())),
+        }
+        shares = {name: float(np.mean(each == labels[held])) for name, each in right.items()}
+        share = float(labels.mean())
+        found[site] = Worth(n_rows=len(rows), n_held=int(held.sum()), positive=share, **shares)
+        truth.append(labels[held])
+        scores["together"].append(out["score_yes"].to_numpy())
+        scores["pooled"].append(pooled.estimator.predict_proba(rows[held])[:, 1])
+    areas = {
+        name: float(roc_auc_score(np.concatenate(truth), np.concatenate(each)))
+        for name, each in scores.items()
+    }
+    return found, areas
+
+
+def fitted(rows, labels):
+    return train(rows, labels, model="logistic", task="classification", seed=0, aligned=False)
+
+
+def table(n_rounds):
+    """Return the tutorial's table: means over rounds with keys of their own."""
+    means = {}
+    for basis in ("svd", "consensus"):
+        for _ in range(n_rounds):
+            with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+                go_through(Path(name), patch, basis=basis)
+                found, areas = worth(Path(name))
+                patch.chdir(Path(__file__).parent)
+            for site, each in found.items():
+                means.setdefault((site, basis), []).append(each)
+            means.setdefault(("area", basis), []).append(areas)
+    return means
+
+
+def lines(means):
+    """Return the table as Markdown."""
+    named = ("hospital", "patients", "with disease", "constant", "alone", "**together**")
+    yield f"| {' | '.join(named)} | consensus | pooled |"
+    yield "|---" * 8 + "|"
+
+    def mean(site, basis, word):
+        return 100 * np.mean([getattr(each, word) for each in means[site, basis]])
+
+    for site in SITES:
+        first = means[site, "svd"][0]
+        cells = [f"{mean(site, 'svd', word):.1f} %" for word in ("constant", "local")]
+        cells.append(f"**{mean(site, 'svd', 'together'):.1f} %**")
+        cells.append(f"{mean(site, 'consensus', 'together'):.1f} %")
+        cells.append(f"{mean(site, 'svd', 'pooled'):.1f} %")
+        yield f"| {site} | {first.n_rows} | {100 * first.positive:.1f} % | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    import sys
+
+    made = table(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
+    told = [*lines(made)]
+    for basis in ("svd", "consensus"):
+        areas = made["area", basis]
+        told += [
+            f"{basis}: { ({w: round(float(np.mean([a[w] for a in areas])), 3) for w in areas[0]}) }"
+        ]
+    sys.stdout.write("\n".join(told) + "\n")

@@ -1,0 +1,116 @@
+"""The tutorial's two pages as a list of what is typed, in order, and what they say is printed."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial"
+PAGES = ("party", "analyst")
+
+SECTION = re.compile(r"^## (\d+)\. (.+?)$(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PROMPT = re.compile(r"(north|lab)\$ (.*)")
+SENT = re.compile(r"# send (?:each )?(\S+) to (.+?)(?: as (\S+))?$")
+
+NUMBERS = (
+    (r"\b[0-9a-f]{16,64}\b", "HEX"),
+    (r"\b[0-9a-f]{4}( [0-9a-f]{4}){3}\b", "FINGERPRINT"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+    (r"icu-[0-9a-f]+\b", "ROUND"),
+    (r"-?\d+(,\d{3})*(\.\d+)?(e-?\d+)?", "NUMBER"),
+    (r"^Note: the common model is worse.*$\n?", ""),  # which so few rows can bring about
+    (r"[ \t]+", " "),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """Something that is typed, or a file that is sent, and the output that the page shows."""
+
+    words: str
+    shown: str = ""
+
+    @property
+    def sent(self):
+        """The file, to whom, and as what; None for a command."""
+        found = SENT.fullmatch(self.words)
+        return found and found.groups()
+
+    def by(self, role):
+        """What another party types in north's place; what it reads is not on the page."""
+        return Line(words=re.sub(r"\bnorth\b", role, self.words))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One numbered section of one page."""
+
+    number: int
+    title: str
+    page: str
+    lines: tuple
+
+    @property
+    def by_one_party(self):
+        return self.title.startswith("One party")
+
+    @property
+    def for_consensus(self):
+        return self.title.startswith("With a consensus basis only")
+
+
+def lines_of(text):
+    """The lines of one section's blocks."""
+    found = []
+    for block in BLOCK.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            prompt = PROMPT.fullmatch(line)
+            if prompt:
+                found.append(Line(words=" ".join(prompt[2].split())))
+            elif line.startswith("# "):
+                found.append(Line(words=line))
+            else:
+                last = found.pop()
+                found.append(Line(words=last.words, shown=f"{last.shown}{line}\n"))
+    return tuple(found)
+
+
+def steps():
+    """All steps of both pages, in the order in which they happen."""
+    found = [
+        Step(number=int(number), title=title, page=page, lines=lines_of(text))
+        for page in PAGES
+        for number, title, text in SECTION.findall((TUTORIAL / f"{page}.md").read_text("utf-8"))
+    ]
+    return sorted(found, key=lambda step: step.number)
+
+
+def practice():
+    """The Python that deals rows into folders."""
+    page = (TUTORIAL / "party.md").read_text("utf-8")
+    return re.search(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+
+
+def sizes():
+    """How large the pages say that files are."""
+    row = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)? \|.*\| ([\d,]+) \|$", re.MULTILINE)
+    return {
+        page: {
+            name: int(size.replace(",", ""))
+            for name, size in row.findall((TUTORIAL / f"{page}.md").read_text("utf-8"))
+        }
+        for page in PAGES
+    }
+
+
+def plain(text):
+    """Output without what differs from run to run."""
+    for pattern, word in NUMBERS:
+        text = re.sub(pattern, word, text, flags=re.MULTILINE)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def shows(shown, printed):
+    """Whether a page's output is what was printed, but for lines and ends left out by `...`."""
+    pattern = re.escape(plain(shown)).replace(re.escape("..."), ".*?")
+    return re.fullmatch(pattern, plain(printed), re.DOTALL) is not None

@@ -1,0 +1,115 @@
+"""The walk once more, as it is: one process per command, and a user account for each role."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from walk.pages import shows
+from walk.world import ROLES, World
+
+FIRST_USER = 61_000
+COBASIS = (sys.executable, "-c", "from cobasis.cli.main import run; run()")
+
+
+class Accounts(World):
+    """Each role is a user of its own, whose folder nobody else may enter."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self.separate = os.geteuid() == 0
+
+    def account(self, role):
+        """What makes a child process another user's."""
+        if not self.separate:
+            return {}
+        number = FIRST_USER + ROLES.index(role)
+        return {"user": number, "group": number, "extra_groups": ()}
+
+    def own(self, folder):
+        folder.chmod(0o700)
+        if self.separate:
+            for path in (folder, *folder.rglob("*")):
+                number = FIRST_USER + ROLES.index(folder.name)
+                os.chown(path, number, number)
+
+    def carry(self, path, target):
+        super().carry(path, target)
+        self.own(self.root / target.relative_to(self.root).parts[0])
+
+    def __call__(self, role, words):
+        words, _, target = words.partition(" > ")
+        asks = words.split()[2] in ("propose", "prepare", "forget") and "--dry-run" not in words
+        done = self.run(role, *COBASIS, *self.expanded(words + " --yes" * asks, self.folder(role)))
+        assert done.returncode == 0, (role, words, done.stdout, done.stderr)
+        if target:
+            (self.folder(role) / target).write_text(done.stdout)
+        self.own(self.folder(role))
+        return done.stdout
+
+    def can_run(self):
+        """Whether another user may read this Python and this checkout."""
+        try:
+            return self.run("north", *COBASIS, "--version").returncode == 0
+        except PermissionError:
+            return False
+
+    def reclaim(self):
+        """Give all folders to whoever runs the tests: one user, separate folders and processes."""
+        for path in self.root.rglob("*"):
+            os.chown(path, os.geteuid(), os.getegid())
+
+    def run(self, role, *words):
+        """Run a program as a role."""
+        told = {"PATH": os.environ["PATH"], "HOME": str(self.folder(role)), **self.told(role)}
+        told |= {word: os.environ[word] for word in ("PYTHONPATH",) if word in os.environ}
+        told |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(
+            words,
+            cwd=self.folder(role),
+            env=told,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            **self.account(role),
+        )
+
+
+@pytest.fixture
+def world():
+    """Folders that other users can reach; pytest's own ones are closed to them."""
+    root = Path(tempfile.mkdtemp(prefix="walk-"))
+    root.chmod(0o711)
+    made = Accounts(root)
+    made.make_folders()
+    made.separate = made.separate and made.can_run()
+    if not made.separate:
+        made.reclaim()
+    yield made
+    shutil.rmtree(root)
+
+
+@pytest.mark.soak
+def test_five_users_who_share_no_folder_go_through_the_whole_tutorial(world):
+    read = []
+
+    def type_line(role, words, line):
+        read.append((line, world(role, words)))
+
+    world.walk(type_line, numbers=range(1, 22))
+    assert len(read) > 60
+    for line, printed in read:
+        if line.shown and "[y/N]" not in line.shown:
+            assert shows(line.shown, printed), f"{line.words}\n{printed}"
+    for role in ROLES:
+        for other in set(ROLES) - {role}:
+            peek = f"open({str(world.folder(other) / 'pass')!r})"
+            done = world.run(role, sys.executable, "-c", peek)
+            assert ("PermissionError" in done.stderr) == world.separate
+    owners = {path.stat().st_uid for path in world.root.iterdir() if path.name in ROLES}
+    assert len(owners) == (len(ROLES) if world.separate else 1)

@@ -1,0 +1,188 @@
+"""The tutorial as it is typed: two rounds, five folders, files copied one by one."""
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+from typer.main import get_command
+
+from cobasis.cli.main import app
+from cobasis.keys import identity
+from cobasis.party_side.desk import open_desk
+from cobasis.party_side.rows import gathered, open_rows
+from cobasis.protocol.keeping import basis_columns, secret_bytes
+from walk.comparing import assert_same_predictions
+from walk.pages import shows, sizes, steps
+from walk.world import ANALYST, AUTHOR, PARTIES, ROLES, Library
+
+ROOT = Path(__file__).parents[2]
+CROSSING = {
+    *(".toml", ".pub", ".sig", ".secret", ".upload", ".receipt", ".return", ".txt"),
+    *(".span", ".consensus"),
+}
+
+
+def test_every_line_of_the_tutorial_prints_what_the_page_shows(walked, agreed):
+    shown = [(line, printed) for line, printed in (*walked.read, *agreed.read) if line.shown]
+    assert len(shown) > 30
+    for line, printed in shown:
+        assert shows(line.shown, printed), f"{line.words}\n{printed}"
+
+
+def test_the_comparison_with_the_page_sees_another_word():
+    assert shows("In: a, b\n...\nMissing: 3\n", "In: a, b\nx\ny\nMissing: 4\n")
+    assert not shows("In: a, b\n...\nMissing: 3\n", "In: a, c\nx\ny\nMissing: 4\n")
+    assert not shows("In: a, b\n", "In: a, b\nx\n")
+
+
+def test_the_tutorial_types_every_command(walked, agreed):
+    typed = {tuple(words.split()[1:4]) for words in (*walked.typed, *agreed.typed)}
+    typed |= {tuple(line.words.split()[1:4]) for step in steps() for line in step.lines}
+    every = {
+        (*((group,) if group else ()), name)
+        for group, found in {"": get_command(app), **get_command(app).commands}.items()
+        for name, each in getattr(found, "commands", {}).items()
+        if not hasattr(each, "commands")
+    } - {("demo",)}
+    assert len(every) > 20
+    assert [each for each in every if not {words[: len(each)] for words in typed} & {each}] == []
+
+
+def test_files_are_as_large_as_the_page_says(walked, agreed):
+    told = [(AUTHOR, name, size) for name, size in sizes()["party"].items()]
+    told += [(ANALYST, name, size) for name, size in sizes()["analyst"].items()]
+    assert len(told) > 15
+    for role, name, size in told:
+        world = agreed if name.endswith((".span", ".consensus")) else walked
+        found = (world.folder(role) / name).stat().st_size
+        assert found == pytest.approx(size, rel=0.25), (role, name, found)
+
+
+def test_only_the_named_files_cross_and_no_secret_goes_to_the_analyst(walked, agreed):
+    for world in (walked, agreed):
+        assert {Path(name).suffix for _, _, name in world.sent} <= CROSSING
+        assert not [each for each in world.sent if each[1] == ANALYST and ".secret" in each[2]]
+        from_parties = {Path(name).suffix for role, to, name in world.sent if to == ANALYST}
+        assert from_parties <= {".toml", ".pub", ".sig", ".upload", ".span"}
+        assert all(world.folder(role).stat().st_mode & 0o077 == 0 for role in ROLES)
+
+
+def secrets_of(world, role, patch):
+    """Bytes that nobody else may have: of the secret, the basis, the anchor, and the rows."""
+    patch.setattr(identity, "pyrage", Library)
+    folder = world.folder(role)
+    said = (folder / "pass").read_text().strip()
+    desk = open_desk(folder / "icu.toml", home=folder / "home", name=role, passphrase=lambda: said)
+    secret = desk.round.secret()
+    basis = basis_columns(desk.vault.upload_of(desk.agreement).dataset.basis)
+    rows = gathered(open_rows(desk, folder / "data.csv").table)
+    anchor = secret.anchor(desk.agreement).apply(np.eye(len(basis)))
+    table = pl.read_csv(folder / "data.csv")
+    raw = table.drop("sick", "patient").to_numpy()
+    numbers = np.concatenate([each.ravel() for each in (basis, rows, anchor, raw.astype(float))])
+    near = np.minimum(np.abs(numbers), np.abs(np.abs(numbers) - 1))
+    numbers = np.unique(numbers[near > 1e-9])  # 0 and 1, but for rounding, are in every file
+    long_cells = {f",{cell},".encode() for cell in raw.ravel().tolist() if len(str(cell)) > 6}
+    key = secret_bytes(secret)
+    return {
+        *(number.tobytes() for number in numbers if number.tobytes()[:4] != bytes(4)),
+        *(patient.encode() for patient in table["patient"]),
+        *long_cells,
+        key,
+        key.hex().encode(),
+        said.encode(),
+    }
+
+
+@pytest.mark.parametrize("basis", ["walked", "agreed"])
+def test_the_analysts_folder_holds_no_byte_of_a_partys_secrets(basis, request, monkeypatch):
+    world = request.getfixturevalue(basis)
+    marks = set().union(*(secrets_of(world, role, monkeypatch) for role in PARTIES))
+    assert len(marks) > 5000
+    files = [path for path in world.folder(ANALYST).rglob("*") if path.is_file()]
+    assert len(files) > 20
+    for path in files:
+        assert found_in(path.read_bytes(), marks) == [], path
+    leaked = b"x" + max(marks, key=len) + min(marks, key=len)
+    assert len(found_in(leaked, marks)) == 2
+
+
+def found_in(data, marks):
+    """Which marks occur in bytes, at whatever place."""
+    numbers = np.array([each for each in marks if len(each) == 8], dtype="S8").view("<u8")
+    seen = [
+        np.frombuffer(data[shift : shift + (len(data) - shift) // 8 * 8], "<u8")
+        for shift in range(8)
+    ]
+    hits = [each.tobytes() for part in seen for each in part[np.isin(part, numbers)]]
+    return hits + [each for each in marks if len(each) != 8 and each in data]
+
+
+def figures(world):
+    """The figures that each party's first `accept` printed: together, alone, and of how many."""
+    printed = [text for line, text in world.read if "party accept" in line.words]
+    pattern = r"On (\d+) rows.*?together +([\d.]+).*?your own +([\d.]+)"
+    return [tuple(map(float, re.search(pattern, text, re.DOTALL).groups())) for text in printed]
+
+
+def test_together_is_as_good_as_alone_on_rows_that_never_left(walked, agreed):
+    told = figures(walked)
+    common = [(a["n_held"], a["together"], a["local"]) for a in accepted(agreed)]
+    for found, margin in ((told, 0.05), (common, 0.08)):
+        assert len(found) == 5  # three parties at first, and two who are there at the end
+        assert all(together >= local - 4 * margin for _, together, local in found)
+        n_rows, together, local = np.array(found).T
+        assert np.average(together, weights=n_rows) >= np.average(local, weights=n_rows) - margin
+        assert np.average(together, weights=n_rows) > 0.8
+
+
+def accepted(world):
+    return [found for _, found in world.answers if found["command"] == "party accept"]
+
+
+def test_all_parties_have_the_same_model(agreed):
+    models = [found["model_sha256"] for found in accepted(agreed)]
+    assert len({*models[:3]}) == len({*models[3:]}) == 1
+    assert models[0] != models[-1]
+    ran = [found for _, found in agreed.answers if found["command"] == "analyst run"]
+    assert [found["model_sha256"] for found in ran] == models[:1]
+
+
+def test_exported_files_predict_what_predict_does(walked, agreed):
+    assert walked.compared == ["north", "south", "east"]
+    for role in ("north", "late"):
+        agreed(role, "cobasis party predict icu.toml new.csv -o out.csv")
+        agreed(role, f"cobasis party export icu.toml -o {role}.onnx")
+        assert_same_predictions(agreed, role)
+
+
+def models():
+    return runpy.run_path(str(ROOT / "docs" / "make_json_reference.py"))["models"]()
+
+
+def fits(model, found):
+    try:
+        model.model_validate(found, strict=True)
+    except ValidationError:
+        return False
+    return f"`{found['command']}" in model.__doc__
+
+
+def test_json_of_every_command_is_what_the_reference_says(agreed):
+    answers = [found for _, found in agreed.answers]
+    answers.append(agreed.json(AUTHOR, "cobasis key show north"))
+    known = models()
+    for found in answers:
+        assert len([each for each in known if fits(each, found)]) == 1, found
+    assert len({found["command"] for found in answers}) >= 20
+
+
+def test_verify_holds_everything_at_the_analyst_and_at_a_party(agreed):
+    found = [found for _, found in agreed.answers if found["command"] == "verify"]
+    assert len(found) == len(PARTIES) + 1
+    assert all(each["holds"] for each in found)
+    assert {each["what"] for each in found[-1]["findings"]} >= {"transcript", "receipt", "fit"}
