@@ -21,6 +21,8 @@ MAX_WINDOW = 2**23
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _LEVEL, _MAX_BLOCK, _CHECKSUM = 3, 2**17, 4
 _RLE, _RESERVED = 1, 3
+_UNUSED = 0b11000
+"""Bits of a frame's descriptor that every writer leaves zero, and readers may overlook."""
 
 
 def compressed(pieces: Iterator[bytes], *, n_bytes: int) -> Iterator[bytes]:
@@ -105,7 +107,7 @@ def _pieces(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> 
         return data
 
     start = take(5)
-    if not start.startswith(_MAGIC):
+    if not start.startswith(_MAGIC) or start[4] & _UNUSED:
         _refuse(what, "it is no zstd frame")
     start += take(zstandard.frame_header_size(start) - len(start))
     says = zstandard.get_frame_parameters(start)

@@ -1,0 +1,298 @@
+"""One schedule: random steps from a seed, how each has to end, and what holds after each."""
+
+import hashlib
+from datetime import timedelta
+
+import numpy as np
+
+from cobasis.analyst_side.changing import add, remove
+from cobasis.analyst_side.checking import file_digest
+from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.history import RECEIVED, history_of
+from cobasis.analyst_side.keeping import forget
+from cobasis.analyst_side.receiving import receive
+from cobasis.analyst_side.running import run
+from cobasis.analyst_side.work import WorkFolder
+from cobasis.bundle.receipts import read_receipt
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.engine.fit_folder import FitFolder
+from cobasis.errors import CobasisError
+from under_fault.simulated import (
+    BAD,
+    FUTURE,
+    LABELS,
+    MINIMUM,
+    NAMES,
+    SIZES,
+    START,
+    STEPS,
+    VARIANTS,
+    WORK,
+    Clock,
+    Crash,
+    put,
+)
+
+
+class Schedule:
+    """A round of three to five parties, from a seed."""
+
+    def __init__(self, cast, folder, seed):
+        self.cast, self.folder, self.seed = cast, folder, seed
+        self.rng = np.random.default_rng(seed)
+        self.size = int(self.rng.integers(3, 6))
+        self.names = NAMES[: self.size]
+        self.agreement = cast.rounds[self.size].agreement
+        self.work = WorkFolder(folder / "icu.round")
+        self.inbox, self.returns = folder / "inbox", folder / "returns"
+        self.inbox.mkdir()
+        self.said, self.log, self.crashes = [], [], 0
+        self.lines, self.fits = (), {}
+        Clock.moment = START
+        cast.trainings.clear()
+
+    def desk(self):
+        """A fresh desk, as every command opens one."""
+        identity = self.cast.identities["lab"]
+        return AnalystDesk(self.agreement, identity=identity, work=self.work)
+
+    def history(self):
+        """Where the round stands, by the transcript."""
+        path = self.work.transcript
+        return history_of(verify_transcript(path).entries if path.exists() else ())
+
+    def play(self, n_steps):
+        """Take so many steps, then let the faults stop and finish the round."""
+        for name in self.names:
+            if self.rng.random() < 0.7:  # so that schedules of few steps come far
+                put(self.inbox, f"{name}.upload", self.cast.bytes[self.size, name, "good"])
+        for begin in (self._receive, self._run):
+            if self.rng.random() < 0.8:
+                begin(0)
+                self._check()
+        often = np.array(list(STEPS.values()))
+        for _ in range(n_steps):
+            step = self.rng.choice(list(STEPS), p=often / often.sum())
+            at = int(self.rng.integers(1, 25)) if self.rng.random() < 0.3 else 0
+            self.log.append((str(step), at))
+            getattr(self, f"_{step}")(*([at] if step in WORK else []))
+            self._check()
+        self._finish()
+
+    # ---- steps
+
+    def _party(self):
+        return str(self.rng.choice(self.names))
+
+    def _deliver(self):
+        name = self._party()
+        variant = str(self.rng.choice(VARIANTS, p=[0.52, *[0.08] * 6]))
+        self.log.append((name, variant))
+        file = f"{name}.upload" if variant == "good" else f"{name}-{variant}.upload"
+        put(self.inbox, file, self.cast.bytes[self.size, name, variant])
+
+    def _replay(self):
+        name = self._party()
+        put(self.inbox, f"again-{name}.upload", self.cast.bytes[self.size, name, "good"])
+
+    def _stranger(self):
+        """Somebody who is enrolled in another agreement only, or a party under another one."""
+        if self.size < len(NAMES):
+            data = self.cast.bytes[len(NAMES), NAMES[self.size], "good"]
+        else:
+            data = self.cast.bytes[self.size - 1, NAMES[0], "good"]
+        put(self.inbox, "stranger.upload", data)
+
+    def _wait(self):
+        Clock.moment += timedelta(hours=int(self.rng.integers(1, 60)))
+
+    def _receive(self, at):
+        before = self.history()
+        found = self._done(lambda: receive(self.desk(), self.inbox), at)
+        if found is None:
+            return
+        assert not before.forgotten
+        taken = {name: each.upload for name, each in before.received.items()}
+        gone = {name: each.upload for name, each in before.removed.items()}
+        for each in found.files:
+            path = self.inbox / each.file
+            wanted = self._verdict(path, taken, gone)
+            assert (each.code or each.verdict) == wanted, (each, wanted)
+            if wanted == "accepted":
+                taken[each.party] = file_digest(path)
+
+    def _verdict(self, path, taken, gone):
+        """What an upload's file has to end in; `taken` is who is in by now."""
+        data = path.read_bytes()
+        if path.name == "stranger.upload":
+            return "CB802" if self.size < len(NAMES) else "CB804"
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in taken.values():
+            return "received before"
+        name, _, variant = path.stem.removeprefix("again-").partition("-")
+        if digest in gone.values():
+            return "CB805"
+        if variant in BAD:
+            known = name in taken or name in gone
+            return "CB805" if variant == "spoilt" and known else BAD[variant]
+        if variant == "future" and Clock.moment + timedelta(hours=48) < START + FUTURE:
+            return "CB806"
+        return "CB805" if name in taken or name in gone else "accepted"
+
+    def _run(self, at):
+        state = self.history()
+        wanted = self._why_no_run(state)
+        ran = self._done(lambda: run(self.desk(), to=self.returns), at, wanted)
+        if ran is not None:
+            assert set(ran.concluded.outcome.uploads) == set(state.received)
+
+    def _why_no_run(self, state):
+        trained = None if state.outcome is None else set(state.outcome.uploads)
+        if state.forgotten:
+            return "CB313"
+        short = len(state.received) < MINIMUM
+        return "CB305" if short or trained not in {None, frozenset(state.received)} else ""
+
+    def _add(self, at):
+        name, state = self._party(), self.history()
+        path = self.folder / f"{name}.upload"
+        path.write_bytes(self.cast.bytes[self.size, name, "good"])
+        digest = file_digest(path)
+        wanted = ""
+        if state.forgotten:
+            wanted = "CB313"
+        elif state.outcome is None:
+            wanted = "CB305"
+        elif name in state.removed or state.received.get(name, _Of(digest)).upload != digest:
+            wanted = "CB805"
+        self.log.append(name)
+        done = self._done(lambda: add(self.desk(), path, to=self.returns), at, wanted)
+        if done is not None:
+            assert set(done.outcome.uploads) == {*state.outcome.uploads, name}
+
+    def _remove(self, at):
+        name, state = self._party(), self.history()
+        realign = bool(self.rng.random() < 0.3)
+        outcome, wanted = state.outcome, ""
+        if state.forgotten:
+            wanted = "CB313"
+        elif name not in {*state.received, *state.removed}:
+            wanted = "CB304"
+        elif outcome is not None:
+            part = name in outcome.uploads or (realign and name in outcome.target_carries)
+            wanted = "CB305" if part and len(set(outcome.uploads) - {name}) < MINIMUM else ""
+        self.log.append((name, realign))
+        done = self._done(
+            lambda: remove(self.desk(), name, to=self.returns, realign=realign), at, wanted
+        )
+        if done is not None:
+            assert name in self.history().removed
+            assert not self.work.payload(name).exists()
+
+    def _forget(self, at):
+        state = self.history()
+        wanted = "" if state.forgotten or state.received else "CB305"
+        done = self._done(lambda: forget(self.desk(), early=True), at, wanted)
+        assert done is None or not list(self.work.path.rglob("*.safetensors"))
+
+    def _done(self, call, at, wanted=""):
+        """Make a call that may be killed at a point, and compare how it ends with what is due."""
+        code, found = "", None
+        with Crash(at) as crash:
+            try:
+                found = call()
+            except CobasisError as error:
+                code = error.code
+                self.said.append(str(error))
+        killed = at and crash.passed >= at
+        self.crashes += bool(killed)
+        if not wanted and code == "CB313":
+            assert self.history().forgotten
+        elif not killed or code:
+            assert code == wanted, (code, wanted, self.said[-1:])
+        return found
+
+    # ---- invariants
+
+    def _check(self):
+        """I1 to I7 and I9 of what is on the disk."""
+        path = self.work.transcript
+        entries = verify_transcript(path).entries if path.exists() else ()
+        assert entries[: len(self.lines)] == self.lines  # nothing that was written is gone
+        self.lines, state = entries, history_of(entries)
+        told = [each.told for each in entries if each.event == RECEIVED]
+        self._check_received(state, told)
+        if state.outcome is not None:
+            self._check_outcome(state)
+        for name in LABELS:
+            for counted in self.cast.trainings:
+                assert counted.get(LABELS[name], 0) in {0, SIZES[name]}, "I4: lost, or twice"
+
+    def _check_received(self, state, told):
+        assert len({each["party"] for each in told}) == len(told), "I3: twice"
+        whole = {
+            hashlib.sha256(self.cast.bytes[self.size, each["party"], variant]).hexdigest()
+            for each in told
+            for variant in ("good", "second", "future")
+        }
+        assert {each["upload"] for each in told} <= whole, "I3: not of an enrolled key"
+        for name, each in state.received.items():
+            if not state.forgotten:
+                assert file_digest(self.work.sealed(name)) == each.upload, "I1"
+                if self.work.payload(name).exists():
+                    assert file_digest(self.work.payload(name)) == each.payload, "I2"
+        lines = {each.hash for each in self.lines}
+        for path in self.work.receipts.glob("*.receipt"):
+            assert read_receipt(path.read_bytes()).receipt.transcript in lines, "I2"
+
+    def _check_outcome(self, state):
+        outcome = state.outcome
+        known = {**state.removed, **state.received}
+        for name, upload in outcome.uploads.items():
+            assert known[name].upload == upload, "I5: another upload"
+        assert outcome.n_rows == sum(SIZES[name] for name in outcome.uploads), "I5: rows"
+        counts = {LABELS[name]: SIZES[name] for name in outcome.uploads}
+        assert counts in self.cast.trainings, "I4: these rows, once each, were never trained on"
+        place = self.work.alignments / outcome.alignment
+        if place.is_dir() and not state.forgotten:
+            fits = FitFolder(place)
+            for name in fits:
+                change = fits[name].change_of_basis.tobytes()
+                assert self.fits.setdefault((outcome.alignment, name), change) == change, "I7"
+
+    def _finish(self):
+        """I8: faults stop, everybody sends again, and the round comes to its end; I6 and I9."""
+        for path in self.inbox.iterdir():
+            path.unlink()
+        state = self.history()
+        if not state.forgotten:
+            for name in self.names:
+                put(self.inbox, f"{name}.upload", self.cast.bytes[self.size, name, "good"])
+            self._receive(0)
+            state = self.history()
+            assert set(state.received) == set(self.names) - set(state.removed), "I8"
+            self._complete(state)
+            assert not list(self.work.path.rglob("*.part")), "I8: left over"
+        for needle in self.cast.secrets():
+            for path in self.folder.rglob("*"):
+                assert not path.is_file() or needle not in path.read_bytes(), (path, "I9")
+        assert all("[CB" in text and "1000.0" not in text for text in self.said), "I6"
+
+    def _complete(self, state):
+        """Train on everybody who is in, if that is enough."""
+        if state.outcome is None:
+            self._run(0)
+        else:
+            for name in sorted(set(state.received) - set(state.outcome.uploads)):
+                path = self.work.sealed(name)
+                self._done(lambda p=path: add(self.desk(), p, to=self.returns), 0)
+        outcome = self.history().outcome
+        if outcome is not None:
+            kept = set(state.received)
+            assert set(outcome.uploads) >= kept, "I5: not all"
+            assert {path.stem for path in self.returns.glob("*.return")} >= kept, "I8"
+
+
+class _Of:
+    def __init__(self, upload):
+        self.upload = upload

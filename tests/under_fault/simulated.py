@@ -1,0 +1,188 @@
+"""One analyst and five parties in one process, with a clock of their own, and all that can happen.
+
+Every party has its own number of rows, a power of three, and its own label: so the rows of a
+training say by themselves who is in it never, once or twice.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from analyst_side.rounds import RealRound
+from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis.analyst_side import keeping, running, training
+from cobasis.bundle import expecting, points, transcript
+from cobasis.bundle.files import WholeFile
+from cobasis.keys.identity import Identity
+from party_side.sites import _let_go
+
+NAMES = ("east", "north", "south", "west", "young")
+SIZES = {name: 3 ** (number + 1) for number, name in enumerate(NAMES)}
+LABELS = {name: 1000.0 + number for number, name in enumerate(NAMES)}
+START = datetime(2026, 3, 29, 0, tzinfo=UTC)  # an hour before clocks change in Europe
+FUTURE = timedelta(hours=100)
+VARIANTS = ("good", "second", "future", "forged", "foreign", "spoilt", "partial")
+REAL_TRAINING = training.train_together
+MINIMUM = 2
+STEPS = {
+    "deliver": 30,
+    "receive": 18,
+    "run": 12,
+    "add": 10,
+    "remove": 7,
+    "replay": 6,
+    "stranger": 3,
+    "wait": 8,
+    "forget": 1,
+}
+WORK = {"receive", "run", "add", "remove", "forget"}
+BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB801"}
+
+
+class Clock(datetime):
+    """A datetime whose now is told."""
+
+    moment = START
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.moment.astimezone(tz)
+
+
+def clocked():
+    """Let all modules that read the time read ours."""
+    return [
+        mock.patch.object(module, "datetime", Clock)
+        for module in (expecting, keeping, running, transcript)
+    ]
+
+
+class Cast:
+    """Keys, agreements of three to five parties, and sealed uploads of all variants; made once."""
+
+    def __init__(self, folder):
+        self.identities = {name: Identity.new(name) for name in (*NAMES, "lab")}
+        self.secret = ConsortiumSecret()
+        self.rows = _rows()
+        self.rounds = {}
+        self.bytes, self.digest_of, self.bases = {}, {}, []
+        self.models, self.trainings = {}, []
+        for size in (3, 4, 5):
+            place = folder / str(size)
+            place.mkdir()
+            made = self._round(place, NAMES[:size], "round-1")
+            other = self._round(place, NAMES[:size], "round-0")
+            self.rounds[size] = made
+            for name in NAMES[:size]:
+                for variant in VARIANTS:
+                    self.bytes[size, name, variant] = self._upload(made, other, name, variant)
+            self.bases += [party._basis._columns.tobytes() for party in made.parties.values()]
+
+    def _round(self, folder, names, round_id):
+        agreement = Agreement(
+            round_id=round_id,
+            parties=names,
+            features=numeric_features(["a", "b", "c"]),
+            task="regression",
+            n_components=2,
+            n_anchor_rows=4,
+            model="ridge",
+            label="sick",
+            minimum_parties=MINIMUM,
+            purpose="a test",
+            threat_model="semi-honest",
+            retention_days=30,
+            enrolled=tuple(self.identities[name].public for name in names),
+            analyst=self.identities["lab"].public,
+            commitment=self.secret.commitment(round_id),
+        )
+        made = RealRound(folder, agreement, self.identities, self.secret, self.rows)
+        for name in names:
+            party = Party(name, agreement=agreement, secret=self.secret, key=PartyKey())
+            made.parties[name] = party
+        return made
+
+    def _upload(self, made, other, name, variant):
+        """The sealed bytes of one variant."""
+        rows, labels = self.rows[name]
+        party = made.parties[name]
+        options = {"created": START + (FUTURE if variant == "future" else timedelta())}
+        if variant == "second":
+            options["created"] += timedelta(hours=1)
+        if variant == "forged":
+            options["signer"] = Identity.new(name)
+        source = other if variant == "foreign" else made
+        prepared = source.parties[name].prepare(rows, labels)
+        if variant == "spoilt":
+            broken = np.where(np.arange(len(rows))[:, None] == 1, np.nan, prepared.rows)
+            prepared = type(prepared)(**{**vars(prepared), "rows": broken})
+        with mock.patch.object(type(party), "prepare", return_value=prepared):
+            path = source.upload(name, **options)
+        data = path.read_bytes()
+        path.unlink()
+        return data[: len(data) // 2] if variant == "partial" else data
+
+    def train(self, uploads, changes, *, agreement, model):
+        """Count whose rows are trained on, then give the model of these parties."""
+        labels = np.concatenate([each.labels for each in uploads.values()])
+        values, counts = np.unique(labels, return_counts=True)
+        self.trainings.append(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        who = tuple(uploads)
+        if who not in self.models:  # the model itself has its own tests
+            self.models[who] = REAL_TRAINING(uploads, changes, agreement=agreement, model=model)
+        return self.models[who]
+
+    def secrets(self):
+        """What may stand nowhere at the analyst's: the secret, bases and raw rows."""
+        key = self.secret._key
+        raw = [self.rows[name][0][0].tobytes() for name in NAMES]
+        return [key, key.hex().encode(), *self.bases, *raw]
+
+
+def _rows():
+    """Rows near one common span of two, and one label for each party."""
+    rng = np.random.default_rng(0)
+    mixing = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2] * [[3.0], [2.0]]
+    made = {}
+    for name in NAMES:
+        rows = rng.normal(size=(SIZES[name], 2)) @ mixing
+        rows += 0.01 * rng.normal(size=rows.shape)
+        made[name] = rows, np.full(SIZES[name], LABELS[name])
+    return made
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+class Crash:
+    """Ends a call at its n-th point, as a kill does: no file is discarded."""
+
+    def __init__(self, number):
+        self.number, self.passed = number, 0
+
+    def __enter__(self):
+        self.patch = None
+        points.on_point = self._hook if self.number else None
+        return self
+
+    def _hook(self, _):
+        self.passed += 1
+        if self.passed == self.number:
+            self.patch = mock.patch.object(WholeFile, "discard", _let_go)
+            self.patch.start()
+            raise KilledError
+
+    def __exit__(self, kind, *rest):
+        points.on_point = None
+        if self.patch is not None:
+            self.patch.stop()
+        return kind is KilledError
+
+
+def put(folder: Path, name, data):
+    """A file in the inbox, as a courier leaves it."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)

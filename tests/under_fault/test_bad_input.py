@@ -1,0 +1,211 @@
+"""Files with one fault each: every one is refused with its code, at once, and leaves nothing."""
+
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bundle.bundles import craft, described, undeclared, write, zeros
+from cobasis.errors import CobasisError
+from cobasis.protocol.signatures import sign_agreement
+from party_side.sites import PEOPLE, consortium
+from under_fault import (
+    in_bundles,
+    in_files,
+    in_numbers,
+    in_others,
+    in_returns,
+    in_seals,
+    in_secrets,
+    in_text,
+)
+from under_fault.vectors import Lab
+from under_fault.warm import Warm
+
+MOST_SECONDS, MOST_MEMORY = 2, 256 * 2**20
+UPLOADS = (
+    *(
+        in_numbers.numbers,
+        in_numbers.labels,
+        in_numbers.images,
+        in_numbers.shapes,
+        in_numbers.types,
+    ),
+    *(in_files.lengths, in_files.texts, in_files.names, in_files.places, in_files.says),
+    *(in_others.others, in_others.sent_as_they_are),
+    *(in_bundles.manifests, in_bundles.parts, in_bundles.texts, in_bundles.frames),
+    *(in_seals.clocks, in_seals.signatures, in_seals.seals),
+)
+RETURNS = (in_returns.fits, in_returns.returns, in_returns.models, in_secrets.secrets)
+TEXTS = (in_text.agreements, in_text.signature_files, in_text.receipts, in_text.transcripts)
+
+
+@pytest.fixture(scope="module")
+def lab(in_memory):
+    return Lab(in_memory)
+
+
+@pytest.fixture(scope="module")
+def patch():
+    with pytest.MonkeyPatch.context() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, patch):
+    return in_returns.Site(tmp_path_factory.mktemp("site"), patch)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory, patch):
+    """A good file of each kind that people can read."""
+    made = consortium(tmp_path_factory.mktemp("good"), patch)
+    signed = sign_agreement(made.agreement, name="north", sign=PEOPLE["north"].sign)
+    return {
+        "agreement": made.agreement_path.read_bytes(),
+        "signature": signed.text().encode(),
+        "receipt": in_text.good_receipt(),
+        "transcript": in_text.transcript(),
+    }
+
+
+def group(function):
+    return f"{function.__module__.rpartition('_')[2]}-{function.__name__}"
+
+
+def wrongly_decided(vectors, *, make, decide, path):
+    """Vectors with another outcome than they expect, or that took too long; any crash is one."""
+    wrong = {}
+    for each in vectors:
+        make(each)
+        begin = time.process_time()  # others may keep the machine busy
+        outcome = decide(each)
+        seconds = time.process_time() - begin
+        if outcome != each.expect or seconds > MOST_SECONDS:
+            wrong[each.name] = outcome, each.expect, seconds
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        path.unlink(missing_ok=True)
+    return wrong
+
+
+def refusal(call):
+    """The code that a call ends in, where it does."""
+    try:
+        call()
+    except CobasisError as error:
+        return error.code
+    return "accepted"
+
+
+@pytest.mark.parametrize("vectors", UPLOADS, ids=group)
+def test_uploads_are_refused_with_their_codes_and_nothing_of_them_is_kept(lab, vectors, tmp_path):
+    path = tmp_path / "a.upload"
+    wrong = wrongly_decided(
+        vectors(),
+        make=lambda each: each.make(lab, path),
+        decide=lambda each: lab.received(path, of=each.of),
+        path=path,
+    )
+    assert wrong == {}
+    assert lab.left() == []
+    assert lab.lines() == {1}  # no upload was acknowledged
+
+
+@pytest.mark.parametrize("vectors", RETURNS, ids=group)
+def test_returns_models_and_secrets_are_refused_and_the_party_keeps_what_it_had(
+    site, vectors, tmp_path
+):
+    path = tmp_path / "a.bundle"
+    wrong = wrongly_decided(
+        vectors(),
+        make=lambda each: each.make(site, path),
+        decide=lambda each: site.joined(path) if each.of == "join" else site.accepted(path),
+        path=path,
+    )
+    assert wrong == {}
+    assert site.state() == site.before
+
+
+@pytest.mark.parametrize("vectors", TEXTS, ids=group)
+def test_agreements_signatures_receipts_and_transcripts_are_refused(good, vectors, tmp_path):
+    path = tmp_path / "a.text"
+    wrong = wrongly_decided(
+        vectors(),
+        make=lambda each: each.make(good[each.of], path),
+        decide=lambda each: refusal(lambda: in_text.GROUPS[each.of](path)),
+        path=path,
+    )
+    assert wrong == {}
+
+
+def test_there_are_four_hundred_vectors_and_more_and_none_of_them_twice(tell):
+    names = [each.name for make in (*UPLOADS, *RETURNS, *TEXTS) for each in make()]
+    assert [name for name, times in Counter(names).items() if times > 1] == []
+    assert len(names) >= 400
+    tell(f"bad input: {len(names)} files with one fault each")
+
+
+def test_what_is_changed_is_good_before(lab, site, good, tmp_path):
+    """Else the vectors would be refused for something else."""
+    for kind in lab.rounds:
+        bundle = lab.seal(tmp_path / "a.upload", of=kind)
+        assert elsewhere(lab, bundle, of=kind) == "accepted"
+        bundle.unlink()
+    site.returned(tmp_path / "a.return")
+    for kind, data in good.items():
+        (tmp_path / kind).write_bytes(data)
+        assert refusal(lambda k=kind: in_text.GROUPS[k](tmp_path / k)) == "accepted"
+
+
+def test_odd_numbers_that_are_numbers_and_clocks_within_two_days_are_accepted(lab, tmp_path):
+    path = tmp_path / "a.upload"
+    for each in (*in_numbers.odd(), *in_seals.in_time()):
+        each.make(lab, path)
+        assert elsewhere(lab, path, of=each.of) == each.expect == "accepted", each.name
+
+
+def elsewhere(lab, path, *, of):
+    """Receive into a work folder of its own, so that the others stay empty."""
+    made = lab.rounds[of]
+    kept = made.folder
+    with tempfile.TemporaryDirectory(dir=kept) as place:
+        made.folder = Path(place)
+        try:
+            return lab.received(path, of=of)
+        finally:
+            made.folder = kept
+
+
+def bomb(path, stored, *, says):
+    """An upload, rightly signed, that says it has `says` bytes."""
+    manifest = described({"upload.safetensors": (b"x", stored)}, kind="upload")
+    manifest["parts"][0]["n_bytes"] = says
+    craft(path, manifest, stored)
+
+
+def test_bombs_of_a_thousand_to_a_million_times_are_refused_in_little_memory(tmp_path):
+    """In a child of its own, whose memory is measured."""
+    write(tmp_path / "good.bomb")
+    for power in (6, 7, 8, 9):
+        size = 10**power
+        honest = zeros(size, declares=size)
+        bomb(tmp_path / f"honest-{power}.bomb", honest, says=size)
+        bomb(tmp_path / f"small-{power}.bomb", honest, says=1000)
+        bomb(tmp_path / f"lying-{power}.bomb", zeros(size, declares=1000), says=1000)
+        bomb(tmp_path / f"huge-{power}.bomb", zeros(size, declares=2**63), says=size)
+    bomb(tmp_path / "undeclared.bomb", undeclared(bytes(10**8)), says=10**6)
+    twice = zeros(10**9, declares=10**9)[:20_000]
+    bomb(tmp_path / "cut.bomb", twice, says=10**7)
+    warm = Warm()
+    try:
+        codes, grown, left = warm.ask("bombs", folder=str(tmp_path))
+    finally:
+        warm.close()
+    assert codes.pop("good.bomb") == "accepted"
+    assert len(codes) == 18
+    assert set(codes.values()) == {"CB803"}
+    assert grown < MOST_MEMORY
+    assert left == ["receipt.json"]  # of the good one

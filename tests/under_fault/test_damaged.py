@@ -1,0 +1,131 @@
+"""Bundles of every kind with a bit changed or an end cut off, sealed or before they are sealed.
+
+A change of the sealed file is found by the seal. Whoever can open it, and seals it again, is found
+by the signature and by the digests that it is over: so both are tried.
+"""
+
+import numpy as np
+import pytest
+
+from bundle.bundles import ENROLLED, LAB, sealed, unsealed, write
+from bundle.test_envelope_damage import flipped
+from cobasis.bundle.envelope import open_bundle
+from cobasis.errors import BundleError, SealError, SignatureError
+
+NOISE = np.random.default_rng(0).bytes(6_000)
+PARTS = {
+    "upload": {"upload.safetensors": NOISE},
+    "return": {"fit.safetensors": NOISE, "model.onnx": NOISE[::-1]},
+    "proposal": {"span.safetensors": NOISE},
+    "consensus": {"span.safetensors": NOISE},
+    "receipt": {"receipt.json": NOISE},
+    "secret": {"secret.bin": NOISE[:32]},
+}
+FIRST = 4096
+
+
+class Damage:
+    """One kind of bundle, and whether a damaged one is opened."""
+
+    def __init__(self, kind, folder):
+        self.path = folder / f"{kind}.cb"
+        write(self.path, kind=kind, parts=PARTS[kind])
+        self.sealed = self.path.read_bytes()
+        self.plain = unsealed(self.path)
+        frame = b"\x28\xb5\x2f\xfd"
+        first = self.plain.index(frame)
+        self.starts = [first]
+        if len(PARTS[kind]) > 1:
+            self.starts.append(self.plain.index(frame, first + 1))
+
+    def opens_sealed(self, data):
+        self.path.write_bytes(data)
+        return self._opens()
+
+    def opens_plain(self, data):
+        sealed(self.path, data)
+        return self._opens()
+
+    def _opens(self):
+        into = self.path.with_suffix(".in")
+        try:
+            open_bundle(self.path, unseal=LAB.unseal, signer=ENROLLED, into=into)
+        except (SealError, BundleError, SignatureError):
+            assert not into.exists()
+            return False
+        for part in into.iterdir():
+            part.unlink()
+        into.rmdir()
+        return True
+
+    def first_bits(self):
+        """The bits of the header, and of the first 4 KiB of each part."""
+        yield from range(8 * self.starts[0])
+        for start in self.starts:
+            yield from range(8 * start, 8 * min(start + FIRST, len(self.plain)))
+
+
+@pytest.fixture
+def damage(in_memory, request):
+    return Damage(request.param, in_memory)
+
+
+every_kind = pytest.mark.parametrize("damage", PARTS, indirect=True)
+
+
+@every_kind
+def test_whole_it_is_opened(damage):
+    assert damage.opens_sealed(damage.sealed)
+    assert damage.opens_plain(damage.plain)
+
+
+@every_kind
+def test_some_bits_anywhere_under_the_seal_or_in_it_are_refused(damage):
+    rng = np.random.default_rng(1)
+    for data, opens in (
+        (damage.plain, damage.opens_plain),
+        (damage.sealed, damage.opens_sealed),
+    ):
+        bits = rng.choice(8 * len(data), size=40, replace=False)
+        assert [int(bit) for bit in bits if opens(flipped(data, int(bit)))] == []
+
+
+@every_kind
+def test_the_bits_of_every_frames_own_header_are_refused(damage):
+    """One of them means nothing to zstd: with it the same upload would be another file."""
+    bits = [bit for start in damage.starts for bit in range(8 * start, 8 * (start + 14))]
+    assert [bit for bit in bits if damage.opens_plain(flipped(damage.plain, bit))] == []
+
+
+@every_kind
+def test_cut_at_every_kilobyte_and_by_the_last_bytes_it_is_refused(damage):
+    for data, opens in (
+        (damage.plain, damage.opens_plain),
+        (damage.sealed, damage.opens_sealed),
+    ):
+        cuts = [*range(0, len(data), 1024), *range(len(data) - 5, len(data))]
+        assert [cut for cut in cuts if opens(data[:cut])] == []
+
+
+@pytest.mark.soak
+@every_kind
+def test_all_bits_of_the_first_four_kilobytes_of_each_part_are_refused(damage, tell):
+    bits = list(damage.first_bits())
+    assert [bit for bit in bits if damage.opens_plain(flipped(damage.plain, bit))] == []
+    tell(f"{len(bits):,} bits changed one by one, all refused")
+
+
+@pytest.mark.soak
+def test_ten_thousand_bits_anywhere_are_refused(in_memory):
+    rng = np.random.default_rng(2)
+    kinds = [Damage(kind, in_memory) for kind in PARTS]
+    wrong = []
+    for number in range(10_000):
+        one = kinds[number % len(kinds)]
+        data, opens = (
+            (one.plain, one.opens_plain) if rng.random() < 0.5 else (one.sealed, one.opens_sealed)
+        )
+        bit = int(rng.integers(8 * len(data)))
+        if opens(flipped(data, bit)):
+            wrong.append((number, bit))
+    assert wrong == []

@@ -1,0 +1,67 @@
+"""Random schedules of everything that can happen to an analyst; a seed that fails is kept here."""
+
+import shutil
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from cobasis.analyst_side import training
+from under_fault.schedule import Schedule
+from under_fault.simulated import Cast, clocked
+
+SECONDS, FEWEST, STEPS = 15, 30, 14
+
+
+@pytest.fixture(scope="module")
+def cast(in_memory):
+    return Cast(in_memory)
+
+
+class Theatre:
+    """Plays schedules one after the other, and counts."""
+
+    def __init__(self, cast, folder):
+        self.cast, self.folder, self.played, self.crashes, self.steps = cast, folder, 0, 0, 0
+
+    def play(self, seed):
+        """One schedule; an assertion names its seed and its steps."""
+        place = self.folder / f"seed-{seed}"
+        place.mkdir()
+        one = Schedule(self.cast, place, seed)
+        try:
+            one.play(STEPS)
+        except BaseException as error:
+            error.add_note(f"seed {seed}: {one.log}")
+            raise
+        self.played, self.crashes = self.played + 1, self.crashes + one.crashes
+        self.steps += STEPS
+        shutil.rmtree(place)
+
+    def __str__(self):
+        return f"{self.played} schedules of {STEPS} steps, {self.crashes} crashes: I1 to I9 hold"
+
+
+@pytest.fixture
+def theatre(cast, in_memory, monkeypatch):
+    monkeypatch.setattr(training, "train_together", cast.train)
+    with ExitStack() as clocks:
+        for patch in clocked():
+            clocks.enter_context(patch)
+        yield Theatre(cast, in_memory)
+
+
+def test_the_invariants_hold_after_every_step_of_the_schedules_of_fifteen_seconds(theatre, tell):
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until or theatre.played < FEWEST:
+        theatre.play(theatre.played)
+    tell(f"simulator: {theatre}")
+    assert theatre.crashes > theatre.played // 10
+
+
+@pytest.mark.soak
+def test_the_invariants_hold_in_two_thousand_schedules(theatre, tell):
+    for seed in range(2000):
+        theatre.play(seed)
+    tell(f"simulator: {theatre}")
+    assert theatre.crashes > 500
