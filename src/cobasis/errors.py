@@ -50,7 +50,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
         |-- BundleError            CB803  a bundle that is not what its manifest says
         |-- ForeignBundleError     CB804  a bundle of another round, kind, sender or recipient
         |-- ReplayError            CB805  an upload that came before, or after a newer one
-        |-- ClockError             CB806  a bundle from the future, or from before the agreement
+        |-- ClockError             CB806  a bundle from the future
         `-- TranscriptError        CB807  a transcript whose lines are not as they were written
 
     PrivacyWarning                 CB501  this choice shows more than the default does
@@ -274,7 +274,7 @@ class ReplayError(RemoteError, code="CB805"):
 
 
 class ClockError(RemoteError, code="CB806"):
-    """A bundle made in the future, or before its agreement was sealed."""
+    """A bundle made in the future."""
 
 
 class TranscriptError(RemoteError, code="CB807"):

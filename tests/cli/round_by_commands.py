@@ -65,6 +65,7 @@ class Typed:
         quick_passphrases(monkeypatch)
         self.folder = folder
         (folder / "passphrase").write_text("correct horse\n")
+        (folder / "passphrase").chmod(0o600)
 
     def __call__(self, words, *, by="north", code=0, typed=None):
         """Type a line as somebody; return what it printed."""

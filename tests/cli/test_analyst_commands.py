@@ -152,8 +152,23 @@ def test_inspect_says_with_a_key_what_it_does_not_say_without(cobasis):
     checked = cobasis.json("inspect north.upload --as lab --agreement icu.toml", by="lab")
     assert checked["signature"] == "good"
     assert checked["manifest"]["told"]["n_rows"] < 40  # the holdout stayed
-    assert "[CB801]" in cobasis("inspect icu.toml", by="nobody", code=3).stderr
     assert "[CB801]" in cobasis("inspect north.upload --as north", by="north", code=3).stderr
+
+
+def test_inspect_says_which_of_our_plain_files_a_file_is(cobasis):
+    folder = cobasis.folder
+    (folder / "north.receipt").write_text('{"countersignature":null,"format":"cobasis/receipt/1"}')
+    said = {
+        "icu.toml": "an agreement",
+        "north.pub": "a public identity",
+        "north.sig": "a signature",
+        "north.receipt": "a receipt",
+    }
+    for name, kind in said.items():
+        assert f"not sealed: {kind}" in cobasis(f"inspect {name}", by="nobody").stdout
+        assert cobasis.json(f"inspect {name}", by="nobody")["n_recipients"] == 0
+    (folder / "other.txt").write_text("hello\n", encoding="utf-8")
+    assert "[CB801]" in cobasis("inspect other.txt", by="nobody", code=3).stderr
 
 
 def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(ran, monkeypatch):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -17,6 +18,20 @@ def test_without_a_terminal_or_a_file_there_is_no_passphrase(tmp_path, monkeypat
     done = CliRunner().invoke(app, ["key", "new", "north", "--home", str(tmp_path / "home")])
     assert done.exit_code == 2
     assert "[CB701]" in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
+def test_a_passphrase_file_that_others_can_read_or_change_is_refused_as_ssh_does(tmp_path, mode):
+    secret = tmp_path / "passphrase"
+    secret.write_text("correct horse battery staple\n", encoding="utf-8")
+    secret.chmod(mode)
+    words = ["--home", str(tmp_path / "home"), "--passphrase-file", str(secret)]
+    done = CliRunner().invoke(app, ["key", "new", "north", *words])
+    assert done.exit_code == 2
+    assert "[CB701]" in done.stderr
+    assert f"has mode {mode:04o}" in done.stderr
+    assert "correct horse" not in done.output
+    assert not (tmp_path / "home" / "keys" / "north.key").exists()
 
 
 def test_every_command_has_an_example_in_its_help():
@@ -34,6 +49,7 @@ def test_a_key_is_made_shown_and_used_as_typed(tmp_path):
     """The one test that really types: three processes and a passphrase file."""
     secret = tmp_path / "passphrase"
     secret.write_text("correct horse battery staple\n", encoding="utf-8")
+    secret.chmod(0o600)
     told = {"COBASIS_HOME": str(tmp_path / "fresh"), "COBASIS_PASSPHRASE_FILE": str(secret)}
 
     def typed(*words):

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 def written_down(folder):
     path = folder / "passphrase"
     path.write_text("correct horse battery staple\n", encoding="utf-8")
+    path.chmod(0o600)
     return path
 
 
@@ -210,6 +211,7 @@ def test_propose_and_adopt_make_a_common_span(tmp_path, monkeypatch, run):
         words = ("propose", site.agreement_path, site.table(name), "-o", to)
         shown = run(*words, "--dry-run", name=name).stdout
         assert "every projected row and every label" in shown
+        assert "The basis" not in shown
         run(*words, "--yes", name=name)
         proposals.append(site.proposal(name, to))
     span = site.analyst_of({}).consensus(proposals)

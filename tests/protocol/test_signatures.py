@@ -128,5 +128,5 @@ def test_a_signature_file_reads_back():
     ids=lambda text: text[:40],
 )
 def test_what_is_no_signature_is_refused(text):
-    with pytest.raises(AgreementError, match=r"this is no signature.*\[CB303\]$"):
+    with pytest.raises(AgreementError, match=r"signature of an agreement.*\[CB303\]$"):
         Signature.from_text(text)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis.errors import DiskError
+from cobasis.keys.identity import Identity
 from cobasis.tables.marks import Marks
 
 TABLE = {"table": "/data/icu.parquet", "stamp": "1/2/3"}
@@ -86,3 +87,18 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "work").write_text("a file in the way")
     with pytest.raises(DiskError, match=r"work folder .*work' cannot be written.*\[CB601\]"):
         Marks(tmp_path / "work", bound_to=TABLE)["directions"] = ARRAY
+
+
+def test_a_mark_that_is_sealed_shows_nothing_on_the_disk_and_only_its_owner_reads_it(tmp_path):
+    def sealed(who):
+        return {"bound_to": TABLE, "seal": who.seal_for_self, "unseal": who.unseal_own}
+
+    north, south = Identity.new("north"), Identity.new("south")
+    Marks(tmp_path, **sealed(north))["directions"] = ARRAY
+    (path,) = tmp_path.iterdir()
+    assert ARRAY.tobytes() not in path.read_bytes()
+    assert b"icu.parquet" not in path.read_bytes()
+    np.testing.assert_array_equal(Marks(tmp_path, **sealed(north))["directions"], ARRAY)
+    assert "directions" not in Marks(tmp_path, **sealed(north) | {"bound_to": {}})
+    assert "directions" not in Marks(tmp_path, **sealed(south))
+    assert "directions" not in Marks(tmp_path, bound_to=TABLE)

@@ -17,7 +17,7 @@ from under_fault.checking import problems
 from under_fault.jobs import COMMANDS, build, site_at, unlock
 
 ACTS = {"full": FULL, "broken": BROKEN}
-FEWEST = {"prepare": 85, "receive": 120, "run": 120, "parts": 180, "accept": 25}
+FEWEST = {"prepare": 85, "receive": 140, "run": 130, "parts": 180, "accept": 65}
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,7 @@ class World:
             (self.root / "all" / role).rename(self.folder(role))
             self.own(self.folder(role))
             (self.folder(role) / "pass").write_text(f"{role} keeps this to itself\n")
+            (self.folder(role) / "pass").chmod(0o600)
 
     def own(self, folder):
         """Keep others out of a folder."""

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from cobasis.algorithms.base import Alignment
+from cobasis.algorithms.base import Alignment, Fit
 from cobasis.algorithms.concordance import Certificate, Verdict
 from cobasis.algorithms.views import Overlay
 from cobasis.analyst_side.desk import AnalystDesk
@@ -96,7 +96,9 @@ def align_anew(
     aligner = desk.agreement.make_aligner()
     made = align_folder(images, aligner=aligner, to=desk.work.alignments / name, report=report)
     point("run.aligned")
-    return name, made
+    # an earlier run of these parties left its folder, where fits of those who came late may be
+    late: dict[str, Fit | None] = dict.fromkeys(set(made.fits) - set(parties))
+    return name, replace(made, fits=Overlay(made.fits, late))
 
 
 def frozen(desk: AnalystDesk, outcome: Outcome) -> Alignment:

@@ -27,8 +27,6 @@ class Expected:
         Of the anchor, 64 hexadecimal digits.
     simulated : bool
         Whether it is to be marked as drawn from a seed.
-    not_before : datetime or None
-        When the agreement was sealed.
     now : datetime or None
         By whose clock the future begins; the computer's by default.
     """
@@ -40,7 +38,6 @@ class Expected:
     recipient: str | None = None
     anchor_tag: str | None = None
     simulated: bool = False
-    not_before: datetime | None = None
     now: datetime | None = None
 
     def check(self, manifest: Manifest, *, what: str) -> None:
@@ -70,18 +67,12 @@ class Expected:
 
     def _check_clock(self, created: datetime, what: str) -> None:
         now = self.now or datetime.now(UTC)
-        if created > now + MAX_AHEAD:
-            problem = f"more than 48 hours after now, {moment_text(now)}"
-        elif self.not_before is not None and created < self.not_before - MAX_AHEAD:
-            problem = (
-                "more than 48 hours before its agreement was sealed, on "
-                f"{moment_text(self.not_before)}"
-            )
-        else:
+        if created <= now + MAX_AHEAD:
             return
         msg = (
-            f"{what} says that it was made on {moment_text(created)}, {problem}. One of the two "
-            "clocks is wrong, or it is an old file. Correct the clock and make the bundle anew."
+            f"{what} says that it was made on {moment_text(created)}, more than 48 hours after "
+            f"now, {moment_text(now)}. One of the two clocks is wrong. Correct the clock and make "
+            "the bundle anew."
         )
         raise ClockError(msg)
 

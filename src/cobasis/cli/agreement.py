@@ -7,7 +7,7 @@ import typer
 
 from cobasis.cli.agreement_new import new
 from cobasis.cli.agreement_state import show_state
-from cobasis.cli.options import Agreed, AsJson, Home, Name, PassphraseFile, passphrase_from, say
+from cobasis.cli.options import Agreed, AsJson, Owner, owned
 from cobasis.errors import IdentityError
 
 if TYPE_CHECKING:
@@ -51,13 +51,11 @@ def _identity(path: Path) -> "PublicIdentity":
 
 
 @app.command()
+@owned
 def sign(
+    owner: Owner,
     agreement: Agreed,
     out: Annotated[Path, typer.Option("-o", "--out", help="The signature, to be sent.")],
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Sign the agreement as it stands; read it first.
 
@@ -66,20 +64,16 @@ def sign(
     from cobasis.bundle.agreement_file import read_agreement
     from cobasis.bundle.files import WholeFile
     from cobasis.cli.analyst_answers import SignAnswer
-    from cobasis.keys.at_rest import load_identity
-    from cobasis.keys.home import home as home_folder
-    from cobasis.keys.home import key_path
+    from cobasis.keys.home import home
     from cobasis.protocol.signatures import sign_agreement
 
     found = read_agreement(agreement).agreement
-    folder = home_folder(home)
-    who = _signer(found, folder, name)
-    identity = load_identity(key_path(folder, who), passphrase=passphrase_from(passphrase_file)())
-    made = sign_agreement(found, name=who, sign=identity.sign)
+    who = _signer(found, home(owner.home), owner.name)
+    made = sign_agreement(found, name=who, sign=owner.identity(who).sign)
     text = made.text().encode()
     with WholeFile(out, n_bytes=len(text)) as file:
         file.write(text, offset=0)
-    say(
+    owner.say(
         SignAnswer(
             command="agreement sign",
             round=found.round_id,
@@ -87,7 +81,6 @@ def sign(
             digest=made.agreement,
             path=str(out),
         ),
-        as_json=as_json,
         lines=[
             f"'{who}' signed round '{found.round_id}' ({made.agreement}).",
             f"Send {out} to whoever seals the agreement.",

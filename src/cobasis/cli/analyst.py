@@ -1,27 +1,13 @@
 """``cobasis analyst``: from the inbox to sealed returns."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cobasis.cli.analyst_said import certified, file_answers, said_of_files
-from cobasis.cli.options import (
-    Agreed,
-    AsJson,
-    Home,
-    Name,
-    PassphraseFile,
-    Yes,
-    consent,
-    passphrase_from,
-    progress,
-    say,
-)
+from cobasis.cli.options import Agreed, Owner, Yes, consent, owned, progress
 from cobasis.models.families import ModelName
-
-if TYPE_CHECKING:
-    from cobasis.analyst_side.desk import AnalystDesk
 
 app = typer.Typer(help="The analyst's side of a round.", no_args_is_help=True)
 
@@ -32,23 +18,13 @@ Family = Annotated[
 ]
 
 
-def _desk(
-    agreement: Path, home: Path | None, name: str | None, passphrase_file: Path | None
-) -> "AnalystDesk":
-    from cobasis.analyst_side.desk import open_desk
-
-    return open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
-
-
 @app.command()
+@owned
 def consensus(
+    owner: Owner,
     agreement: Agreed,
     spans: Annotated[Path, typer.Argument(metavar="SPANS", help="Folder of *.span files.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for one file per party.")],
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make the common span of all proposals, and seal it to each party.
 
@@ -57,10 +33,10 @@ def consensus(
     from cobasis.analyst_side.consensus import consensus as make
     from cobasis.cli.analyst_answers import ConsensusAnswer
 
-    desk = _desk(agreement, home, name, passphrase_file)
+    desk = owner.analyst(agreement)
     with progress() as report:
         found = make(desk, spans, to=out, report=report)
-    say(
+    owner.say(
         ConsensusAnswer(
             command="analyst consensus",
             round=desk.agreement.round_id,
@@ -69,7 +45,6 @@ def consensus(
             files=file_answers(found.files),
             written={party: str(path) for party, path in found.written.items()},
         ),
-        as_json=as_json,
         lines=[
             *said_of_files(found.files),
             f"The common span of {', '.join(found.contributors)} is in {out}, one file per party.",
@@ -79,13 +54,11 @@ def consensus(
 
 
 @app.command()
+@owned
 def receive(
+    owner: Owner,
     agreement: Agreed,
     inbox: Annotated[Path, typer.Argument(metavar="INBOX", help="Folder of *.upload files.")],
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Verify every upload, store and acknowledge the good ones, and say who is missing.
 
@@ -96,7 +69,7 @@ def receive(
     from cobasis.analyst_side.receiving import receive as take
     from cobasis.cli.analyst_answers import ReceiveAnswer
 
-    desk = _desk(agreement, home, name, passphrase_file)
+    desk = owner.analyst(agreement)
     with progress() as report:
         found = take(desk, inbox, report=report)
     agreed = desk.agreement
@@ -109,7 +82,7 @@ def receive(
         f"Receipts: {desk.work.receipts}",
         *([f"After the run: {', '.join(found.late)} (analyst add)"] if found.late else []),
     ]
-    say(
+    owner.say(
         ReceiveAnswer(
             command="analyst receive",
             round=agreed.round_id,
@@ -121,7 +94,6 @@ def receive(
             minimum_parties=agreed.minimum_parties,
             deadline=agreed.deadline,
         ),
-        as_json=as_json,
         lines=lines,
     )
     if found.refused:
@@ -129,17 +101,15 @@ def receive(
 
 
 @app.command()
+@owned
 def run(
+    owner: Owner,
     agreement: Agreed,
     out: Returns,
     model: Family = None,
     exclude: Annotated[
         list[str] | None, typer.Option(help="A party to leave out, by name; repeat.")
     ] = None,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Align, certify, train once, and seal one return to each party.
 
@@ -147,7 +117,7 @@ def run(
     """
     from cobasis.analyst_side import running
 
-    desk = _desk(agreement, home, name, passphrase_file)
+    desk = owner.analyst(agreement)
     with progress() as report:
         ran = running.run(desk, to=out, model=model, exclude=exclude or [], report=report)
     notes = [f"Missing: {', '.join(ran.missing)}: analyst add takes them."] if ran.missing else []
@@ -161,19 +131,17 @@ def run(
         excluded=ran.excluded,
         before_deadline=ran.before_deadline,
     )
-    say(answer, as_json=as_json, lines=[*lines, *notes])
+    owner.say(answer, lines=[*lines, *notes])
 
 
 @app.command()
+@owned
 def add(
+    owner: Owner,
     agreement: Agreed,
     upload: Annotated[Path, typer.Argument(metavar="UPLOAD", help="Of an enrolled party.")],
     out: Returns,
     model: Family = None,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Fit a party that comes late to the frozen target, train again, and seal all returns.
 
@@ -181,25 +149,23 @@ def add(
     """
     from cobasis.analyst_side import changing
 
-    desk = _desk(agreement, home, name, passphrase_file)
+    desk = owner.analyst(agreement)
     with progress() as report:
         concluded = changing.add(desk, upload, to=out, model=model, report=report)
     answer, lines = certified(concluded, command="analyst add", round_id=desk.agreement.round_id)
-    say(answer, as_json=as_json, lines=lines)
+    owner.say(answer, lines=lines)
 
 
 @app.command()
+@owned
 def remove(
+    owner: Owner,
     agreement: Agreed,
     party: Annotated[str, typer.Argument(metavar="PARTY", help="Who leaves.")],
     out: Returns,
     realign: Annotated[
         bool, typer.Option("--realign", help="Also make a new target and new changes of basis.")
     ] = False,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Delete a party's upload, train without it, and certify what is and is not gone.
 
@@ -208,26 +174,19 @@ def remove(
     from cobasis.analyst_side import changing
     from cobasis.cli.analyst_answers import RemoveAnswer
 
-    desk = _desk(agreement, home, name, passphrase_file)
+    desk = owner.analyst(agreement)
     with progress() as report:
         done = changing.remove(desk, party, to=out, realign=realign, report=report)
     removal = done.removal
     files = {} if done.concluded is None else done.concluded.files
-    say(
-        RemoveAnswer(
+    owner.say(
+        RemoveAnswer.of(
+            removal,
             command="analyst remove",
             round=desk.agreement.round_id,
-            party=party,
-            realigned=removal.realigned,
-            gone=list(removal.gone),
-            not_gone=list(removal.not_gone),
-            model_sha256=removal.model_sha256,
-            trained_on=list(removal.trained_on),
-            target_carries=list(removal.target_carries),
             certificate=[str(path) for path in done.files],
             returns={name: str(path) for name, path in files.items()},
         ),
-        as_json=as_json,
         lines=[
             removal.text().rstrip(),
             "",
@@ -237,17 +196,15 @@ def remove(
 
 
 @app.command()
+@owned
 def forget(
+    owner: Owner,
     agreement: Agreed,
     early: Annotated[bool, typer.Option("--early", help="Before the agreed time.")] = False,
     with_key: Annotated[
         bool, typer.Option("--with-key", help="Also the key, if it is of this round alone.")
     ] = False,
     yes: Yes = False,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Destroy the round's uploads, target and changes of basis, when retention is over.
 
@@ -258,15 +215,13 @@ def forget(
     """
     from cobasis.analyst_side.keeping import forget as destroy
     from cobasis.cli.answers import ForgetAnswer
-    from cobasis.keys.home import home as home_folder
-    from cobasis.keys.home import key_path
 
-    desk = _desk(agreement, home, name, passphrase_file)
+    desk = owner.analyst(agreement)
     what = f"all uploads of this round{f' and the key of {desk.name!r}' if with_key else ''}"
     consent(f"Destroy {what}?", yes=yes, what="the deletion")
-    key = key_path(home_folder(home), desk.name) if with_key else None
+    key = owner.key(desk.name) if with_key else None
     time = destroy(desk, early=early, key=key)
     answer = ForgetAnswer(command="analyst forget", round=desk.agreement.round_id, time=time)
     lines = [f"The uploads of round '{desk.agreement.round_id}' were destroyed on {time}."]
     lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
-    say(answer, as_json=as_json, lines=lines)
+    owner.say(answer, lines=lines)

@@ -5,18 +5,12 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from cobasis.cli.answers import Answer
-
-
-class _Part(BaseModel):
-    """A part of an answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from cobasis.cli.answers import Answer, Part
 
 
-class PersonAnswer(_Part):
+class PersonAnswer(Part):
     """Somebody who takes part."""
 
     name: str
@@ -52,7 +46,7 @@ class SecretAnswer(Answer):
     files: dict[str, str] = Field(description="The sealed file of each party.")
 
 
-class FileAnswer(_Part):
+class FileAnswer(Part):
     """What became of one file."""
 
     file: str
@@ -84,7 +78,7 @@ class ConsensusAnswer(Answer):
     written: dict[str, str]
 
 
-class FiguresAnswer(_Part):
+class FiguresAnswer(Part):
     """What the certificate says of one party."""
 
     residual: float
@@ -127,7 +121,7 @@ class RemoveAnswer(Answer):
     returns: dict[str, str]
 
 
-class FindingAnswer(_Part):
+class FindingAnswer(Part):
     """One thing that was checked."""
 
     what: str
@@ -149,6 +143,7 @@ class InspectAnswer(Answer):
     """`inspect`: what a bundle says of itself."""
 
     path: str
+    kind: str = Field(description="A sealed file, or which of those that are not sealed.")
     n_bytes: int
     n_recipients: int
     signature: str = Field(description="good, wrong, not enrolled or not checked.")

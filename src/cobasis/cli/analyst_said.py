@@ -13,17 +13,7 @@ def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
     """Return what became of files, for ``--json``."""
     from cobasis.cli.analyst_answers import FileAnswer
 
-    return [
-        FileAnswer(
-            file=each.file,
-            verdict=each.verdict,
-            party=each.party,
-            n_rows=each.n_rows,
-            code=each.code,
-            reason=each.reason,
-        )
-        for each in files
-    ]
+    return [FileAnswer.of(each) for each in files]
 
 
 def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
@@ -50,10 +40,7 @@ def certified(
     from cobasis.cli.analyst_answers import FiguresAnswer, RunAnswer
 
     outcome, certificate = concluded.outcome, concluded.certificate
-    figures = {
-        name: FiguresAnswer(**{word: getattr(each, word) for word in FiguresAnswer.model_fields})
-        for name, each in certificate.parties.items()
-    }
+    figures = {name: FiguresAnswer.of(each) for name, each in certificate.parties.items()}
     answer = RunAnswer(
         command=command,
         round=round_id,

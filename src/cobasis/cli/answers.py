@@ -3,13 +3,25 @@
 ``docs/reference/json.md`` is written from these models.
 """
 
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Answer(BaseModel):
-    """What every object has."""
+class Part(BaseModel):
+    """An object, or a part of one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, source: object, **more: object) -> Self:
+        """Take the fields that are not given from what has attributes of their names."""
+        found = {name: getattr(source, name) for name in cls.model_fields if name not in more}
+        return cls.model_validate({**found, **more})
+
+
+class Answer(Part):
+    """What every object has."""
 
     command: str = Field(description="The command, such as `party prepare`.")
     round: str | None = Field(description="The round; null where the command is about none.")
@@ -23,10 +35,8 @@ class KeyAnswer(Answer):
     identity: str = Field(description="The text of the .pub file.")
 
 
-class ColumnAnswer(BaseModel):
+class ColumnAnswer(Part):
     """One finding about a column."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     column: str
     problem: str = Field(

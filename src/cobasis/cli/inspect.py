@@ -1,18 +1,31 @@
 """``cobasis inspect``: what a bundle says of itself."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import AsJson, Home, PassphraseFile, passphrase_from, say
+from cobasis.cli.options import Owner, owned
 
 if TYPE_CHECKING:
     from cobasis.bundle.inspecting import Inspected
 
+_START = 2**16
+_FORMAT = re.compile(r'"format": ?"cobasis/(\w+)/1"')
+_ROUND = re.compile(r'^round_id *= *"', re.MULTILINE)
+_PLAIN = {
+    "identity": "a public identity, for cobasis agreement enrol",
+    "signature": "a signature of an agreement, for cobasis agreement seal",
+    "receipt": "a receipt, for cobasis party receipt",
+    "removal": "a certificate of removal",
+}
 
+
+@owned
 def inspect(
+    owner: Owner,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A sealed file.")],
     agreement: Annotated[
         Path | None, typer.Option(help="Its agreement, to check the signature.")
@@ -20,9 +33,6 @@ def inspect(
     name: Annotated[
         str | None, typer.Option("--as", help="With whose key to open it; without one, as anybody.")
     ] = None,
-    home: Home = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say what a bundle is, for whom, and what it tells; with --as also what stands inside.
 
@@ -33,31 +43,57 @@ def inspect(
     from cobasis.bundle.agreement_file import read_agreement
     from cobasis.bundle.inspecting import inspect_bundle
     from cobasis.cli.analyst_answers import InspectAnswer
-    from cobasis.keys.at_rest import load_identity
-    from cobasis.keys.home import home as home_folder
-    from cobasis.keys.home import key_path
     from cobasis.protocol.signatures import signers
 
-    unseal = None
-    if name is not None:
-        path = key_path(home_folder(home), name)
-        unseal = load_identity(path, passphrase=passphrase_from(passphrase_file)()).unseal
+    if (kind := _plain(file)) is not None:
+        _say_plain(owner, file, kind)
+        return
+    unseal = None if name is None else owner.identity(name).unseal
     known = None if agreement is None else signers(read_agreement(agreement).agreement)
     found = inspect_bundle(file, unseal=unseal, signers=known)
     told = None if found.manifest is None else json.loads(found.manifest.encoded())
-    say(
+    owner.say(
         InspectAnswer(
             command="inspect",
             round=None if found.manifest is None else found.manifest.round_id,
             path=str(file),
+            kind="a sealed file",
             n_bytes=found.seal.n_bytes,
             n_recipients=found.seal.n_recipients,
             signature=found.signature,
             manifest=told,
         ),
-        as_json=as_json,
         lines=_in_words(file, found),
     )
+
+
+def _plain(file: Path) -> str | None:
+    """Return what a file of ours is that was never sealed; None where it says nothing of that."""
+    from cobasis.bundle.files import opened
+
+    with opened(file) as (stream, _):
+        start = stream.read(_START).decode("utf-8", errors="replace")
+    if start.startswith("{") and (told := _FORMAT.search(start)):
+        return _PLAIN.get(told[1])
+    return "an agreement; see cobasis agreement show" if _ROUND.search(start) else None
+
+
+def _say_plain(owner: Owner, file: Path, kind: str) -> None:
+    """Say what a file is that was never sealed."""
+    from cobasis.cli.analyst_answers import InspectAnswer
+
+    n_bytes = file.stat().st_size
+    answer = InspectAnswer(
+        command="inspect",
+        round=None,
+        path=str(file),
+        kind=kind,
+        n_bytes=n_bytes,
+        n_recipients=0,
+        signature="not checked",
+        manifest=None,
+    )
+    owner.say(answer, lines=[f"{file}: {n_bytes:,} bytes, not sealed: {kind}"])
 
 
 def _in_words(file: Path, found: "Inspected") -> list[str]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import AsJson, Home, PassphraseFile, passphrase_from, say
+from cobasis.cli.options import Owner, owned
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
@@ -15,9 +15,8 @@ Whose = Annotated[str, typer.Argument(metavar="NAME", help="As the agreement wil
 
 
 @app.command()
-def new(
-    name: Whose, home: Home = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False
-) -> None:
+@owned
+def new(owner: Owner, name: Whose) -> None:
     """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.
 
     Nothing recovers a lost key or passphrase: keep a copy of both, apart from each other.
@@ -25,17 +24,15 @@ def new(
     Example: cobasis key new north
     """
     from cobasis.keys.at_rest import save_identity
-    from cobasis.keys.home import home as home_folder
-    from cobasis.keys.home import key_path
     from cobasis.keys.identity import Identity
 
-    path = key_path(home_folder(home), name)
+    path = owner.key(name)
     made = Identity.new(name)
-    save_identity(made, path, passphrase=passphrase_from(passphrase_file, new=True)())
+    save_identity(made, path, passphrase=owner.passphrase(new=True))
     _show(
+        owner,
         made,
         command="key new",
-        as_json=as_json,
         lines=[
             f"Made {path}.",
             f"Fingerprint {made.public.fingerprint}: read it out to whoever enrols you.",
@@ -45,24 +42,18 @@ def new(
 
 
 @app.command()
-def show(
-    name: Whose, home: Home = None, passphrase_file: PassphraseFile = None, as_json: AsJson = False
-) -> None:
+@owned
+def show(owner: Owner, name: Whose) -> None:
     """Print the public half of a key, for the agreement.
 
     Example: cobasis key show north > north.pub
     """
-    from cobasis.keys.at_rest import load_identity
-    from cobasis.keys.home import home as home_folder
-    from cobasis.keys.home import key_path
-
-    path = key_path(home_folder(home), name)
-    found = load_identity(path, passphrase=passphrase_from(passphrase_file)())
+    found = owner.identity(name)
     text = found.public.text().rstrip("\n")
-    _show(found, command="key show", as_json=as_json, lines=[text])
+    _show(owner, found, command="key show", lines=[text])
 
 
-def _show(identity: "Identity", *, command: str, as_json: bool, lines: list[str]) -> None:
+def _show(owner: Owner, identity: "Identity", *, command: str, lines: list[str]) -> None:
     """Print an identity's public half."""
     from cobasis.cli.answers import KeyAnswer
 
@@ -74,4 +65,4 @@ def _show(identity: "Identity", *, command: str, as_json: bool, lines: list[str]
         fingerprint=public.fingerprint,
         identity=public.text(),
     )
-    say(answer, as_json=as_json, lines=lines)
+    owner.say(answer, lines=lines)

@@ -1,18 +1,26 @@
 """What all commands share: who is meant, the passphrase, and how answers are printed."""
 
+import inspect
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cobasis.errors import DiskError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
+    from cobasis.analyst_side.desk import AnalystDesk
     from cobasis.cli.answers import Answer
     from cobasis.engine.progress import Report
+    from cobasis.keys.identity import Identity
+    from cobasis.party_side.desk import PartyDesk
 
 Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
 Home = Annotated[
@@ -34,31 +42,37 @@ PassphraseFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before something leaves.")]
 
+_OTHERS = 0o077
+"""What a passphrase file's mode may not hold: anything for the group or for all."""
 
-def passphrase_from(file: Path | None, *, new: bool = False) -> Callable[[], str]:
-    """Return what gives the passphrase when it is needed: a file's first line, or a person.
 
-    Parameters
+@dataclass(frozen=True, kw_only=True)
+class Owner:
+    """Whose key and vault a command uses, and how it answers: what `owned` gives it.
+
+    Attributes
     ----------
-    file : Path or None
-        From ``--passphrase-file``.
-    new : bool
-        Ask twice, for a key that is being made.
-
-    Returns
-    -------
-    callable
-        Asked once at most.
-
-    Raises
-    ------
-    PassphraseError, DiskError
-        When it is called: the file is empty or cannot be read, or there is nobody to ask.
+    home, name, passphrase_file : Path or str, or None
+        As ``--home``, ``--as`` and ``--passphrase-file`` say; None where they were not given.
+    as_json : bool
+        From ``--json``.
     """
 
-    def ask() -> str:
-        if file is not None:
-            return _first_line(file)
+    home: Path | None
+    name: str | None
+    passphrase_file: Path | None
+    as_json: bool
+
+    def passphrase(self, *, new: bool = False) -> str:
+        """Return a file's first line, or what a person types; twice for a new key.
+
+        Raises
+        ------
+        PassphraseError, DiskError
+            The file is empty, open to others or cannot be read, or there is nobody to ask.
+        """
+        if self.passphrase_file is not None:
+            return _first_line(self.passphrase_file)
         if not on_terminal():
             msg = (
                 "the key's passphrase is needed, and there is no terminal to ask on. Give a file "
@@ -68,17 +82,92 @@ def passphrase_from(file: Path | None, *, new: bool = False) -> Callable[[], str
         said: str = typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new)
         return said
 
-    return ask
+    def party(self, agreement: Path, *, sealed: bool = True) -> "PartyDesk":
+        """Open the party's desk in a round."""
+        from cobasis.party_side.desk import open_desk
+
+        return open_desk(
+            agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
+        )
+
+    def analyst(self, agreement: Path) -> "AnalystDesk":
+        """Open the analyst's desk in a round."""
+        from cobasis.analyst_side.desk import open_desk
+
+        return open_desk(agreement, home=self.home, name=self.name, passphrase=self.passphrase)
+
+    def key(self, name: str) -> Path:
+        """Return the path of a key."""
+        from cobasis.keys.home import home, key_path
+
+        return key_path(home(self.home), name)
+
+    def identity(self, name: str) -> "Identity":
+        """Open a key."""
+        from cobasis.keys.at_rest import load_identity
+
+        path = self.key(name)
+        return load_identity(path, passphrase=self.passphrase())
+
+    def say(self, answer: "Answer", *, lines: Iterable[str]) -> None:
+        """Print an answer as it was asked for."""
+        say(answer, as_json=self.as_json, lines=lines)
+
+
+_SHARED: dict[str, tuple[Any, object]] = {
+    "home": (Home, None),
+    "name": (Name, None),
+    "passphrase_file": (PassphraseFile, None),
+    "as_json": (AsJson, False),
+}
+
+
+def owned(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of whoever has a key, after its own, and make an `Owner` of them.
+
+    Parameters
+    ----------
+    command : callable
+        Its first parameter is the `Owner`. Of the shared options, one that it has itself is its
+        own.
+
+    Returns
+    -------
+    callable
+        As typer takes it.
+    """
+    whole = inspect.signature(command)
+    own = list(whole.parameters.values())[1:]
+    shared = [
+        inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for word, (kind, default) in _SHARED.items()
+        if word not in whole.parameters
+    ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 -- whatever typer has read
+        owner = Owner(**{word: given[word] for word in _SHARED})
+        command(owner, **{each.name: given[each.name] for each in own})
+
+    vars(run)["__signature__"] = whole.replace(parameters=[*own, *shared])
+    return run
 
 
 def _first_line(file: Path) -> str:
     """Return a passphrase file's first line."""
     try:
         with file.open(encoding="utf-8") as lines:
+            mode = stat.S_IMODE(os.fstat(lines.fileno()).st_mode)
             found = lines.readline().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         msg = f"the passphrase file '{file}' cannot be read ({type(error).__name__}). Check it."
         raise DiskError(msg) from None
+    if os.name == "posix" and mode & _OTHERS:
+        msg = (
+            f"the passphrase file '{file}' has mode {mode:04o}, so others than its owner can read "
+            f"or change it. Run 'chmod 600 {file}'; if somebody has read it, make a new key."
+        )
+        raise PassphraseError(msg)
     if not found:
         msg = f"the first line of the passphrase file '{file}' is empty. Write it there."
         raise PassphraseError(msg)

@@ -5,16 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import (
-    Agreed,
-    AsJson,
-    Home,
-    Name,
-    PassphraseFile,
-    passphrase_from,
-    progress,
-    say,
-)
+from cobasis.cli.options import Agreed, Owner, owned, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,13 +20,11 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
+@owned
 def adopt(
+    owner: Owner,
     agreement: Agreed,
     consensus: Annotated[Path, typer.Argument(metavar="CONSENSUS", help="As it was sent.")],
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check the common span that the analyst sent, and keep it for prepare.
 
@@ -43,32 +32,28 @@ def adopt(
     """
     from cobasis.cli.answers import AdoptAnswer
     from cobasis.party_side import receiving
-    from cobasis.party_side.desk import open_desk
 
-    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    desk = owner.party(agreement)
     contributors = receiving.adopt(desk, consensus)
-    say(
+    owner.say(
         AdoptAnswer(
             command="party adopt",
             round=desk.agreement.round_id,
             party=desk.name,
             contributors=list(contributors),
         ),
-        as_json=as_json,
         lines=[f"Adopted the common span of {', '.join(contributors)}. Next: party prepare."],
     )
 
 
+@owned
 def accept(
+    owner: Owner,
     agreement: Agreed,
     returned: Annotated[Path, typer.Argument(metavar="RETURN", help="As it was sent.")],
     data: Annotated[
         Path | None, typer.Option(help="The table; by default where it stood at prepare.")
     ] = None,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check what the analyst sent, keep it, and score it on the rows that were held back.
 
@@ -76,10 +61,9 @@ def accept(
     """
     from cobasis.cli.answers import AcceptAnswer
     from cobasis.party_side import receiving
-    from cobasis.party_side.desk import open_desk
     from cobasis.party_side.scoring import score
 
-    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    desk = owner.party(agreement)
     taken = receiving.accept(desk, returned)
     with progress() as report:
         scores = score(desk, table=data, report=report)
@@ -99,7 +83,7 @@ def accept(
         baseline=scores.baseline,
         remarks=list(scores.remarks),
     )
-    say(answer, as_json=as_json, lines=_in_words(taken, scores))
+    owner.say(answer, lines=_in_words(taken, scores))
 
 
 def _in_words(taken: "Taken", scores: "Scores") -> "Iterator[str]":
@@ -125,13 +109,11 @@ def _in_words(taken: "Taken", scores: "Scores") -> "Iterator[str]":
         yield f"Note: {remark}."
 
 
+@owned
 def receipt(
+    owner: Owner,
     agreement: Agreed,
     file: Annotated[Path, typer.Argument(metavar="RECEIPT", help="As the analyst sent it.")],
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check the analyst's receipt for your upload, countersign it, and note it down.
 
@@ -139,12 +121,11 @@ def receipt(
     """
     from cobasis.cli.answers import ReceiptAnswer
     from cobasis.party_side import receiving
-    from cobasis.party_side.desk import open_desk
 
-    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    desk = owner.party(agreement)
     signed = receiving.receipt(desk, file)
     told = signed.receipt
-    say(
+    owner.say(
         ReceiptAnswer(
             command="party receipt",
             round=told.round_id,
@@ -152,7 +133,6 @@ def receipt(
             upload_sha256=told.upload,
             received=told.time,
         ),
-        as_json=as_json,
         lines=[
             f"'{told.analyst}' received your upload on {told.time}: {told.upload}",
             "Its receipt is right, countersigned, and in your transcript.",

@@ -5,18 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cobasis.cli.options import (
-    Agreed,
-    AsJson,
-    Home,
-    Name,
-    PassphraseFile,
-    Yes,
-    consent,
-    passphrase_from,
-    progress,
-    say,
-)
+from cobasis.cli.options import Agreed, Owner, Yes, consent, owned, progress
 
 
 def register(app: typer.Typer) -> None:
@@ -25,14 +14,12 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
+@owned
 def predict(
+    owner: Owner,
     agreement: Agreed,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="New rows, CSV or Parquet.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Predictions, CSV or Parquet.")],
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Predict new rows with the common model; the id column is kept beside each prediction.
 
@@ -40,12 +27,11 @@ def predict(
     """
     from cobasis.cli.answers import PredictAnswer
     from cobasis.party_side import predicting
-    from cobasis.party_side.desk import open_desk
 
-    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    desk = owner.party(agreement)
     with progress() as report:
         n_rows = predicting.predict(desk, data, to=out, report=report)
-    say(
+    owner.say(
         PredictAnswer(
             command="party predict",
             round=desk.agreement.round_id,
@@ -53,36 +39,35 @@ def predict(
             path=str(out),
             n_rows=n_rows,
         ),
-        as_json=as_json,
         lines=[f"Wrote {out}: {n_rows:,} predictions."],
     )
 
 
+@owned
 def export(
+    owner: Owner,
     agreement: Agreed,
     out: Annotated[Path, typer.Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
     onnx: Annotated[  # noqa: ARG001 -- said for whoever reads the command
-        bool, typer.Option("--onnx", help="As ONNX, the one format there is.")
+        bool,
+        typer.Option(
+            "--onnx", show_default=False, help="As ONNX, the one format there is; may be left out."
+        ),
     ] = True,
     precision: Annotated[
         Literal["float64", "float32"], typer.Option(help="Of its numbers.")
     ] = "float64",
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts; it holds a secret of all parties.
 
-    Example: cobasis party export icu.toml --onnx -o north.onnx
+    Example: cobasis party export icu.toml -o north.onnx
     """
     from cobasis.cli.answers import ExportAnswer
     from cobasis.party_side import exporting
-    from cobasis.party_side.desk import open_desk
 
-    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    desk = owner.party(agreement)
     n_bytes = exporting.export_onnx(desk, out, precision=precision)
-    say(
+    owner.say(
         ExportAnswer(
             command="party export",
             round=desk.agreement.round_id,
@@ -90,7 +75,6 @@ def export(
             path=str(out),
             n_bytes=n_bytes,
         ),
-        as_json=as_json,
         lines=[
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
             "It holds F_i G_i, with which rows of every party can be read.",
@@ -98,13 +82,11 @@ def export(
     )
 
 
+@owned
 def forget(
+    owner: Owner,
     agreement: Agreed,
     yes: Yes = False,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Destroy the round's secret, common span and return; nothing can be predicted then.
 
@@ -114,13 +96,11 @@ def forget(
     """
     from cobasis.cli.answers import ForgetAnswer
     from cobasis.party_side import joining
-    from cobasis.party_side.desk import open_desk
 
-    desk = open_desk(agreement, home=home, name=name, passphrase=passphrase_from(passphrase_file))
+    desk = owner.party(agreement)
     consent("Destroy the round's secret and return?", yes=yes, what="the deletion")
     time = joining.forget(desk)
-    say(
+    owner.say(
         ForgetAnswer(command="party forget", round=desk.agreement.round_id, time=time),
-        as_json=as_json,
         lines=[f"'{desk.name}' forgot round '{desk.agreement.round_id}' on {time}."],
     )

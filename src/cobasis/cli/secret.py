@@ -5,22 +5,20 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.options import Agreed, AsJson, Home, Name, PassphraseFile, passphrase_from, say
+from cobasis.cli.options import Agreed, Owner, owned
 
 app = typer.Typer(help="The consortium secret.", no_args_is_help=True)
 
 
 @app.command()
+@owned
 def new(
+    owner: Owner,
     agreement: Agreed,
     parties: Annotated[str, typer.Option("--for", help="All enrolled parties: north,south,east.")],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder; by default the agreement's.")
     ] = None,
-    home: Home = None,
-    name: Name = None,
-    passphrase_file: PassphraseFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Draw the secret, seal it to each party, and commit the agreement to it.
 
@@ -35,13 +33,13 @@ def new(
     made = make_secret(
         agreement,
         parties=[each.strip() for each in parties.split(",") if each.strip()],
-        home=home,
-        name=name,
-        passphrase=passphrase_from(passphrase_file),
+        home=owner.home,
+        name=owner.name,
+        passphrase=owner.passphrase,
         to=out,
     )
     files = {path.stem: str(path) for path in made.files}
-    say(
+    owner.say(
         SecretAnswer(
             command="secret new",
             round=made.round_id,
@@ -49,7 +47,6 @@ def new(
             commitment=made.commitment,
             files=files,
         ),
-        as_json=as_json,
         lines=[
             f"'{made.maker}' made the secret of round '{made.round_id}', sealed for each party:",
             *(f"  {path}" for path in files.values()),

@@ -28,12 +28,7 @@ def verify(
 
     with progress() as report:
         found = verifying.verify(agreement, folder, report=report)
-    answers = [
-        FindingAnswer(
-            what=each.what, name=each.name, holds=each.holds, code=each.code, reason=each.reason
-        )
-        for each in found.findings
-    ]
+    answers = [FindingAnswer.of(each) for each in found.findings]
     lines = [
         f"{'holds' if each.holds else 'FAILS':>5}  {each.what:<10} {each.name}"
         + ("" if each.holds else f": {each.reason} [{each.code}]")

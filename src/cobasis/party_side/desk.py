@@ -21,6 +21,9 @@ from cobasis.vault.records import make_folder
 from cobasis.vault.rounds import RoundRecords
 from cobasis.vault.vault import Vault
 
+MARKS, NOTES = "marks", "notes.age"
+"""What outlives a command in the work folder: directions until the upload is whole, and notes."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartyDesk(Hidden):

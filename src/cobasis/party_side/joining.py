@@ -5,6 +5,7 @@ from pathlib import Path
 from cobasis.bundle.envelope import Bundle, Expected
 from cobasis.bundle.points import point
 from cobasis.errors import CommitmentError
+from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import PartyDesk
 from cobasis.party_side.opening import opened_bundle, remove
 from cobasis.protocol.secrets import ConsortiumSecret
@@ -46,22 +47,23 @@ def join(desk: PartyDesk, secret: Path) -> str:
 
     **Cost.** None.
     """
-    parties = {each.name: each for each in desk.agreement.enrolled}
-    expected = Expected(
-        kind="secret",
-        round_id=desk.agreement.round_id,
-        agreement=desk.agreement.digest().hex(),
-        recipient=desk.name,
-    )
-    with opened_bundle(desk, secret, signer=parties, expected=expected) as bundle:
-        point("join.opened")
-        found = ConsortiumSecret(_key_of(bundle, desk))
-        maker, digest = bundle.manifest.sender, bundle.digest
-    desk.round.join(found)
-    point("join.kept")
-    desk.transcript.append("joined", {"secret_from": maker, "bundle": digest})
-    point("join.told")
-    return maker
+    with alone(desk):
+        parties = {each.name: each for each in desk.agreement.enrolled}
+        expected = Expected(
+            kind="secret",
+            round_id=desk.agreement.round_id,
+            agreement=desk.agreement.digest().hex(),
+            recipient=desk.name,
+        )
+        with opened_bundle(desk, secret, signer=parties, expected=expected) as bundle:
+            point("join.opened")
+            found = ConsortiumSecret(_key_of(bundle, desk))
+            maker, digest = bundle.manifest.sender, bundle.digest
+        desk.round.join(found)
+        point("join.kept")
+        desk.transcript.append("joined", {"secret_from": maker, "bundle": digest})
+        point("join.told")
+        return maker
 
 
 def forget(desk: PartyDesk) -> str:
@@ -91,11 +93,12 @@ def forget(desk: PartyDesk) -> str:
 
     **Cost.** None.
     """
-    time = desk.transcript.append("forgotten", {}).time
-    point("forget.told")
-    desk.vault.forget_round(desk.agreement)
-    remove(desk.work)
-    return time
+    with alone(desk):
+        time = desk.transcript.append("forgotten", {}).time
+        point("forget.told")
+        desk.vault.forget_round(desk.agreement)
+        remove(desk.work)
+        return time
 
 
 def _key_of(bundle: Bundle, desk: PartyDesk) -> bytes:

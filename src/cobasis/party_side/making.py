@@ -11,7 +11,7 @@ from cobasis.bundle.precision import in_precision
 from cobasis.engine.progress import Report
 from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.desk import MARKS, PartyDesk
 from cobasis.party_side.rows import PartyRows, labels_of
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.party import Party
@@ -21,9 +21,6 @@ from cobasis.tables.marks import Marks
 from cobasis.tables.order import write_rows
 from cobasis.tables.refusals import refuse_schema
 from cobasis.tables.sources import source_of
-
-MARKS = "marks"
-"""The folder of directions that were found, until the upload is whole."""
 
 
 def make_party(desk: PartyDesk, *, key: PartyKey, public_rows: npt.ArrayLike | None) -> Party:
@@ -108,7 +105,7 @@ def memory_of(desk: PartyDesk, rows: PartyRows) -> Memory:
     Returns
     -------
     mutable mapping of str to ndarray
-        Marks in the work folder, bound to the table's state.
+        Marks in the work folder, bound to the table's state and sealed for the party itself.
 
     Notes
     -----
@@ -123,7 +120,12 @@ def memory_of(desk: PartyDesk, rows: PartyRows) -> Memory:
         "agreement": desk.agreement.digest().hex(),
         "party": desk.name,
     }
-    return Marks(desk.work / MARKS, bound_to=made_from)
+    return Marks(
+        desk.work / MARKS,
+        bound_to=made_from,
+        seal=desk.identity.seal_for_self,
+        unseal=desk.identity.unseal_own,
+    )
 
 
 def write_payload(

@@ -4,9 +4,7 @@ import json
 
 from cobasis.bundle.files import WholeFile, opened
 from cobasis.errors import VaultError
-from cobasis.party_side.desk import PartyDesk
-
-_NAME = "notes.age"
+from cobasis.party_side.desk import NOTES, PartyDesk
 
 
 def note(desk: PartyDesk, **facts: str) -> None:
@@ -34,7 +32,7 @@ def note(desk: PartyDesk, **facts: str) -> None:
     """
     text = json.dumps({**notes(desk), **facts}, sort_keys=True)
     sealed = desk.identity.seal_for_self(text.encode())
-    with WholeFile(desk.work / _NAME, n_bytes=len(sealed)) as file:
+    with WholeFile(desk.work / NOTES, n_bytes=len(sealed)) as file:
         file.write(sealed, offset=0)
 
 
@@ -62,7 +60,7 @@ def notes(desk: PartyDesk) -> dict[str, str]:
 
     **Cost.** One small file.
     """
-    path = desk.work / _NAME
+    path = desk.work / NOTES
     if not path.exists():
         return {}
     with opened(path) as (file, _):

@@ -17,6 +17,7 @@ from cobasis.bundle.points import point
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
 from cobasis.errors import FitCheckError, ReplayError, StepError
 from cobasis.models.graph_model import GraphModel
+from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import PartyDesk, digest_of, time_now
 from cobasis.party_side.notes import note, notes
 from cobasis.party_side.opening import opened_bundle
@@ -84,24 +85,23 @@ def adopt(desk: PartyDesk, consensus: Path) -> tuple[str, ...]:
     -----
     **Who sees what.** The party alone. **Cost.** One file.
     """
-    with opened_bundle(
-        desk, consensus, signer=desk.analyst, expected=_expected(desk, kind="consensus")
-    ) as bundle:
-        span = consensus_in(bundle, agreement=desk.agreement)
-        digest = bundle.digest
-    point("adopt.opened")
-    tag = desk.round.secret().anchor_tag(desk.agreement)
-    check_consensus(span, desk.agreement, anchor_tag=tag, party=desk.name)
-    before = desk.round.consensus()
-    if before is not None and not np.array_equal(before.rows, span.rows):
-        _refuse_second_span(desk)
-    desk.round.adopt(span)
-    point("adopt.kept")
-    desk.transcript.append(
-        "adopted", {"consensus": digest, "contributors": list(span.contributors)}
-    )
-    point("adopt.told")
-    return span.contributors
+    with alone(desk):
+        expected = _expected(desk, kind="consensus")
+        with opened_bundle(desk, consensus, signer=desk.analyst, expected=expected) as bundle:
+            span = consensus_in(bundle, agreement=desk.agreement)
+            digest = bundle.digest
+        point("adopt.opened")
+        tag = desk.round.secret().anchor_tag(desk.agreement)
+        check_consensus(span, desk.agreement, anchor_tag=tag, party=desk.name)
+        before = desk.round.consensus()
+        if before is not None and not np.array_equal(before.rows, span.rows):
+            _refuse_second_span(desk)
+        desk.round.adopt(span)
+        point("adopt.kept")
+        contributors = list(span.contributors)
+        desk.transcript.append("adopted", {"consensus": digest, "contributors": contributors})
+        point("adopt.told")
+        return span.contributors
 
 
 def accept(desk: PartyDesk, path: Path) -> Taken:
@@ -140,33 +140,33 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
 
     **Cost.** One file; no pass over rows.
     """
-    require_uploaded(desk)
-    point("accept.begun")
-    with opened_bundle(
-        desk, path, signer=desk.analyst, expected=_expected(desk, kind="return")
-    ) as bundle:
-        point("accept.opened")
-        returned = return_in(bundle, agreement=desk.agreement, party=desk.name)
-        upload = require_made_for(desk, bundle.manifest.told.get("upload"))
-        digest, created = bundle.digest, bundle.manifest.created
-    point("accept.read")
-    _refuse_older(desk, digest=digest, created=created)
-    size = desk.agreement.n_components
-    check_return(returned, desk.agreement, n_components=size, party=desk.name)
-    orthogonality = _checked_fit(returned, desk)
-    point("accept.checked")
-    model = returned.model.data if isinstance(returned.model, GraphModel) else None
-    taken = Taken(
-        upload=upload,
-        bundle=digest,
-        model_sha256="" if model is None else digest_of(model),
-        verdict=returned.verdict,
-        trained_on=returned.trained_on,
-        target_carries=returned.target_carries,
-        orthogonality=orthogonality,
-    )
-    _keep(desk, returned, taken=taken, created=created, model=model)
-    return taken
+    with alone(desk):
+        require_uploaded(desk)
+        point("accept.begun")
+        expected = _expected(desk, kind="return")
+        with opened_bundle(desk, path, signer=desk.analyst, expected=expected) as bundle:
+            point("accept.opened")
+            returned = return_in(bundle, agreement=desk.agreement, party=desk.name)
+            upload = require_made_for(desk, bundle.manifest.told.get("upload"))
+            digest, created = bundle.digest, bundle.manifest.created
+        point("accept.read")
+        _refuse_older(desk, digest=digest, created=created)
+        size = desk.agreement.n_components
+        check_return(returned, desk.agreement, n_components=size, party=desk.name)
+        orthogonality = _checked_fit(returned, desk)
+        point("accept.checked")
+        model = returned.model.data if isinstance(returned.model, GraphModel) else None
+        taken = Taken(
+            upload=upload,
+            bundle=digest,
+            model_sha256="" if model is None else digest_of(model),
+            verdict=returned.verdict,
+            trained_on=returned.trained_on,
+            target_carries=returned.target_carries,
+            orthogonality=orthogonality,
+        )
+        _keep(desk, returned, taken=taken, created=created, model=model)
+        return taken
 
 
 def receipt(desk: PartyDesk, path: Path) -> SignedReceipt:

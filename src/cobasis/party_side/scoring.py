@@ -107,9 +107,12 @@ def score(desk: PartyDesk, *, table: Path | None = None, report: Report = silent
         return nothing("the round was for a representation: there is no model to score")
     if not agreement.holdout:
         return nothing("the agreement holds no rows back, so nothing can be scored here")
-    place = table or Path(notes(desk).get("table", ""))
+    noted = notes(desk).get("table")
+    place = table or Path(noted or "")
     if not place.is_file():
-        return nothing(f"the table '{place}' is not there any more; give it with --data")
+        gone = f"the table '{place}' is not there any more; give it with --data"
+        known = table or noted  # the note is forgotten with the round
+        return nothing(gone) if known else Scores(metric=metric, n_rows=0)
     use = usable(desk)
     try:
         rows = open_rows(desk, place, report=report)

@@ -14,8 +14,9 @@ from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.points import point
 from cobasis.engine.progress import Report, silent
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.party_side.desk import time_now
-from cobasis.party_side.making import MARKS, make_party, memory_of, write_payload
+from cobasis.party_side.alone import alone
+from cobasis.party_side.desk import MARKS, time_now
+from cobasis.party_side.making import make_party, memory_of, write_payload
 from cobasis.party_side.notes import note
 from cobasis.party_side.opening import deliver, refuse_target, remove, sealed_for_analyst
 from cobasis.party_side.readying import Dry, Ready, same_as_before
@@ -83,43 +84,45 @@ def prepare(
     A crash at any moment leaves the old state or the new one, and the same command goes on.
 
     **Who sees what.** The analyst sees what the dry run says. Until the file is sealed the upload
-    lies in the work folder, for its owner only; a crash leaves it there until the next call.
+    lies in the work folder, for its owner only; what a crash left there goes when the next
+    command that writes begins.
 
     **Cost.** Two passes over the table, one where the basis is not of the rows.
     """
     desk, rows = ready.desk, ready.rows
     source = rows.table.source.path
     refuse_target(to, table=source or to.with_suffix(".table"))
-    if source is not None:
-        note(desk, table=str(source.resolve()))
-    point("prepare.noted")
-    party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
-    with one_blas_thread():
-        plan = party.plan(
-            rows.sent,
-            consensus=desk.round.consensus(),
-            basis=ready.choice.basis if isinstance(ready.choice, Kept) else None,
-            memory=memory_of(desk, rows),
+    with alone(desk):
+        if source is not None:
+            note(desk, table=str(source.resolve()))
+        point("prepare.noted")
+        party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
+        with one_blas_thread():
+            plan = party.plan(
+                rows.sent,
+                consensus=desk.round.consensus(),
+                basis=ready.choice.basis if isinstance(ready.choice, Kept) else None,
+                memory=memory_of(desk, rows),
+            )
+        point("prepare.planned")
+        payload, made = write_payload(desk, rows, plan=plan, report=report)
+        again = same_as_before(ready)
+        number = desk.vault.begin_upload(
+            ready.choice, plan.basis, agreement=desk.agreement, time=time_now()
         )
-    point("prepare.planned")
-    payload, made = write_payload(desk, rows, plan=plan, report=report)
-    again = same_as_before(ready)
-    number = desk.vault.begin_upload(
-        ready.choice, plan.basis, agreement=desk.agreement, time=time_now()
-    )
-    point("prepare.begun")
-    enclosed = enclose_upload(payload, agreement=desk.agreement)
-    written = sealed_for_analyst(desk, enclosed, name="sealed.upload")
-    point("prepare.sealed")
-    desk.vault.finish_upload(number, written.digest)
-    point("prepare.recorded")
-    desk.transcript.append("prepared", {"upload": written.digest, "analyst": desk.analyst.name})
-    point("prepare.told")
-    sent = _delivered(written, to, command="prepare", dry=ready.dry, again=again)
-    for path in (written.path, *made, desk.work / MARKS):
-        remove(path)
-    point("prepare.cleared")
-    return sent
+        point("prepare.begun")
+        enclosed = enclose_upload(payload, agreement=desk.agreement)
+        written = sealed_for_analyst(desk, enclosed, name="sealed.upload")
+        point("prepare.sealed")
+        desk.vault.finish_upload(number, written.digest)
+        point("prepare.recorded")
+        desk.transcript.append("prepared", {"upload": written.digest, "analyst": desk.analyst.name})
+        point("prepare.told")
+        sent = _delivered(written, to, command="prepare", dry=ready.dry, again=again)
+        for path in (written.path, *made, desk.work / MARKS):
+            remove(path)
+        point("prepare.cleared")
+        return sent
 
 
 def propose(
@@ -159,22 +162,25 @@ def propose(
     """
     desk, rows = ready.desk, ready.rows
     refuse_target(to, table=rows.table.source.path or to.with_suffix(".table"))
-    party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
-    report("finding directions", 0, 1)
-    with one_blas_thread():
-        proposal = party.propose(rows.sent, memory=memory_of(desk, rows))
-    report("finding directions", 1, 1)
-    point("propose.found")
-    enclosed = enclose_proposal(proposal, agreement=desk.agreement)
-    written = sealed_for_analyst(desk, enclosed, name="sealed.span")
-    point("propose.sealed")
-    desk.transcript.append("proposed", {"proposal": written.digest, "analyst": desk.analyst.name})
-    point("propose.told")
-    sent = _delivered(written, to, command="propose", dry=ready.dry)
-    for path in (written.path, desk.work / MARKS):
-        remove(path)
-    point("propose.cleared")
-    return sent
+    with alone(desk):
+        party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
+        report("finding directions", 0, 1)
+        with one_blas_thread():
+            proposal = party.propose(rows.sent, memory=memory_of(desk, rows))
+        report("finding directions", 1, 1)
+        point("propose.found")
+        enclosed = enclose_proposal(proposal, agreement=desk.agreement)
+        written = sealed_for_analyst(desk, enclosed, name="sealed.span")
+        point("propose.sealed")
+        desk.transcript.append(
+            "proposed", {"proposal": written.digest, "analyst": desk.analyst.name}
+        )
+        point("propose.told")
+        sent = _delivered(written, to, command="propose", dry=ready.dry)
+        for path in (written.path, desk.work / MARKS):
+            remove(path)
+        point("propose.cleared")
+        return sent
 
 
 def _delivered(written: Written, to: Path, *, command: str, dry: Dry, again: bool = False) -> Sent:

@@ -6,7 +6,7 @@ Plain values only: the private half lives in ``cobasis.keys``, which nothing her
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -21,17 +21,89 @@ _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 IdentityName = Annotated[str, Field(pattern=_NAME)]
 
 
-class _Fields(BaseModel):
-    """The fields, each checked by itself; `PublicIdentity` says what they mean."""
+class OneLine(BaseModel):
+    """A few fields that travel as a small file of their own: one line of canonical JSON.
+
+    Attributes
+    ----------
+    form, what, ask : str
+        Of the class: what the line says of its format, what it is, and where to get a good one.
+
+    Raises
+    ------
+    AgreementError
+        A field is missing, unknown or of another form.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    name: IdentityName
-    signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
+    form: ClassVar[str]
+    what: ClassVar[str]
+    ask: ClassVar[str]
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **fields: object) -> None:
+            """Check each field."""
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                findings = [
+                    f"{'.'.join(str(part) for part in found['loc']) or self.what}: {found['msg']}"
+                    for found in error.errors(include_input=False, include_url=False)
+                ]
+                msg = (
+                    f"the {self.what} has {len(findings)} field(s) that cannot stand: "
+                    f"{'; '.join(findings)}. {self.ask}"
+                )
+                raise AgreementError(msg) from None
+
+    def text(self) -> str:
+        """Return the file's text: canonical JSON and a line feed."""
+        fields = {"format": self.form, **self.model_dump()}
+        return json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what `text` wrote.
+
+        Parameters
+        ----------
+        text : str
+            A file's text.
+
+        Returns
+        -------
+        OneLine
+            Of this class; nothing is verified yet.
+
+        Raises
+        ------
+        AgreementError
+            The text is of another kind, or a field cannot stand.
+
+        Notes
+        -----
+        **Who sees what.** Public. **Cost.** None.
+        """
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError):
+            fields = None
+        if not isinstance(fields, dict) or fields.pop("format", None) != cls.form:
+            msg = (
+                f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
+                f"{', '.join(cls.model_fields)}. {cls.ask}"
+            )
+            raise AgreementError(msg)
+        return cls(**fields)
 
 
-class PublicIdentity(_Fields):
+class PublicIdentity(OneLine):
     """What a party or the analyst shows of its identity: enough to check and to seal for it.
 
     Attributes
@@ -56,56 +128,13 @@ class PublicIdentity(_Fields):
     **Cost.** None.
     """
 
-    if not TYPE_CHECKING:
+    form = FORMAT
+    what = "public identity"
+    ask = "Ask its owner for what 'cobasis key show' prints."
 
-        def __init__(self, **fields: object) -> None:
-            """Check each field."""
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                raise AgreementError(_sentence(error)) from None
-
-    def text(self) -> str:
-        """Return the text of the ``.pub`` file: canonical JSON and a line feed."""
-        fields = {"format": FORMAT, **self.model_dump()}
-        return json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n"
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """Read what `text` wrote.
-
-        Parameters
-        ----------
-        text : str
-            A ``.pub`` file's text.
-
-        Returns
-        -------
-        PublicIdentity
-            The identity.
-
-        Raises
-        ------
-        AgreementError
-            The text is no public identity.
-
-        Notes
-        -----
-        **Who sees what.** Public.
-
-        **Cost.** None.
-        """
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
-        if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
-            msg = (
-                f"this is no public identity: a '{FORMAT}' file is one line of JSON with name, "
-                "signing_key and recipient. Ask its owner for what 'cobasis key show' prints."
-            )
-            raise AgreementError(msg)
-        return cls(**fields)
+    name: IdentityName
+    signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 
     @property
     def fingerprint(self) -> str:
@@ -148,15 +177,3 @@ def verify(identity: PublicIdentity, message: bytes, *, signature: bytes) -> boo
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _sentence(error: ValidationError) -> str:
-    """Return pydantic's findings as one sentence of ours."""
-    findings = [
-        f"{'.'.join(str(part) for part in found['loc']) or 'identity'}: {found['msg']}"
-        for found in error.errors(include_input=False, include_url=False)
-    ]
-    return (
-        f"the public identity has {len(findings)} field(s) that cannot stand: "
-        f"{'; '.join(findings)}. Ask its owner for what 'cobasis key show' prints."
-    )

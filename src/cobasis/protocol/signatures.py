@@ -1,32 +1,21 @@
 """Who signed the agreement, and whether that is everybody."""
 
-import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_checks import missing_fields
 from cobasis.protocol.agreement_fields import Digest
-from cobasis.protocol.enrolment import IdentityName, PublicIdentity, verify
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
 
 FORMAT = "cobasis/signature/1"
 PREFIX = b"cobasis/agreement/1\0"
 
 
-class _Fields(BaseModel):
-    """The fields, each checked by itself; `Signature` says what they mean."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    name: IdentityName
-    agreement: Digest
-    signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
-
-
-class Signature(_Fields):
+class Signature(OneLine):
     """One signature under an agreement: it travels as a small file, and stands in the TOML.
 
     Attributes
@@ -50,61 +39,13 @@ class Signature(_Fields):
     **Cost.** None.
     """
 
-    if not TYPE_CHECKING:
+    form = FORMAT
+    what = "signature of an agreement"
+    ask = "Ask for what 'cobasis agreement sign' writes."
 
-        def __init__(self, **fields: object) -> None:
-            """Check each field."""
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                names = ", ".join(sorted({str(found["loc"][0]) for found in error.errors()}))
-                msg = (
-                    f"this is no signature of an agreement: {names} cannot stand. Ask for what "
-                    "'cobasis agreement sign' writes."
-                )
-                raise AgreementError(msg) from None
-
-    def text(self) -> str:
-        """Return the text of the ``.sig`` file: canonical JSON and a line feed."""
-        fields = {"format": FORMAT, **self.model_dump()}
-        return json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n"
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """Read what `text` wrote.
-
-        Parameters
-        ----------
-        text : str
-            A ``.sig`` file's text.
-
-        Returns
-        -------
-        Signature
-            Not verified yet.
-
-        Raises
-        ------
-        AgreementError
-            The text is no signature.
-
-        Notes
-        -----
-        **Who sees what.** Public.
-
-        **Cost.** None.
-        """
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
-        if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
-            msg = (
-                f"this is no signature of an agreement: a '{FORMAT}' file is one line of JSON. Ask "
-                "for what 'cobasis agreement sign' writes."
-            )
-            raise AgreementError(msg)
-        return cls(**fields)
+    name: IdentityName
+    agreement: Digest
+    signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 
 def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:

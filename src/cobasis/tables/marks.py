@@ -2,17 +2,19 @@
 
 A mark is private: principal directions say much about the rows. Its file can be read by its
 owner only, belongs to one state of one table and one agreement, and goes when the work is done.
+A party with a key of its own seals it as well, since a killed process leaves it behind.
 """
 
+import json
 import os
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from cobasis.errors import DiskError
+from cobasis.errors import DiskError, SealError
 from cobasis.linalg.arrays import Matrix
 
 SUFFIX = ".mark"
@@ -28,10 +30,14 @@ class Marks(MutableMapping[str, Matrix]):
     bound_to : mapping of str to str
         What the marks were made from: table, size, time, agreement, party. A mark that is bound
         to something else counts as absent, and is written over.
+    seal, unseal : callable, optional
+        From bytes to bytes, both or none: how a mark is kept, and read again. One that `unseal`
+        refuses with `SealError` counts as absent.
 
     Notes
     -----
-    **Who sees what.** The party alone: files have mode 0600, the folder 0700.
+    **Who sees what.** The party alone: files have mode 0600, the folder 0700. Without `seal`,
+    whoever gets the disk sees the directions.
 
     **Cost.** One small file per mark, on the disk before it has its name.
 
@@ -46,32 +52,40 @@ class Marks(MutableMapping[str, Matrix]):
     (['directions'], [])
     """
 
-    def __init__(self, folder: Path, *, bound_to: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        bound_to: Mapping[str, str],
+        seal: Callable[[bytes], bytes] = bytes,
+        unseal: Callable[[bytes], bytes] = bytes,
+    ) -> None:
         self._folder = folder
         self._bound_to = dict(bound_to)
+        self._seal, self._unseal = seal, unseal
 
     def __getitem__(self, name: str) -> Matrix:
         """Read a mark; KeyError when there is none of that name that fits."""
-        path = self._path(name)
         try:
-            with safe_open(path, framework="numpy") as file:
-                if file.metadata() == self._bound_to:
-                    found: Matrix = file.get_tensor(name)
-                    return found
-        except (OSError, SafetensorError):
-            pass
-        raise KeyError(name)
+            data = self._unseal(self._path(name).read_bytes())
+            found = load(data)
+        except (OSError, SafetensorError, SealError):
+            raise KeyError(name) from None
+        if name not in found or _metadata(data) != self._bound_to:
+            raise KeyError(name)
+        return found[name]
 
     def __setitem__(self, name: str, array: Matrix) -> None:
         """Write a mark; whole, or not at all."""
         path = self._path(name)
         part = self._part(name)
+        kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             part.unlink(missing_ok=True)
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(save({name: array.copy(order="C")}, metadata=self._bound_to))
+                file.write(kept)
                 file.flush()
                 os.fsync(descriptor)
             part.replace(path)
@@ -115,3 +129,9 @@ class Marks(MutableMapping[str, Matrix]):
 
     def _part(self, name: str) -> Path:
         return self._folder / f"{name}{SUFFIX}.part"
+
+
+def _metadata(data: bytes) -> object:
+    """Return what whole safetensors bytes say beside their arrays."""
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + size]).get("__metadata__")

@@ -1,0 +1,77 @@
+"""One command at a time in a party's work folder, which starts without what a killed one left."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cobasis.errors import AnotherRunError, DiskError
+from cobasis.party_side.desk import MARKS, NOTES, PartyDesk
+from cobasis.party_side.opening import remove
+from cobasis.vault.records import make_folder
+
+
+@contextmanager
+def alone(desk: PartyDesk) -> Iterator[None]:
+    """Keep other commands out of the work folder, and clear what a killed one left in it.
+
+    Parameters
+    ----------
+    desk : PartyDesk
+        The party's, for one home and one round.
+
+    Yields
+    ------
+    None
+        Until the block ends, nobody else is in this block for the same folder.
+
+    Raises
+    ------
+    AnotherRunError
+        Another command is at work in the folder; nothing was touched.
+    DiskError
+        The folder cannot be opened, or a leftover cannot be deleted.
+
+    Notes
+    -----
+    The system lets go of the lock when a process dies, however it dies. Of what is in the folder,
+    only notes and marks outlive a command, and both are sealed.
+
+    **Who sees what.** An opened secret or a projected row that a killed command left in plain form
+    goes here, before anything else is done.
+
+    **Cost.** One open and one listing.
+    """
+    make_folder(desk.work)
+    try:
+        descriptor = os.open(desk.work, os.O_RDONLY)
+    except OSError as error:
+        msg = (
+            f"the work folder '{desk.work}' cannot be opened: {error.strerror}. Check the disk and "
+            "your rights to it, then start again."
+        )
+        raise DiskError(msg) from error
+    try:
+        _take(desk, descriptor)
+        for path in sorted(desk.work.iterdir()):
+            if path.name not in {MARKS, NOTES}:
+                remove(path)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(desk: PartyDesk, descriptor: int) -> None:
+    """Lock the folder; AnotherRunError at once where somebody has it, or has just deleted it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        named = desk.work.stat().st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        named = False
+    if not named:
+        msg = (
+            f"another command of party '{desk.name}' is at work in round "
+            f"'{desk.agreement.round_id}', in '{desk.work}'. Two at a time would mix their files. "
+            "Wait for it, then start again."
+        )
+        raise AnotherRunError(msg)
