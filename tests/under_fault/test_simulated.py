@@ -1,7 +1,6 @@
 """Random schedules of everything that can happen to an analyst; a seed that fails is kept here."""
 
 import shutil
-import time
 from contextlib import ExitStack
 
 import pytest
@@ -10,7 +9,7 @@ from cobasis.analyst_side import training
 from under_fault.schedule import Schedule
 from under_fault.simulated import Cast, clocked
 
-SECONDS, FEWEST, STEPS = 15, 30, 14
+STEPS = 14
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +50,9 @@ def theatre(cast, in_memory, monkeypatch):
         yield Theatre(cast, in_memory)
 
 
-def test_the_invariants_hold_after_every_step_of_the_schedules_of_fifteen_seconds(theatre, tell):
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until or theatre.played < FEWEST:
-        theatre.play(theatre.played)
-    tell(f"simulator: {theatre}")
-    assert theatre.crashes > theatre.played // 10
-
-
-@pytest.mark.soak
-def test_the_invariants_hold_in_two_thousand_schedules(theatre, tell):
-    for seed in range(2000):
+@pytest.mark.parametrize("n_schedules", [50, pytest.param(2000, marks=pytest.mark.soak)])
+def test_the_invariants_hold_after_every_step_of_every_schedule(n_schedules, theatre, tell):
+    for seed in range(n_schedules):
         theatre.play(seed)
     tell(f"simulator: {theatre}")
-    assert theatre.crashes > 500
+    assert theatre.crashes > n_schedules // 10
