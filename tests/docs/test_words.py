@@ -18,6 +18,13 @@ WRITTEN = sorted(
 )
 HONEST = "pseudonymised personal data, not anonymous data"
 NOT_OURS = re.compile(r"\.\./shared|/work/|/home/|seed 00\d|\bDESIGN\b|pypi\.org|/simple\b")
+CODE = sorted(
+    path
+    for folder in ("tests", "experiments", "benchmarks", "docs", ".ci")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".py", ".toml", ".sh", ""} and path.is_file() and path != Path(__file__)
+)
+PLACES = re.compile(r"/(work|home|root)/|pypi\.org|/simple\b")
 DIFFERENTIAL = re.compile(r"differential(ly)? priva", re.IGNORECASE)
 
 
@@ -35,6 +42,11 @@ def test_an_upload_is_called_what_it_is_and_nothing_else(path):
 def test_nothing_claims_differential_privacy_or_names_a_place_outside_the_project(path):
     assert not DIFFERENTIAL.search(text_of(path))
     assert not NOT_OURS.search(text_of(path))
+
+
+@pytest.mark.parametrize("path", CODE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_code_names_a_place_of_one_machine(path):
+    assert not PLACES.search(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import CobasisError
+from cobasis.party_side.desk import NOTES
 from cobasis.protocol.receipts import check_receipt
 from party_side.sites import NAMES, PEOPLE
 
@@ -108,8 +109,8 @@ def _left_over(site):
     for path in site.root.rglob("*"):
         if path.suffix == ".part" or path.name in {"opened", "incoming"}:
             yield f"left over: {path.name}"
-    for path in site.root.glob("north/home/work/north/*/*"):
-        if path.name != "notes.age":
+    for path in site.desk("north").work.iterdir():
+        if path.name != NOTES:
             yield f"left over in the party's work folder: {path.name}"
     for path in site.root.rglob("transcript.jsonl"):
         if verify_transcript(path).torn_bytes:
