@@ -1,0 +1,276 @@
+"""How much of the truth an attack recovered, with what guessing gives beside each figure."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+
+from cobasis.errors import ShapeError
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.privacy.attacks.release import Recovered
+
+CLOSE = 0.1
+"""A cell counts as recovered within this share of its column's range."""
+
+_WORST = 0.01
+_BLOCK = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A figure, and what somebody who knows nothing of the release would reach.
+
+    Attributes
+    ----------
+    value : float
+        What the attack reached.
+    chance : float
+        What guessing reaches.
+    """
+
+    value: float
+    chance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """How much of the raw values was recovered.
+
+    Attributes
+    ----------
+    distance : Share
+        ``|X^ - X| / |X|``, 0 is everything; chance is the average person, guessed for everybody.
+    explained : Share
+        R2: the share of the rows' variance that was recovered. Below 0 it is worse than guessing
+        the average person, which is what chance stands for: 0.
+    worst_explained : float
+        R2 over the 1 % of people (at least one) whose records were recovered best.
+    cells : Share
+        Of all raw values, those that were recovered within a tenth of their column's range.
+    named : Share
+        Re-identification: of all people, those whose rebuilt record is nearest to their own raw
+        one among everybody's.
+    """
+
+    distance: Share
+    explained: Share
+    worst_explained: float
+    cells: Share
+    named: Share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """How well an attack tells two kinds of people apart.
+
+    Attributes
+    ----------
+    auc : Share
+        Area under the ROC curve.
+    at_one_percent : Share
+        True positives where one in a hundred of the others is called one as well.
+    """
+
+    auc: Share
+    at_one_percent: Share
+
+
+def score_content(
+    recovered: Recovered, truth: npt.ArrayLike, *, known: npt.ArrayLike = ()
+) -> Content:
+    """Set recovered rows against the raw ones.
+
+    Parameters
+    ----------
+    recovered : Recovered
+        From an attack.
+    truth : array-like of shape (n_rows, n_features)
+        The raw rows, in the release's order.
+    known : array-like of int
+        Positions of people whom the attacker knew before: they are not counted, but stay among
+        those that the others can be mistaken for.
+
+    Returns
+    -------
+    Content
+        Each figure with its chance.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ, or everybody was known.
+
+    Notes
+    -----
+    **Who sees what.** Computed from raw rows: for the party that has them.
+
+    **Cost.** One product of ``n_rows x n_features x n_rows``, in blocks.
+    """
+    rows = as_matrix(truth, name="truth")
+    if recovered.rows.shape != rows.shape:
+        msg = (
+            f"the attack returned rows of shape {recovered.rows.shape}, the truth has {rows.shape}."
+            " Give the raw rows that the release was made of."
+        )
+        raise ShapeError(msg)
+    asked = np.setdiff1d(np.arange(len(rows)), np.asarray(known, dtype=np.intp))
+    if not asked.size:
+        msg = "all people were known beforehand, so nobody is left to be recovered. Keep some back."
+        raise ShapeError(msg)
+    guessed, true = recovered.rows[asked], rows[asked]
+    average = np.broadcast_to(true.mean(axis=0), true.shape)
+    errors, spread = _squares(guessed - true), _squares(true - average)
+    reach = CLOSE * np.ptp(rows, axis=0)
+    return Content(
+        distance=Share(
+            value=_ratio(errors.sum(), _squares(true).sum()) ** 0.5,
+            chance=_ratio(spread.sum(), _squares(true).sum()) ** 0.5,
+        ),
+        explained=Share(value=1 - _ratio(errors.sum(), spread.sum()), chance=0.0),
+        worst_explained=_worst(errors, spread),
+        cells=Share(value=_within(guessed, true, reach), chance=_within(average, true, reach)),
+        named=Share(
+            value=float(np.mean(nearest(guessed, among=rows) == asked)), chance=1 / len(rows)
+        ),
+    )
+
+
+def score_linkage(
+    release_rows: npt.ArrayLike,
+    recovered: Recovered,
+    *,
+    candidates: npt.ArrayLike,
+    places: npt.ArrayLike,
+) -> Share:
+    """Link released rows with a list of candidates, projected on the basis that was guessed.
+
+    Parameters
+    ----------
+    release_rows : array-like of shape (n_rows, n_components)
+        ``X_i F_i``.
+    recovered : Recovered
+        With a basis.
+    candidates : array-like of shape (n_candidates, n_features)
+        Raw rows of people who may be in the release.
+    places : array-like of shape (n_rows,)
+        Where each released person stands among the candidates.
+
+    Returns
+    -------
+    Share
+        Of released people, those whose nearest candidate is themselves.
+
+    Raises
+    ------
+    ShapeError
+        The attack found no basis, or shapes differ.
+
+    Notes
+    -----
+    **Who sees what.** Computed from raw rows: for the party that has them.
+
+    **Cost.** One product of ``n_rows x n_components x n_candidates``, in blocks.
+    """
+    if recovered.basis is None:
+        msg = "the attack found no basis to project candidates on. Use score_content."
+        raise ShapeError(msg)
+    listed = as_matrix(candidates, name="candidates", columns=len(recovered.basis))
+    released = as_matrix(release_rows, name="release_rows", columns=recovered.basis.shape[1])
+    found = nearest(released, among=listed @ recovered.basis)
+    return Share(value=float(np.mean(found == np.asarray(places))), chance=1 / len(listed))
+
+
+def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
+    """Set an attack's scores against which people are of the kind it looks for.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_people,)
+        Higher for those that the attack believes to be of that kind.
+    truth : array-like of bool of shape (n_people,)
+        Who is; some are and some are not.
+
+    Returns
+    -------
+    Decision
+        With chances one half and one in a hundred.
+
+    Raises
+    ------
+    ShapeError
+        The lengths differ, or all people are of one kind.
+
+    Notes
+    -----
+    **Who sees what.** Computed from the truth: for the party that has it.
+
+    **Cost.** One sort.
+    """
+    given, really = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
+    if given.shape != really.shape or given.ndim != 1 or not 0 < really.sum() < len(really):
+        msg = (
+            f"scores of shape {given.shape} and a truth of shape {really.shape} with "
+            f"{int(really.sum())} positives cannot be compared. Give one of each per person, "
+            "and people of both kinds."
+        )
+        raise ShapeError(msg)
+    ranks = rankdata(given)
+    positives, negatives = int(really.sum()), int((~really).sum())
+    auc = (ranks[really].sum() - positives * (positives + 1) / 2) / (positives * negatives)
+    bar = np.quantile(given[~really], 1 - _WORST, method="higher")
+    return Decision(
+        auc=Share(value=float(auc), chance=0.5),
+        at_one_percent=Share(value=float(np.mean(given[really] > bar)), chance=_WORST),
+    )
+
+
+def nearest(rows: Matrix, *, among: Matrix) -> npt.NDArray[np.intp]:
+    """Return for each row the place of the nearest of some others (Euclidean, in blocks).
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Whose neighbours are wanted.
+    among : ndarray of shape (n_others, n_columns)
+        The others.
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+        Places in `among`.
+
+    Notes
+    -----
+    **Who sees what.** As private as what is given.
+
+    **Cost.** One product of ``n_rows x n_columns x n_others``; memory for 1,024 rows of it.
+    """
+    halves = _squares(among) / 2
+    parts = [
+        np.argmin(halves - rows[at : at + _BLOCK] @ among.T, axis=1)
+        for at in range(0, len(rows), _BLOCK)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+
+def _squares(rows: Matrix) -> Matrix:
+    """Return the squared length of each row."""
+    squares: Matrix = np.einsum("ij,ij->i", rows, rows)
+    return squares
+
+
+def _ratio(part: float, whole: float) -> float:
+    """Return part / whole; 0 / 0 is 0: where nothing varies, nothing was missed."""
+    return float(part / whole) if whole > 0 else (0.0 if part == 0 else float("inf"))
+
+
+def _worst(errors: Matrix, spread: Matrix) -> float:
+    """Return R2 over the 1 % whose records were recovered best."""
+    each = errors / np.where(spread > 0, spread, 1.0)
+    chosen = np.argsort(each, kind="stable")[: max(1, round(_WORST * len(each)))]
+    return 1 - _ratio(errors[chosen].sum(), spread[chosen].sum())
+
+
+def _within(guessed: Matrix, true: Matrix, reach: Matrix) -> float:
+    return float(np.mean(np.abs(guessed - true) <= reach))
