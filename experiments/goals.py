@@ -164,6 +164,8 @@ def free_basis(kept: Mapping[str, Results]) -> list[str]:
     if not found:
         return [f"{start}{UNMEASURED}.** {asked}no setting has been measured on every task yet."]
     verdict = MET if found[0].most.mean <= ours_bases.NEAR else MISSED
+    if found[0].most.repeats < ENOUGH:
+        verdict, asked = UNMEASURED, f"{asked}there is one repeat, which has no interval."
     near = [each for each in found if each.most.mean <= ours_bases.NEAR]
     told = [
         f"{each.name}: at most {each.most} points below ({each.where}), {each.mean:.1f} on average"

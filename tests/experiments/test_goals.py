@@ -92,7 +92,7 @@ def test_another_anchor_is_compared_with_the_papers_repeat_by_repeat(tmp_path):
     assert gap.margin < 1e-9  # the same repeats, whose ups and downs cancel
 
 
-def bases(folder, below):
+def bases(folder, below, *, repeats=3):
     """The study of bases: pooled rows at 90, every basis below by its own."""
 
     def values(settings):
@@ -102,7 +102,7 @@ def bases(folder, below):
         found = {f"{m}, l={size}": 90.0 - lower for m in ours_bases.MODELS for size in sizes}
         return found | ({"linear, raw": 90.0, "rff, raw": 90.0} if basis == "pooled" else {})
 
-    return {"ours_bases": recorded(folder, "ours_bases", values)}
+    return {"ours_bases": recorded(folder, "ours_bases", values, repeats=repeats)}
 
 
 @pytest.mark.parametrize(("points", "verdict"), [(1.9, "met"), (2.1, "missed")])
@@ -114,6 +114,12 @@ def test_the_second_goal_allows_two_points_on_the_farthest_task(points, verdict,
     told = "\n".join(goals.free_basis(bases(tmp_path, below)))
     assert f"basis is free: {verdict}.**" in told
     assert f"- consensus, linear, l = 50: at most {points} points below (hiv/alike)" in told
+
+
+def test_one_repeat_meets_no_goal_and_misses_none(tmp_path):
+    told = "\n".join(goals.free_basis(bases(tmp_path, lambda _: 0.5, repeats=1)))
+    assert "basis is free: not measured.**" in told
+    assert "one repeat, which has no interval" in told
 
 
 def test_a_distance_is_taken_repeat_by_repeat_to_the_better_ceiling(tmp_path):
