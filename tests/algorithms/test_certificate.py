@@ -230,6 +230,9 @@ def test_a_common_unit_is_no_scale_and_a_louder_image_with_its_rows_neither():
     row_sizes = dict.fromkeys(images, 1.0) | {"p3": 2.0}
     found = judge(images, row_sizes=row_sizes).parties
     assert found["p3"].scale == pytest.approx(1.0)
+    assert {name: each.image_scale for name, each in found.items()} == pytest.approx(
+        {name: 2.0 if name == "p3" else 1.0 for name in images}
+    )
     assert found["p3"].residual == pytest.approx(judge(toy.images).parties["p3"].residual)
 
 

@@ -189,6 +189,18 @@ def test_rows_on_another_scale_are_refused_by_name(made, uploads, factor):
     assert set(returns) == {"north", "south", "west"}
 
 
+@pytest.mark.parametrize("factor", [1000.0, 1e-3])
+def test_an_image_scaled_with_its_rows_is_refused_by_name(made, uploads, factor):
+    analyst = Analyst(made.agreement)
+    for name, upload in uploads.items():
+        shift = factor if name == "east" else 1.0
+        louder = {"rows": upload.rows * shift, "anchor_image": upload.anchor_image * shift}
+        analyst.receive(dataclasses.replace(upload, **louder))
+    with pytest.raises(ScaleError, match=r"anchor image of party 'east' is more than 10 times"):
+        analyst.run()
+    assert set(analyst.run(exclude=["east"])) == {"north", "south", "west"}
+
+
 def test_the_scale_band_is_a_field_of_the_agreement():
     wide = consortium(scale_band=1e4)
     for name, upload in wide.uploads().items():

@@ -40,7 +40,8 @@ class Thresholds:
     separable_fraction : float
         Above this share of *unrelated* the round as a whole is not separable.
     scale_band : float
-        How many times larger or smaller a party's rows may be than the median party's.
+        How many times larger or smaller a party's rows, and its anchor image, may be than the
+        median party's.
     """
 
     flag_fraction: float = 0.5
@@ -70,6 +71,9 @@ class PartyFigures:
         isometric anchor, blurred by sampling for the others.
     scale : float
         Root mean square of X_i F_i over that of A_i, relative to the median party.
+    image_scale : float
+        Root mean square of A_i, relative to the median party. Orthonormal bases leave one anchor
+        its size, so a party far from 1 has scaled its image, and `scale` does not see that.
     flagged : bool
         Nearer to unrelated than to the others.
     """
@@ -81,6 +85,7 @@ class PartyFigures:
     cosines: Matrix
     orthonormality: float
     scale: float
+    image_scale: float
     flagged: bool
 
 
@@ -178,7 +183,8 @@ def certify(
             rng=rng,
         )
     others = medians_without({name: each.residual for name, each in seen.items()})
-    scales = _relative_scales(seen, row_sizes)
+    image_scales = _relative({name: each.size for name, each in seen.items()})
+    scales = _relative({name: row_sizes[name] / each.size for name, each in seen.items()})
     tellable = len(seen) >= MIN_PARTIES and unrelated > 0
     typical = float(np.median(list(others.values())))
     separable = typical <= limits.separable_fraction * unrelated
@@ -186,7 +192,12 @@ def certify(
     for name, each in seen.items():
         limit = others[name] + limits.flag_fraction * (unrelated - others[name])
         flagged = tellable and separable and each.residual > limit
-        parties[name] = _figures(each, others=others[name], scale=scales[name], flagged=flagged)
+        parties[name] = _figures(
+            each,
+            others=others[name],
+            scales=(scales[name], image_scales[name]),
+            flagged=flagged,
+        )
     flagged = any(figures.flagged for figures in parties.values())
     verdict = _verdict(tellable=tellable, separable=separable, flagged=flagged)
     return Certificate(verdict=verdict, unrelated=unrelated, parties=parties)
@@ -213,7 +224,9 @@ class _Seen:
     size: float
 
 
-def _figures(seen: _Seen, *, others: float, scale: float, flagged: bool) -> PartyFigures:
+def _figures(
+    seen: _Seen, *, others: float, scales: tuple[float, float], flagged: bool
+) -> PartyFigures:
     """Put what was seen of a party beside what it is compared with."""
     return PartyFigures(
         residual=seen.residual,
@@ -222,14 +235,14 @@ def _figures(seen: _Seen, *, others: float, scale: float, flagged: bool) -> Part
         target_residual=seen.target_residual,
         cosines=seen.cosines,
         orthonormality=seen.orthonormality,
-        scale=scale,
+        scale=scales[0],
+        image_scale=scales[1],
         flagged=flagged,
     )
 
 
-def _relative_scales(seen: Mapping[str, _Seen], row_sizes: Mapping[str, float]) -> dict[str, float]:
-    """Return size of rows over size of image, relative to the median party."""
-    sizes = {name: row_sizes[name] / each.size for name, each in seen.items()}
+def _relative(sizes: Mapping[str, float]) -> dict[str, float]:
+    """Return each size relative to the median party's."""
     middle = float(np.median(list(sizes.values()))) or 1.0
     return {name: size / middle for name, size in sizes.items()}
 

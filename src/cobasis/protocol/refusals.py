@@ -170,19 +170,9 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             "exclude the party by name: exclude=[...]."
         )
         raise UndeterminedFitError(msg, tuple(lost))
-    band = agreement.scale_band
-    outside = [
-        name
-        for name, figures in certificate.parties.items()
-        if not 1 / band <= figures.scale <= band
-    ]
-    if outside:
-        msg = (
-            f"the rows of {_named(outside)} are more than {band:g} times larger or smaller than "
-            "the median party's, so they would drown the others or vanish. Have the units checked "
-            "there, or exclude the party by name: exclude=[...]."
-        )
-        raise ScaleError(msg)
+    _refuse_scale("rows", {n: each.scale for n, each in parties.items()}, agreement.scale_band)
+    sizes = {name: each.image_scale for name, each in parties.items()}
+    _refuse_scale("anchor image", sizes, agreement.scale_band)
     if certificate.flagged:
         msg = (
             f"the basis of {_named(certificate.flagged)} is nearer to unrelated than to the other "
@@ -190,6 +180,19 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             "there, or exclude the party by name: exclude=[...]."
         )
         raise FlaggedPartyError(msg)
+
+
+def _refuse_scale(what: str, scales: Mapping[str, float], band: float) -> None:
+    """Raise for parties whose rows or images are out of the band around the median party's."""
+    outside = [name for name, scale in scales.items() if not 1 / band <= scale <= band]
+    if outside:
+        are = "are" if what == "rows" else "is"
+        msg = (
+            f"the {what} of {_named(outside)} {are} more than {band:g} times larger or smaller "
+            "than the median party's, so they would drown the others or vanish. Have the units "
+            "checked there, or exclude the party by name: exclude=[...]."
+        )
+        raise ScaleError(msg)
 
 
 def _named(parties: Iterable[str]) -> str:
