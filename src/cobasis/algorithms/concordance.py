@@ -183,8 +183,8 @@ def certify(
             rng=rng,
         )
     others = medians_without({name: each.residual for name, each in seen.items()})
-    image_scales = _relative({name: each.size for name, each in seen.items()})
     scales = _relative({name: row_sizes[name] / each.size for name, each in seen.items()})
+    sizes = _relative({name: each.size for name, each in seen.items()})
     tellable = len(seen) >= MIN_PARTIES and unrelated > 0
     typical = float(np.median(list(others.values())))
     separable = typical <= limits.separable_fraction * unrelated
@@ -192,12 +192,8 @@ def certify(
     for name, each in seen.items():
         limit = others[name] + limits.flag_fraction * (unrelated - others[name])
         flagged = tellable and separable and each.residual > limit
-        parties[name] = _figures(
-            each,
-            others=others[name],
-            scales=(scales[name], image_scales[name]),
-            flagged=flagged,
-        )
+        both = scales[name], sizes[name]
+        parties[name] = _figures(each, others=others[name], scales=both, flagged=flagged)
     flagged = any(figures.flagged for figures in parties.values())
     verdict = _verdict(tellable=tellable, separable=separable, flagged=flagged)
     return Certificate(verdict=verdict, unrelated=unrelated, parties=parties)
