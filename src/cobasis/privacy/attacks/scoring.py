@@ -47,7 +47,8 @@ class Content:
     worst_explained : float
         R2 over the 1 % of people (at least one) whose records were recovered best.
     cells : Share
-        Of all raw values, those that were recovered within a tenth of their column's range.
+        Of all raw values, those that were recovered within a tenth of their column's range;
+        columns that do not vary are left out.
     named : Share
         Re-identification: of all people, those whose rebuilt record is nearest to their own raw
         one among everybody's.
@@ -273,4 +274,8 @@ def _worst(errors: Matrix, spread: Matrix) -> float:
 
 
 def _within(guessed: Matrix, true: Matrix, reach: Matrix) -> float:
-    return float(np.mean(np.abs(guessed - true) <= reach))
+    """Return the share of cells within reach; where no column varies, all are known."""
+    varied = reach > 0
+    if not varied.any():
+        return 1.0
+    return float(np.mean(np.abs(guessed - true)[:, varied] <= reach[varied]))

@@ -1,0 +1,174 @@
+"""Reading the secret basis off the anchor's image, because the anchor's entries are not Gaussian.
+
+**Who.** The analyst alone, or whoever opens an upload. **What stops it.** The isometric and the
+Gaussian anchor: ``A F_i`` is then distributed the same whatever ``F_i`` is. **What does not.**
+Keeping a uniform anchor's seed secret, however long; fewer components only slow it down; more
+anchor rows, which alignment likes, make it exact.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.decomposition import FastICA
+from sklearn.exceptions import ConvergenceWarning
+
+from cobasis.errors import ShapeError
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.rng import KeyStream
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.privacy.attacks.images import image_of
+from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.privacy.attacks.scoring import Share
+
+_STEPS = 100
+"""A uniform anchor's components stand still after some dozens; a Gaussian one's never do."""
+
+_BLIND = 200
+"""Random directions whose mean is called chance."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnchorIca(Hidden):
+    """Somebody knows that the anchor's entries are independent, and nothing else.
+
+    Attributes
+    ----------
+    n_features : int
+        m, from the agreement.
+    """
+
+    n_features: int
+
+    def recover(self, release: Release) -> Recovered:
+        """Look for the directions along which the anchor image is least Gaussian.
+
+        Parameters
+        ----------
+        release : Release
+            Rows and anchor image.
+
+        Returns
+        -------
+        Recovered
+            Rows of the basis without their names: set them against the truth through
+            `in_order`. Signs are right for entries of positive mean. With l below m there are
+            l of them, and zeros for the other features.
+
+        Raises
+        ------
+        ShapeError
+            No anchor image, no more anchor rows than components, or fewer features than these.
+
+        Notes
+        -----
+        **Who sees what.** Runs on what the analyst has.
+
+        **Cost.** FastICA: at most 100 steps of ``2 a l^2``.
+
+        References
+        ----------
+        Hyvarinen and Oja, Neural Networks 13 (2000).
+        """
+        image = image_of(release)
+        n_rows, n_components = image.shape
+        if n_components > min(self.n_features, n_rows - 1):
+            msg = (
+                f"n_components={n_components} is above n_features={self.n_features}, or not "
+                f"below the {n_rows} anchor rows, so there are not that many sources. Give the "
+                "sizes of the round."
+            )
+            raise ShapeError(msg)
+        search = FastICA(
+            n_components=n_components,
+            whiten="unit-variance",
+            w_init=np.eye(n_components),  # nothing is left to chance: the same release, same guess
+            max_iter=_STEPS,
+        )
+        with one_blas_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what a Gaussian anchor looks like
+            found: Matrix = search.fit(image).components_
+        found = found / np.linalg.norm(found, axis=1, keepdims=True)
+        found *= np.where((image @ found.T).mean(axis=0) < 0, -1.0, 1.0)[:, np.newaxis]
+        basis = np.zeros((self.n_features, n_components))
+        basis[:n_components] = found
+        return Recovered(rows=release.rows @ basis.T, basis=basis)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnchorMean(Hidden):
+    """Somebody knows what the anchor's entries are on average, and nothing else.
+
+    Attributes
+    ----------
+    entry_mean : float
+        Not 0: one half for the papers' U[0, 1).
+    """
+
+    entry_mean: float = 0.5
+
+    def row_sums(self, release: Release) -> Matrix:
+        """Read everybody's sum of features off the anchor image's mean row.
+
+        The mean row of A is about ``entry_mean 1'``, so that of ``A F_i`` is about
+        ``entry_mean 1' F_i``: the direction of the row sums, seen through the secret basis.
+
+        Parameters
+        ----------
+        release : Release
+            Rows and anchor image.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            About ``X_i F_i F_i' 1``.
+
+        Raises
+        ------
+        ShapeError
+            No anchor image, or one that does not fit the rows.
+
+        Notes
+        -----
+        **Who sees what.** Runs on what the analyst has. **Cost.** One pass.
+        """
+        sums: Matrix = release.rows @ image_of(release).mean(axis=0) / self.entry_mean
+        return sums
+
+
+def score_row_sums(release: Release, truth: npt.ArrayLike) -> Share:
+    """Say how well the row sums can be read off a release whose anchor may be uniform.
+
+    Parameters
+    ----------
+    release : Release
+        Rows and anchor image.
+    truth : array-like of shape (n_rows, n_features)
+        The raw rows, in the release's order.
+
+    Returns
+    -------
+    Share
+        ``|correlation|`` of what `AnchorMean` reads with the true row sums. Chance is the mean
+        over random directions of the release, which is high where features go together.
+
+    Raises
+    ------
+    ShapeError
+        No anchor image, or shapes that do not fit.
+
+    Notes
+    -----
+    **Who sees what.** Computed from raw rows: for the party that has them.
+
+    **Cost.** 201 products with a vector.
+    """
+    image = image_of(release)
+    sums = as_matrix(truth, name="truth").sum(axis=1)
+    stream = KeyStream(bytes(32), "attacks/chance")
+    blind = release.rows @ stream.normal((image.shape[1], _BLIND))
+    read = AnchorMean().row_sums(release)
+    found = np.abs(np.corrcoef(np.column_stack([sums, read, blind]), rowvar=False)[0, 1:])
+    return Share(value=float(found[0]), chance=float(found[1:].mean()))

@@ -1,0 +1,97 @@
+"""Reading the secret span off an anchor image whose anchor only looks like a Haar isometry.
+
+**Who.** The analyst alone, or whoever opens an upload and can read the program that draws the
+anchor. **What stops it.** Stewart's construction to the letter, which `cobasis.linalg.haar` is:
+the anchor's law is then the same from every side, and no guess of the span is better than any
+other. **What does not.** A secret of any length; checks that A' A = I, that the parties agree, or
+that accuracy is right: every bad draw passes all of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobasis.errors import ShapeError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.privacy.attacks.images import anchor_behind, image_of
+from cobasis.privacy.attacks.release import Recovered, Release
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TypicalAnchor(Hidden):
+    """Somebody knows what anchors of this program look like on the whole, and no secret.
+
+    Attributes
+    ----------
+    anchor : ndarray of shape (n_anchor_rows, n_features)
+        From `typical_anchor`; or the identity on top of zeros, for a program that stops early.
+    """
+
+    anchor: Matrix
+
+    def recover(self, release: Release) -> Recovered:
+        """Take the typical anchor for the secret one: ``F_i ~ A' A_i``.
+
+        Parameters
+        ----------
+        release : Release
+            Rows and anchor image.
+
+        Returns
+        -------
+        Recovered
+            A basis as long as an orthonormal one, but longer in the features that show more,
+            and rows through it.
+
+        Raises
+        ------
+        ShapeError
+            No anchor image, or one of another number of rows.
+
+        Notes
+        -----
+        **Who sees what.** Runs on what the analyst has.
+
+        **Cost.** One product of ``2 a m l`` operations.
+        """
+        image = image_of(release)
+        guess = anchor_behind(image, self.anchor).T @ image
+        basis: Matrix = guess * (np.sqrt(guess.shape[1]) / np.linalg.norm(guess))
+        return Recovered(rows=release.rows @ basis.T, basis=basis)
+
+
+def typical_anchor(draws: Iterable[Matrix]) -> Matrix:
+    """Return what many anchors have in common, one sign per anchor apart.
+
+    Parameters
+    ----------
+    draws : iterable of ndarray of shape (n_anchor_rows, n_features)
+        Anchors that the program drew from keys of the attacker's own.
+
+    Returns
+    -------
+    ndarray of shape (n_anchor_rows, n_features)
+        Their leading principal component as one long vector, not centred. Nothing but noise
+        where the law is Haar's.
+
+    Raises
+    ------
+    ShapeError
+        No draws.
+
+    Notes
+    -----
+    **Who sees what.** No secret is involved.
+
+    **Cost.** Memory for all draws; their Gram matrix.
+    """
+    drawn = list(draws)
+    if not drawn:
+        msg = "there are no draws to compare. Draw some anchors with keys of your own."
+        raise ShapeError(msg)
+    flat = np.array([each.ravel() for each in drawn])
+    weights = np.linalg.eigh(flat @ flat.T)[1][:, -1]
+    common: Matrix = (weights @ flat).reshape(drawn[0].shape)
+    return common

@@ -1,0 +1,58 @@
+"""One line of the catalogue of attacks."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal[
+    "whoever opens an upload",
+    "the analyst alone",
+    "the analyst and one party",
+    "a party alone",
+    "several parties together",
+    "a party that lies",
+]
+"""Who can do it, from the one who needs least to the one who breaks the rules."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An attack in words.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    attack : str
+        Dotted name of the class that does it.
+    role : Role
+        The least that somebody has to be.
+    needs : str
+        What is needed besides what the role sees anyway.
+    recovers : str
+        What comes out, with a measured figure.
+    stops : str
+        What stops it, or makes it hard.
+    does_not_stop : str
+        What looks as if it did.
+    test : str
+        Path and name of the test that shows it.
+    """
+
+    name: str
+    attack: str
+    role: Role
+    needs: str
+    recovers: str
+    stops: str
+    does_not_stop: str
+    test: str
+
+
+def shown_in(name: str, test: str) -> str:
+    """Return the path and name of a test of the attack module of that name."""
+    return f"tests/privacy/attacks/test_{name}.py::{test}"
+
+
+def class_in(module: str, name: str) -> str:
+    """Return the dotted name of a class of this package."""
+    return f"cobasis.privacy.attacks.{module}.{name}"

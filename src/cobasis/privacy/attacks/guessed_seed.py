@@ -1,0 +1,198 @@
+"""Guessing the seed that the anchor was drawn from, and testing each guess on the anchor's image.
+
+**Who.** The analyst alone, or whoever opens an upload. **What stops it.** 32 bytes from the
+system's generator, as `draw_anchor` asks for: no guess comes near, and a near miss shows nothing.
+**What does not.** A better law of the anchor's entries: a Gaussian anchor's guess is tested as
+easily as a uniform one's; hashing a short seed to 32 bytes; a square isometric anchor, whose image
+fits every guess: what an average person is like tells the right one all the same.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cobasis.errors import ShapeError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.privacy.attacks.collusion import Collusion
+from cobasis.privacy.attacks.images import anchor_behind, basis_behind, image_of
+from cobasis.privacy.attacks.release import Recovered, Release
+
+_ROWS = 200
+"""So many anchor rows tell a right guess from thousands of wrong ones; the residual decides."""
+
+_LEVEL = 1e-9
+"""Lengths that vary less than this, against the largest, are all the same."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GuessedSeed(Hidden):
+    """Somebody knows how the anchor is drawn, and has seeds to try.
+
+    Attributes
+    ----------
+    draw : callable
+        From a guess to its anchor, of shape (n_anchor_rows, n_features): any generator.
+    guesses : sequence
+        Seeds, keys, or whatever `draw` takes.
+    average : ndarray of shape (n_features,) or None
+        What an average person is like, from public rows. With it guesses are told apart by
+        `likeness`, under any anchor; without it by `standings`.
+    """
+
+    draw: Callable[[Any], Matrix]
+    guesses: Sequence[Any]
+    average: Matrix | None = None
+
+    def standings(self, release: Release) -> Matrix:
+        """Say of each guess how far it stands out from wrong ones.
+
+        A long row of the anchor has a long image.
+
+        Parameters
+        ----------
+        release : Release
+            Its anchor image.
+
+        Returns
+        -------
+        ndarray of shape (n_guesses,)
+            ``|correlation|`` of squared lengths, times ``sqrt`` of the rows that were compared, at
+            most 200: as of a standard normal number for a wrong guess, and about
+            ``sqrt(200 l / m)`` for the right one, more under a uniform anchor.
+
+        Raises
+        ------
+        ShapeError
+            No anchor image, or a guess of other sizes.
+
+        Notes
+        -----
+        **Who sees what.** Runs on what the analyst has.
+
+        **Cost.** The draws; one pass over 200 rows of each.
+        """
+        image = image_of(release)
+        lengths = _squares(image[:_ROWS])
+        drawn = (anchor_behind(image, self.draw(each))[:_ROWS] for each in self.guesses)
+        likenesses = [abs(_correlation(_squares(each), lengths)) for each in drawn]
+        standings: Matrix = np.sqrt(len(lengths)) * np.array(likenesses)
+        return standings
+
+    def residual(self, release: Release, guess: Any) -> float:  # noqa: ANN401
+        """Say how much of the anchor image a guess leaves unexplained.
+
+        Parameters
+        ----------
+        release : Release
+            Its anchor image.
+        guess : object
+            A seed.
+
+        Returns
+        -------
+        float
+            ``|A^ A^+ A_i - A_i| / |A_i|``: rounding for the right guess.
+
+        Raises
+        ------
+        ShapeError
+            No anchor image, a guess of other sizes, or no more anchor rows than features, where
+            every guess explains all of it.
+
+        Notes
+        -----
+        **Who sees what.** Runs on what the analyst has. **Cost.** One draw, one least-squares
+        solution of a x m.
+        """
+        image = image_of(release)
+        anchor = anchor_behind(image, self.draw(guess))
+        if len(anchor) <= anchor.shape[1]:
+            msg = (
+                f"{len(anchor)} anchor rows of {anchor.shape[1]} features fit any image, so no "
+                "guess can be told from another by it. Give average, and use likeness."
+            )
+            raise ShapeError(msg)
+        left = anchor @ basis_behind(image, anchor) - image
+        return float(np.linalg.norm(left) / np.linalg.norm(image))
+
+    def likeness(self, release: Release, guess: Any) -> float:  # noqa: ANN401
+        """Say how well the released rows' average agrees with an average person seen by a guess.
+
+        Parameters
+        ----------
+        release : Release
+            Rows and anchor image.
+        guess : object
+            A seed.
+
+        Returns
+        -------
+        float
+            Cosine of the mean released row and ``average A^+ A_i``: near 1 for the right guess,
+            about ``1 / sqrt(l)`` in size for a wrong one.
+
+        Raises
+        ------
+        ShapeError
+            No average or anchor image, or a guess of other sizes.
+
+        Notes
+        -----
+        **Who sees what.** Runs on what the analyst has. **Cost.** One draw, one least-squares
+        solution of a x m.
+        """
+        if self.average is None:
+            msg = "there is no average person to compare with. Give average, from public rows."
+            raise ShapeError(msg)
+        image = image_of(release)
+        expected = self.average @ basis_behind(image, self.draw(guess))
+        found = release.rows.mean(axis=0)
+        lengths = np.linalg.norm(expected) * np.linalg.norm(found)
+        return float(expected @ found / lengths) if lengths > 0 else 0.0
+
+    def recover(self, release: Release) -> Recovered:
+        """Take the guess that agrees best, and collude with it.
+
+        Parameters
+        ----------
+        release : Release
+            Rows and anchor image.
+
+        Returns
+        -------
+        Recovered
+            As `Collusion` with that anchor: all that the basis shows if the guess is right.
+
+        Raises
+        ------
+        ShapeError
+            No anchor image, or a guess of other sizes.
+
+        Notes
+        -----
+        **Who sees what.** As private as the rows themselves.
+
+        **Cost.** A test of each guess, one draw and one least-squares solution more.
+        """
+        if self.average is None:
+            agreement: Matrix = self.standings(release)
+        else:
+            agreement = np.array([self.likeness(release, each) for each in self.guesses])
+        best = self.guesses[int(np.argmax(agreement))]
+        return Collusion(anchor=self.draw(best)).recover(release)
+
+
+def _correlation(first: Matrix, second: Matrix) -> float:
+    """Return Pearson's; 0 where one of them does not vary."""
+    for each in (first, second):
+        if np.ptp(each) <= _LEVEL * np.abs(each).max():
+            return 0.0
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _squares(rows: Matrix) -> Matrix:
+    squares: Matrix = np.einsum("ij,ij->i", rows, rows)
+    return squares

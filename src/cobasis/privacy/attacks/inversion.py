@@ -1,0 +1,146 @@
+"""A model that stores rows hands them to everybody who gets it: all share one map into it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.models.training import TrainedModel
+from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.privacy.attacks.scoring import nearest
+
+_STORES = ("support_vectors_", "_fit_X", "X_train_", "X_fit_")
+"""Where scikit-learn's vector machines, neighbours, Gaussian processes, kernel ridge keep rows."""
+
+_SAME = 1e-6
+"""Rows this near each other, in units of their size, are one row of two models."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ModelInversion(Hidden):
+    """A party uses its own map on the rows inside the model that came back.
+
+    Attributes
+    ----------
+    shared_map : ndarray of shape (n_features, n_components)
+        The party's own ``F_j G_j``; by concordance (nearly) everybody's.
+    """
+
+    shared_map: Matrix
+
+    def recover(self, model: TrainedModel) -> Recovered:
+        """Project the stored rows back.
+
+        Parameters
+        ----------
+        model : TrainedModel
+            What every party gets.
+
+        Returns
+        -------
+        Recovered
+            One record for each row that the model stores, in its order; none where it stores none.
+
+        Raises
+        ------
+        ShapeError
+            Map and model do not fit each other.
+
+        Notes
+        -----
+        **Who sees what.** Every party can do this to every other one. The library refuses such
+        models outside simulations.
+
+        **Cost.** A pseudoinverse of ``m x l`` and one product.
+        """
+        return self._back(stored_rows(model))
+
+    def recover_newcomers(self, model: TrainedModel, before: TrainedModel) -> Recovered:
+        """Project back only what a later model stores and an earlier one did not.
+
+        Parameters
+        ----------
+        model : TrainedModel
+            After a party joined, in the frame of the kept target.
+        before : TrainedModel
+            From before.
+
+        Returns
+        -------
+        Recovered
+            Mostly people of the party that joined.
+
+        Raises
+        ------
+        ShapeError
+            Map and models do not fit each other.
+
+        Notes
+        -----
+        **Who sees what.** Two models in one hand say who came: a few of the old parties' people
+        become support vectors too, so it is most of them, not all.
+
+        **Cost.** As `recover`, and a product of the two models' rows.
+        """
+        return self._back(_fresh(stored_rows(model), stored_rows(before)))
+
+    def _back(self, stored: Matrix) -> Recovered:
+        basis = as_matrix(self.shared_map, name="shared_map")
+        if not len(stored):
+            return Recovered(rows=np.empty((0, len(basis))), basis=basis)
+        return LeakedBasis(basis=basis).recover(Release(rows=stored))
+
+
+def stored_rows(model: TrainedModel) -> Matrix:
+    """Return the aligned rows that a fitted model keeps where scikit-learn's families keep them.
+
+    Parameters
+    ----------
+    model : TrainedModel
+        Fitted.
+
+    Returns
+    -------
+    ndarray of shape (n_stored, n_components)
+        Each row once, in the order of its first appearance; none for families of weights.
+
+    Notes
+    -----
+    **Who sees what.** Everybody who gets the model.
+
+    **Cost.** One walk over the estimator.
+    """
+    found = list(_kept(model.estimator, width=model.n_components, seen=set()))
+    if not found:
+        return np.empty((0, model.n_components))
+    rows = np.concatenate(found)
+    first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    aligned: Matrix = rows[first] @ model.axes.T
+    return aligned
+
+
+def _kept(part: object, *, width: int, seen: set[int]) -> Iterator[Matrix]:
+    """Yield the tables of rows inside an estimator and the estimators inside it."""
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    inner = list(part) if isinstance(part, list | tuple) else []
+    for name, value in getattr(part, "__dict__", {}).items():
+        if name in _STORES and isinstance(value, np.ndarray) and value.shape[1:] == (width,):
+            yield value
+        elif hasattr(value, "__dict__") or isinstance(value, list | tuple):
+            inner.append(value)
+    for each in inner:
+        yield from _kept(each, width=width, seen=seen)
+
+
+def _fresh(rows: Matrix, before: Matrix) -> Matrix:
+    """Return the rows that stand nowhere in `before`."""
+    if not len(rows) or not len(before):
+        return rows
+    missed = np.linalg.norm(rows - before[nearest(rows, among=before)], axis=1)
+    fresh: Matrix = rows[missed > _SAME * np.linalg.norm(rows) / len(rows) ** 0.5]
+    return fresh

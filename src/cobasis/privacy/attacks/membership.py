@@ -1,0 +1,203 @@
+"""Was this person among those that a model, or a shared basis, was made of? Simple thresholds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import OptionError, ShapeError
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.models.training import TrainedModel
+from cobasis.privacy.attacks.inversion import stored_rows
+from cobasis.privacy.attacks.scoring import nearest
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MembershipByFit(Hidden):
+    """A party asks the model how well it fits people whose records and labels it knows.
+
+    Attributes
+    ----------
+    shared_map : ndarray of shape (n_features, n_components)
+        The party's own ``F_j G_j``.
+    records : ndarray of shape (n_people, n_features)
+        Raw rows of the people asked about.
+    labels : ndarray of shape (n_people,)
+        Theirs, as the model was trained on them.
+    """
+
+    shared_map: Matrix
+    records: Matrix
+    labels: npt.NDArray[Any]
+
+    def decide(self, model: TrainedModel) -> Matrix:
+        """Score each person: how sure the model is of the true label, or how near it comes.
+
+        Parameters
+        ----------
+        model : TrainedModel
+            What every party gets.
+
+        Returns
+        -------
+        ndarray of shape (n_people,)
+            For ``score_decision``: log-likelihood of the true class, or its margin over the best
+            other one, or minus the squared error.
+
+        Raises
+        ------
+        ShapeError
+            Map, records and labels do not fit each other.
+        OptionError
+            A label that the model does not know.
+
+        Notes
+        -----
+        **Who sees what.** Works as far as the model overfits. A threshold on the fit is the
+        simplest such attack; those with shadow models do better and are not tested.
+
+        **Cost.** One prediction a person.
+        """
+        rows = _aligned(self.records, self.shared_map)
+        labels = np.asarray(self.labels)
+        if labels.shape != (len(rows),):
+            msg = f"labels have shape {labels.shape} for {len(rows)} people. Give one for each."
+            raise ShapeError(msg)
+        estimator = model.estimator
+        if hasattr(estimator, "predict_proba"):
+            likely = model.scores(rows, method="predict_proba")
+            own = likely[np.arange(len(rows)), _columns(labels, estimator.classes_)]
+            sure: Matrix = np.log(np.maximum(own, np.finfo(float).tiny))
+            return sure
+        if hasattr(estimator, "decision_function") and hasattr(estimator, "classes_"):
+            margins = model.scores(rows, method="decision_function")
+            return _margin(margins, _columns(labels, estimator.classes_))
+        predicted = np.asarray(model.predict(rows), dtype=np.float64)
+        nearness: Matrix = -np.square(predicted - np.asarray(labels, dtype=np.float64))
+        return nearness
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MembershipByStoredRows(Hidden):
+    """A party looks for people whose records it knows among the rows that the model stores.
+
+    Attributes
+    ----------
+    shared_map : ndarray of shape (n_features, n_components)
+        The party's own ``F_j G_j``.
+    records : ndarray of shape (n_people, n_features)
+        Raw rows of the people asked about.
+    """
+
+    shared_map: Matrix
+    records: Matrix
+
+    def decide(self, model: TrainedModel) -> Matrix:
+        """Score each person: minus the distance to the nearest stored row.
+
+        Parameters
+        ----------
+        model : TrainedModel
+            One that stores rows.
+
+        Returns
+        -------
+        ndarray of shape (n_people,)
+            For ``score_decision``.
+
+        Raises
+        ------
+        ShapeError
+            Map, model and records do not fit each other, or the model stores no row.
+
+        Notes
+        -----
+        **Who sees what.** Needs no label. Where spans are shared the distance of a member
+        that is stored is 0.
+
+        **Cost.** One product of people and stored rows.
+        """
+        stored, rows = stored_rows(model), _aligned(self.records, self.shared_map)
+        if not len(stored):
+            msg = "the model stores no rows, so nobody can be looked up. Use MembershipByFit."
+            raise ShapeError(msg)
+        apart: Matrix = np.linalg.norm(rows - stored[nearest(rows, among=stored)], axis=1)
+        return -apart
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MembershipBySpan(Hidden):
+    """Somebody who is handed one party's own span asks who lies in it.
+
+    Attributes
+    ----------
+    records : ndarray of shape (n_people, n_features)
+        Raw rows of the people asked about.
+    """
+
+    records: Matrix
+
+    def decide(self, basis: npt.ArrayLike) -> Matrix:
+        """Score each person: minus the share of the record that the span misses.
+
+        Parameters
+        ----------
+        basis : array-like of shape (n_features, n_components)
+            Any basis of ``span(V_1)``, as parties get it where all share party 1's.
+
+        Returns
+        -------
+        ndarray of shape (n_people,)
+            ``-|x - x P| / |x|``, for ``score_decision``.
+
+        Raises
+        ------
+        ShapeError
+            Basis and records do not fit each other.
+
+        Notes
+        -----
+        **Who sees what.** Every party that receives the basis. Leading directions of n people
+        fit these n better than others: exactly where ``n <= l``, hardly from ``n = 20 l`` on.
+
+        **Cost.** A thin QR factorisation and two products.
+        """
+        span = np.linalg.qr(as_matrix(basis, name="basis"))[0]
+        records = as_matrix(self.records, name="records", columns=len(span))
+        lengths = np.linalg.norm(records, axis=1)
+        missed = np.linalg.norm(records - records @ span @ span.T, axis=1)
+        share: Matrix = missed / np.where(lengths > 0, lengths, 1.0)
+        return -share
+
+
+def _aligned(records: Matrix, shared_map: Matrix) -> Matrix:
+    """Return records as the model sees them."""
+    taken = as_matrix(shared_map, name="shared_map")
+    rows: Matrix = as_matrix(records, name="records", columns=len(taken)) @ taken
+    return rows
+
+
+def _columns(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return where each label stands among the model's classes."""
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size:
+        msg = (
+            f"{unknown.size} of the labels given are no classes of the model, which has "
+            f"{len(classes)}. Give labels as the model was trained on them."
+        )
+        raise OptionError(msg)
+    return np.searchsorted(classes, labels)
+
+
+def _margin(scores: Matrix, columns: npt.NDArray[np.intp]) -> Matrix:
+    """Return how far the true class is ahead of the best other one."""
+    if scores.ndim == 1:
+        ahead: Matrix = np.where(columns == 1, scores, -scores)
+        return ahead
+    each = np.arange(len(scores))
+    others = scores.copy()
+    others[each, columns] = -np.inf
+    margin: Matrix = scores[each, columns] - others.max(axis=1)
+    return margin

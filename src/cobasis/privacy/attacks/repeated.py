@@ -1,0 +1,102 @@
+"""Putting several uploads of the same rows together, each through a span of its own.
+
+**Who.** The analyst with any one party's anchor. **What stops it.** One span per data set for
+life: the vault keeps a party's basis and refuses rows that were uploaded before through any
+other; the same span, however turned, shows the same again. **What does not.** Fewer components,
+since m / l uploads are all it takes; a new rotation. **What helps.** Another order of the rows in
+each round, as cobasis has it: uploads of 8 of 64 components could not be matched, of 16 they could,
+by somebody with rows of the same kind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from cobasis.errors import ShapeError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.images import basis_behind, image_of
+from cobasis.privacy.attacks.release import Recovered, Release
+
+_SAME = 1e-9
+"""Directions that two spans share to this precision are one; rounding is no new direction."""
+
+_SURE = 1e-2
+"""No direction counts more than a hundred times as much as the one that is known least."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Repeated(Hidden):
+    """Somebody has the anchor, and more uploads of the same people.
+
+    Attributes
+    ----------
+    anchor : ndarray of shape (n_anchor_rows, n_features)
+        ``A``, of all uploads.
+    others : sequence of Release
+        Other uploads of the same rows.
+    prior_rows : ndarray of shape (n_others, n_features) or None
+        Rows of the same kind. Without them all uploads have to be in one order; with them each
+        is put in order first, by what the ones before make of its rows.
+    """
+
+    anchor: Matrix
+    others: Sequence[Release]
+    prior_rows: Matrix | None = None
+
+    def recover(self, release: Release) -> Recovered:
+        """Solve for rows that all uploads are projections of.
+
+        Parameters
+        ----------
+        release : Release
+            Rows and anchor image.
+
+        Returns
+        -------
+        Recovered
+            ``[X F_1 ... X F_T] [F_1 ... F_T]^+``: exact where the spans fill all features, from
+            T l >= m on if each is fresh. The basis is that of `release`.
+
+        Raises
+        ------
+        ShapeError
+            Anchor images are missing, or uploads have different numbers of rows.
+
+        Notes
+        -----
+        **Who sees what.** As private as the rows themselves.
+
+        **Cost.** T least-squares solutions, and a pseudoinverse of ``m x T l``; with prior rows,
+        for each upload an assignment problem of all rows more.
+        """
+        uploads = [release, *self.others]
+        if len({len(each.rows) for each in uploads}) > 1:
+            msg = (
+                "the uploads have different numbers of rows, so they are not of the same people. "
+                "Use Difference, or leave out rows that only some of them have."
+            )
+            raise ShapeError(msg)
+        bases = [basis_behind(image_of(each), self.anchor) for each in uploads]
+        seen, through = release.rows, bases[0]
+        for each, basis in zip(self.others, bases[1:], strict=True):
+            seen = np.hstack([seen, self._sorted(each.rows, basis, seen=seen, through=through)])
+            through = np.hstack([through, basis])
+        rows: Matrix = seen @ np.linalg.pinv(through, rcond=_SAME)
+        return Recovered(rows=rows, basis=bases[0])
+
+    def _sorted(self, rows: Matrix, basis: Matrix, *, seen: Matrix, through: Matrix) -> Matrix:
+        """Return an upload's rows in the order of what was seen before."""
+        if self.prior_rows is None:
+            return rows
+        prior, known = self.prior_rows, LeakedBasis(basis=through, prior_rows=self.prior_rows)
+        wrong = known.recover(Release(rows=prior @ through)).rows - prior
+        _, spread, axes = np.linalg.svd(wrong @ basis, full_matrices=False)
+        weights = axes.T / np.maximum(spread, _SURE * spread.max(initial=_SAME))
+        expected = known.recover(Release(rows=seen)).rows @ basis
+        order = linear_sum_assignment(cdist(expected @ weights, rows @ weights))[1]
+        return rows[order]

@@ -1,0 +1,168 @@
+"""Public rows of the same kind are enough: at least what the notes measured, without collusion."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from experiments.data.images import SOURCES, images
+
+from cobasis.errors import ShapeError
+from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.matching import Clouds, grouped, leading, paired
+from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks.scoring import score_content, score_linkage
+from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis
+
+SPLITS = {"cancer": (cancer(), 280), "digits": (digits(), 800)}
+
+
+def split(name):
+    (rows, labels), count = SPLITS[name]
+    return rows[:count], labels[:count], rows[count : 2 * count], labels[count : 2 * count]
+
+
+def attacked(basis, rows, labels, public, public_labels, *, labelled):
+    release = Release(rows=rows @ basis, labels=labels)
+    given = public_labels if labelled else None
+    attack = PublicSample(rows=public, labels=given, rng=np.random.default_rng(0))
+    recovered = attack.recover(release)
+    places = np.arange(len(rows))
+    linked = score_linkage(release.rows, recovered, candidates=rows, places=places)
+    return score_content(recovered, rows), linked
+
+
+NOTES = [  # data, l, labels, R2, re-identification: to be reached, less one split's spread
+    ("cancer", 10, False, 0.81, 0.74),
+    ("cancer", 10, True, 0.81, 0.74),
+    ("digits", 16, False, 0.81, 0.89),
+    ("digits", 16, True, 0.81, 0.89),
+    ("digits", 32, True, 0.93, 0.99),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "labelled", "explained", "named"), NOTES)
+def test_a_public_sample_gets_at_least_what_the_notes_measured(
+    name, size, labelled, explained, named
+):
+    rows, *others = split(name)
+    basis = own_basis(rows, size)
+    found, linked = attacked(basis, rows, *others, labelled=labelled)
+    assert found.explained.value >= explained
+    assert found.named.value >= named
+    assert linked.value >= found.named.value - 0.05
+    drawn = LeakedBasis(basis=basis).recover(Release(rows=rows @ basis))
+    colluding = score_content(drawn, rows)
+    assert found.explained.value <= colluding.explained.value + 0.01
+
+
+def test_labels_in_the_clear_are_enough_against_a_random_basis_and_without_them_it_is_chance():
+    """Notes 2.6: R2 .53, linked 89 %."""
+    rows, *others = split("digits")
+    found, linked = attacked(haar_basis(64, 16), rows, *others, labelled=True)
+    assert found.explained.value > 0.45
+    assert linked.value > 0.85
+    few = [each[:100] for each in (rows, *others)]
+    blind, unlinked = attacked(haar_basis(64, 16), *few, labelled=False)
+    assert blind.explained.value < 0
+    assert blind.named.value < 0.06
+    assert unlinked.value < 0.06
+
+
+def test_a_public_sample_of_another_kind_scores_at_chance():
+    rows, labels, public, public_labels = split("digits")
+    shuffled = public[:, np.random.default_rng(1).permutation(64)]
+    found, _ = attacked(own_basis(rows, 16), rows, labels, shuffled, public_labels, labelled=True)
+    assert found.named.value < 0.02
+    assert found.explained.value < 0.1
+
+
+def test_more_parties_do_reveal_more_about_each():
+    """The seed says they reveal nothing more; 25 people each, digits, l = 16, no labels."""
+    rows = digits()[0]
+    public = rows[:400]
+    parts = [slice(400 + 25 * i, 425 + 25 * i) for i in range(20)]
+    basis = own_basis(rows[400:900], 16)
+    releases = [Release(rows=rows[part] @ basis) for part in parts]
+    found = []
+    for others in ((), releases[1:]):
+        rng = np.random.default_rng(0)
+        attack = PublicSample(rows=public, rng=rng, others=others)
+        found.append(score_content(attack.recover(releases[0]), rows[parts[0]]))
+    alone, together = (each.explained.value for each in found)
+    assert alone < 0
+    assert together > 0.7
+    assert found[0].named.value < 0.3
+    assert found[1].named.value > 0.9
+
+
+@pytest.mark.parametrize(("n_public", "n_released"), [(50, 800), (800, 50), (60, 40)])
+def test_samples_of_any_size_are_matched(n_public, n_released):
+    rows, labels, public, public_labels = split("digits")
+    found, _ = attacked(
+        own_basis(rows, 8),
+        rows[:n_released],
+        labels[:n_released],
+        public[:n_public],
+        public_labels[:n_public],
+        labelled=True,
+    )
+    assert found.named.value > 4 * found.named.chance
+
+
+def test_whole_numbers_of_many_kinds_and_no_shared_label_are_grouped_as_they_can_be():
+    ours, theirs = np.linspace(0, 1, 100), np.linspace(0, 1, 50)
+    assert len(grouped(ours, theirs, sizes=(100, 50))) == 10
+    assert len(grouped(np.zeros(4), np.ones(3), sizes=(4, 3))) == 1
+    assert len(grouped(None, np.ones(3), sizes=(4, 3))) == 1
+    both = grouped(np.array(["a", "b", "a"]), np.array(["b", "a", "c"]), sizes=(3, 3))
+    assert [(ours.tolist(), theirs.tolist()) for ours, theirs in both] == [
+        ([0, 2], [1]),
+        ([1], [0]),
+    ]
+
+
+def test_matching_uses_everybody_of_the_larger_side_and_finds_the_nearest():
+    rng = np.random.default_rng(2)
+    released = rng.normal(size=(6, 3))
+    public = released[[3, 1, 4, 0, 5, 2]] + 1e-3
+    everything = [(np.arange(6), np.arange(6))]
+    clouds = Clouds(released=released, public=public, groups=everything, along=np.eye(3))
+    ours, theirs = paired(clouds, np.eye(3))
+    np.testing.assert_allclose(public[theirs], released[ours], atol=2e-3)
+    few = Clouds(
+        released=released[:2], public=public, groups=[(np.arange(2), np.arange(6))], along=np.eye(3)
+    )
+    ours, theirs = paired(few, np.eye(3))
+    assert sorted(theirs) == list(range(6))
+    assert np.bincount(ours).tolist() == [3, 3]
+
+
+def test_weak_directions_are_left_out_of_distances():
+    rows = np.random.default_rng(3).normal(size=(500, 4)) * [10, 5, 0.1, 0.01]
+    assert leading(rows).shape == (4, 2)
+
+
+def test_more_components_than_features_are_refused():
+    attack = PublicSample(rows=np.ones((5, 3)), rng=np.random.default_rng(0))
+    with pytest.raises(ShapeError, match="not of one kind"):
+        attack.recover(Release(rows=np.ones((5, 4))))
+
+
+@pytest.mark.data
+@pytest.mark.skipif(
+    not (
+        Path(os.environ.get("COBASIS_DATA", "nowhere")) / SOURCES["fashion-mnist"][0].path
+    ).is_file(),
+    reason="COBASIS_DATA names no folder with fashion-mnist",
+)
+def test_pictures_of_clothes_are_named_from_four_hundred_public_ones():
+    """Notes 2.4: l = 100, 400 public pictures and labels, 62 %."""
+    pixels, labels = images("fashion-mnist")
+    order = np.random.default_rng(0).permutation(len(pixels))
+    rows, public = pixels[order[:1000]] / 255, pixels[order[1000:1400]] / 255
+    args = rows, labels[order[:1000]], public, labels[order[1000:1400]]
+    found, linked = attacked(own_basis(rows, 100), *args, labelled=True)
+    assert found.named.value > 0.55
+    assert linked.value > 0.7
