@@ -47,13 +47,18 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
     """List what is not measured yet, first repeats first.
 
     How long each will take is a guess from what was kept or recorded: of the same cell, else of
-    its study.
+    its study, else of all studies.
     """
     found = []
-    for name in studies:
+    studies = list(studies)
+    told = {
+        name: {**_seconds(Results(name, folder=RECORDED).read()), **_seconds(kept[name])}
+        for name in studies
+    }
+    everywhere = [each for known in told.values() for each in known.values()]
+    for name, known in told.items():
         study = load(name)
-        known = {**_seconds(Results(name, folder=RECORDED).read()), **_seconds(kept[name])}
-        guess = median(known.values()) if known else 0.0
+        guess = median(known.values() or everywhere or [0.0])
         for repeat in range(study.repeats if repeats is None else repeats):
             for settings in study.cells:
                 if key(settings, str(repeat)) not in kept[name].cells:

@@ -151,7 +151,9 @@ def test_where_a_repeat_does_not_fit_cheap_cells_come_first():
     assert [each.study for each in ordered(tasks, available=5.5)] == ["b", "a", "c"]
 
 
-def test_a_cell_that_was_never_measured_is_guessed_from_its_study(monkeypatch, tmp_path, toys):
+def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
+    monkeypatch, tmp_path, toys
+):
     monkeypatch.setattr("experiments.running.load", lambda _: toys())
     monkeypatch.setattr("experiments.running.RECORDED", tmp_path)
     kept = Results("toy", folder=tmp_path)
@@ -161,6 +163,8 @@ def test_a_cell_that_was_never_measured_is_guessed_from_its_study(monkeypatch, t
     tasks = waiting(["toy"], None, {"toy": kept})
     assert len(tasks) == 17
     assert {each.expected for each in tasks} == {7.0}
+    known = {"toy": kept, "new": Results("new", folder=tmp_path)}
+    assert {each.expected for each in waiting(["new", "toy"], None, known)} == {7.0}
     assert [each.repeat for each in tasks] == sorted(each.repeat for each in tasks)
 
 
