@@ -22,7 +22,7 @@ from bundle.bundles import (
     write,
 )
 from cobasis.bundle.envelope import Expected, Limits, look
-from cobasis.bundle.expecting import Accepted, refuse_replay
+from cobasis.bundle.expecting import AcceptedUpload, refuse_replay
 from cobasis.errors import (
     BundleError,
     ClockError,
@@ -178,7 +178,7 @@ def test_an_upload_counts_once(tmp_path):
             refuse_replay(
                 bundle.manifest,
                 digest=bundle.digest,
-                accepted=Accepted(digest=digest, created=created),
+                accepted=AcceptedUpload(digest=digest, created=created),
             )
 
 

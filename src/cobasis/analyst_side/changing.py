@@ -15,8 +15,8 @@ from cobasis.analyst_side.keeping import kept_uploads, refuse_forgotten, require
 from cobasis.analyst_side.receiving import take_in
 from cobasis.analyst_side.removal import Removal, removal_of, write_removal
 from cobasis.analyst_side.training import family_of
-from cobasis.analyst_side.work import delete
 from cobasis.bundle.points import point
+from cobasis.bundle.whole import remove_tree
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import StepError
@@ -170,7 +170,8 @@ def remove(
             desk.transcript.append(REMOVED, {"party": party, "upload": upload, "realigned": False})
         point("removed.recorded for good")
         stale = to / f"{party}{RETURN}"  # of a run before; whoever sends the folder would send it
-        delete([desk.work.payload(party), desk.work.sealed(party), stale])
+        for path in (desk.work.payload(party), desk.work.sealed(party), stale):
+            remove_tree(path)
         point("removed.upload deleted")
         removal = removal_of(desk, party)
         _delete_models(desk, removal)
@@ -265,7 +266,9 @@ def _delete_models(desk: AnalystDesk, removal: Removal) -> None:
     """Delete models that the party's rows shaped from the work folder; one is in use."""
     if desk.work.models.is_dir():
         used = removal.model_sha256
-        delete(path for path in desk.work.models.iterdir() if not _is(path, used))
+        for path in sorted(desk.work.models.iterdir()):
+            if not _is(path, used):
+                remove_tree(path)
 
 
 def _is(path: Path, digest: str) -> bool:

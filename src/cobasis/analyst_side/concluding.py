@@ -15,11 +15,12 @@ from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import History, Outcome, Training
 from cobasis.analyst_side.keeping import kept_uploads
 from cobasis.analyst_side.training import model_digest, model_file
-from cobasis.analyst_side.work import delete, make_folder
 from cobasis.bundle.chain import Entry
 from cobasis.bundle.envelope import Written, write_bundle
+from cobasis.bundle.files import made_folder
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.points import point
+from cobasis.bundle.whole import remove_tree
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.certifying import certify_folder
 from cobasis.engine.fit_folder import FitFolder
@@ -210,7 +211,9 @@ def conclude(
     facts = {**made.told(), **told, "versions": _versions()}
     entry = desk.transcript.append(event, facts)
     point(f"{event}.recorded")
-    delete(each for each in desk.work.alignments.iterdir() if each.name != name)
+    for path in sorted(desk.work.alignments.iterdir()):
+        if path.name != name:
+            remove_tree(path)
     point(f"{event}.older targets deleted")
     return Concluded(
         outcome=replace(made, time=entry.time),
@@ -256,7 +259,7 @@ def _send_all(
     report: Report,
 ) -> dict[str, Written]:
     """Seal one return for each party, and for nobody else."""
-    make_folder(to)
+    made_folder(to)
     written = {}
     for done, party in enumerate(outcome.uploads):
         report("sealing returns", done, len(outcome.uploads))
@@ -271,10 +274,7 @@ def _send_all(
             simulated=False,
         )
         draft, parts = enclose_return(
-            returned,
-            agreement=desk.agreement,
-            sender=desk.name,
-            upload=outcome.uploads[party],
+            returned, agreement=desk.agreement, sender=desk.name, upload=outcome.uploads[party]
         )
         point(f"{event}.return enclosed")
         written[party] = write_bundle(

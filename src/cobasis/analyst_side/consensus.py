@@ -10,11 +10,12 @@ from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import CONSENSUS, History
 from cobasis.analyst_side.keeping import require_enough
 from cobasis.analyst_side.reception import FileVerdict
-from cobasis.analyst_side.work import delete, make_folder
 from cobasis.bundle.envelope import Limits, write_bundle
+from cobasis.bundle.files import made_folder
 from cobasis.bundle.messages import enclose_consensus, proposal_in
 from cobasis.bundle.points import point
 from cobasis.bundle.tables import read_tables, write_tables
+from cobasis.bundle.whole import remove_tree
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import AnotherRunError, CobasisError, DiskError, OptionError, StepError
 from cobasis.protocol.common_span import make_consensus
@@ -137,7 +138,7 @@ def _proposal(desk: AnalystDesk, path: Path) -> SpanProposal:
         bundle = desk.opened(path, kind="proposal", limits=_LIMITS)
         return proposal_in(bundle, agreement=desk.agreement)
     finally:
-        delete([desk.work.incoming])
+        remove_tree(desk.work.incoming)
 
 
 def _made(
@@ -182,7 +183,7 @@ def _send_all(
     desk: AnalystDesk, span: ConsensusSpan, *, to: Path, report: Report
 ) -> dict[str, Path]:
     """Seal the span for each enrolled party by itself."""
-    make_folder(to)
+    made_folder(to)
     draft, parts = enclose_consensus(span, agreement=desk.agreement, sender=desk.name)
     written = {}
     for done, (party, identity) in enumerate(desk.enrolled.items()):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from cobasis.bundle.chain import Entry, Fact
-from cobasis.bundle.expecting import Accepted
+from cobasis.bundle.expecting import AcceptedUpload
 from cobasis.models.families import ModelName
 
 OPENED, RECEIVED, CONSENSUS, FORGOTTEN = "opened", "received", "consensus", "forgotten"
@@ -44,9 +44,9 @@ class Received:
     line: str
 
     @property
-    def accepted(self) -> Accepted:
+    def accepted(self) -> AcceptedUpload:
         """What a later upload of the same party is compared with."""
-        return Accepted(digest=self.upload, created=self.created)
+        return AcceptedUpload(digest=self.upload, created=self.created)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Received
-from cobasis.analyst_side.work import delete, move_whole
 from cobasis.bundle.envelope import Limits
 from cobasis.bundle.manifest import moment_of, moment_text
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.points import point
+from cobasis.bundle.whole import move_whole, remove_tree
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import RetentionError, StepError
 from cobasis.store.folder import UploadFolder
@@ -88,7 +88,7 @@ def _restore(desk: AnalystDesk, received: Received) -> None:
         raise RetentionError(msg)
     bundle = desk.opened(sealed, kind="upload", limits=_NO_LIMIT)
     move_whole(upload_in(bundle, agreement=desk.agreement).path, path)
-    delete([desk.work.incoming])
+    remove_tree(desk.work.incoming)
     point("run.payload restored")
 
 
@@ -159,12 +159,14 @@ def forget(
             uploads = [each.upload for each in history.received.values()]
             time = desk.transcript.append(FORGOTTEN, {"uploads": uploads}).time
             point("forget.recorded")
-        delete([desk.work.payloads, desk.work.uploads, desk.work.alignments, desk.work.consensus])
+        work = desk.work
+        for path in (work.payloads, work.uploads, work.alignments, work.consensus):
+            remove_tree(path)
         if key is not None:
             told = {"fingerprint": desk.identity.public.fingerprint}
             desk.transcript.append(KEY_DESTROYED, told)
             point("forget.key recorded")
-            delete([key])
+            remove_tree(key)
         return time
 
 

@@ -9,12 +9,12 @@ from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import RECEIVED, History, Received
 from cobasis.analyst_side.keeping import refuse_forgotten
 from cobasis.analyst_side.reception import FileVerdict, Reception, late, missing
-from cobasis.analyst_side.work import copy_whole, delete, move_whole, write_whole
 from cobasis.bundle.envelope import Bundle, Limits
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.points import point
 from cobasis.bundle.receipts import receipt_text
+from cobasis.bundle.whole import copy_whole, move_whole, remove_tree, write_whole
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import (
     AnotherRunError,
@@ -141,7 +141,7 @@ def take_in(
         point("receive.opened")
         received = _stored(desk, bundle, history)
     finally:
-        delete([desk.work.incoming])
+        remove_tree(desk.work.incoming)
     _give_receipt(desk, received)
     return received, True
 

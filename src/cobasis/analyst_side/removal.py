@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import REMOVED, history_of
-from cobasis.analyst_side.work import make_folder, write_whole
+from cobasis.bundle.files import made_folder
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.bundle.whole import write_whole
 from cobasis.errors import BundleError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
@@ -190,7 +191,7 @@ def write_removal(desk: AnalystDesk, removal: Removal, *, to: Path) -> tuple[Pat
     -----
     **Who sees what.** Names and digests, for everybody in the round. **Cost.** None.
     """
-    make_folder(to)
+    made_folder(to)
     told = removal.told()
     signature = desk.identity.sign(_SIGNED + _canonical(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}

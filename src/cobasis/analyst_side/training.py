@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cobasis.algorithms.base import Alignment
-from cobasis.analyst_side.work import delete, make_folder, write_whole
+from cobasis.bundle.files import made_folder
 from cobasis.bundle.payload import Payload
 from cobasis.bundle.points import point
 from cobasis.bundle.uploads import read_upload
+from cobasis.bundle.whole import remove_tree, write_whole
 from cobasis.engine.partitioning import write_aligned
 from cobasis.engine.progress import Report
 from cobasis.engine.training import train_partitions
@@ -123,7 +124,7 @@ def model_file(
         )
         _checked(data, agreement)
         point("run.model checked")
-        make_folder(path.parent)
+        made_folder(path.parent)
         write_whole(path, data)
         point("run.model stored")
     return _checked(path.read_bytes(), agreement)
@@ -166,7 +167,8 @@ def _trained(
         work=state if family == "mlp" else None,
         report=report,
     )
-    delete([rows, state])
+    for folder in (rows, state):
+        remove_tree(folder)
     return done
 
 

@@ -78,7 +78,7 @@ class Expected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accepted:
+class AcceptedUpload:
     """The upload of a sender that was accepted in this round.
 
     Attributes
@@ -93,7 +93,7 @@ class Accepted:
     created: str
 
 
-def refuse_replay(manifest: Manifest, *, digest: str, accepted: Accepted | None) -> None:
+def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedUpload | None) -> None:
     """Raise ReplayError when its sender's upload was accepted before.
 
     Parameters
@@ -102,7 +102,7 @@ def refuse_replay(manifest: Manifest, *, digest: str, accepted: Accepted | None)
         Of the bundle that came.
     digest : str
         Of its sealed file.
-    accepted : Accepted or None
+    accepted : AcceptedUpload or None
         What was accepted from the same sender in this round, if anything.
 
     Raises

@@ -2,6 +2,8 @@
 
 Nothing is memory-mapped: a mapped page counts as this process's memory, and a file that
 shrinks under a mapping kills the process instead of raising an error.
+
+``whole.py`` writes, copies, moves and removes in one call.
 """
 
 import fcntl
@@ -122,11 +124,22 @@ def sync_folder(path: Path) -> None:
 
 
 def made_folder(path: Path) -> None:
-    """Make a folder for its owner, unless it is there; a DiskError when that fails."""
+    """Make a folder for its owner alone, unless it is there, and see that its name is on the disk.
+
+    So are the folders above it that are missing. A DiskError when that fails.
+    """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.is_dir():
+            return
+        above = [folder for folder in path.parents if not folder.exists()]
+        for folder in (*reversed(above), path):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(folder.parent)
     except OSError as error:
-        msg = f"the folder '{path}' cannot be made: {error.strerror}. Choose another."
+        msg = (
+            f"the folder '{path}' cannot be made: {error.strerror}. Free some space, correct the "
+            "rights, or choose another."
+        )
         raise DiskError(msg) from error
 
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from cobasis.algorithms.base import Fit, Target
-from cobasis.bundle.files import Stamp, read_array
+from cobasis.bundle.files import Stamp, made_folder, read_array
 from cobasis.bundle.tables import write_tables
 from cobasis.bundle.tensors import Header, read_header
 from cobasis.errors import (
@@ -91,11 +91,7 @@ class FitFolder(MutableMapping[str, Fit]):
         self._shards: dict[int, Stamp] = {}
         self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._lock: IO[bytes] | None = None
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            msg = f"the folder '{path}' cannot be made: {error.strerror}. Choose another."
-            raise DiskError(msg) from error
+        made_folder(self.path)
         self._target: Target | None = None
         self._load()
 

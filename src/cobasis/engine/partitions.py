@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import Stamp, WholeFile
+from cobasis.bundle.files import Stamp
 from cobasis.bundle.tables import read_tables
 from cobasis.bundle.tensors import Header
+from cobasis.bundle.whole import write_whole
 from cobasis.errors import CobasisError, PartitionError
 from cobasis.linalg.arrays import Matrix
 
@@ -205,9 +206,7 @@ def write_manifest(aligned: AlignedRows) -> None:
     """
     content = {key: value for key, value in asdict(aligned).items() if key[0] != "_"}
     text = json.dumps({"format": FORMAT, **content, "path": None}, indent=1)
-    data = text.encode()
-    with WholeFile(aligned.path / MANIFEST, n_bytes=len(data)) as whole:
-        whole.write(data, offset=0)
+    write_whole(aligned.path / MANIFEST, text.encode())
 
 
 def open_aligned(path: str | Path) -> AlignedRows:

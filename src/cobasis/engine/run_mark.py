@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.bundle.files import WholeFile
+from cobasis.bundle.whole import write_whole
 from cobasis.errors import AnotherRunError, DiskError
 
 NAME = "run.json"
@@ -61,9 +61,8 @@ def claim(folder: Path, *, method: object, states: Mapping[str, str]) -> None:
             )
             raise AnotherRunError(msg)
         return
-    text = json.dumps(ours, ensure_ascii=False, indent=0).encode()
-    with WholeFile(path, n_bytes=len(text)) as file:
-        file.write(text, offset=0)
+    text = json.dumps(ours, ensure_ascii=False, indent=0)
+    write_whole(path, text.encode())
 
 
 def is_claimed(folder: Path) -> bool:

@@ -16,6 +16,7 @@ from typing import cast
 import numpy as np
 from sklearn.base import is_classifier
 
+from cobasis.bundle.whole import remove_tree
 from cobasis.engine.partitions import Labels, Rows
 from cobasis.engine.progress import Report
 from cobasis.engine.training_marks import Mark, read_mark, write_mark
@@ -128,7 +129,7 @@ def fit_batches(
             write_mark(mark, state, estimator=estimator)
         report("training, rounds at most", state.number, last)
     if mark is not None:
-        mark.unlink(missing_ok=True)
+        remove_tree(mark)
     return state.best
 
 

@@ -25,7 +25,7 @@ MOST_WORDS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ColumnFinding:
     """One thing that was found in one column.
 
     Attributes
@@ -72,7 +72,7 @@ def check(
     *,
     columns: Iterable[str],
     used: Iterable[str] = (),
-) -> tuple[Finding, ...]:
+) -> tuple[ColumnFinding, ...]:
     """Hold a table against features, and count what does not fit.
 
     Parameters
@@ -88,7 +88,7 @@ def check(
 
     Returns
     -------
-    tuple of Finding
+    tuple of ColumnFinding
         Columns in the agreed order, then what is not used; empty when all is well.
 
     Notes
@@ -114,7 +114,7 @@ def check(
     named = {feature.name for feature in agreed} | set(others)
     findings += [_absent(name) for name in others if name not in there]
     findings += [
-        Finding(
+        ColumnFinding(
             column=name,
             problem="unused",
             refused=False,
@@ -126,8 +126,8 @@ def check(
     return tuple(findings)
 
 
-def _absent(name: str) -> Finding:
-    return Finding(
+def _absent(name: str) -> ColumnFinding:
+    return ColumnFinding(
         column=name,
         problem="absent",
         refused=True,
@@ -175,16 +175,16 @@ def _count_words(
             seen.words.update(found)
 
 
-def _told(feature: NumericFeature | CategoryFeature, seen: _Seen) -> list[Finding]:
+def _told(feature: NumericFeature | CategoryFeature, seen: _Seen) -> list[ColumnFinding]:
     """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
     if seen.wrong_type:
         number = isinstance(feature, NumericFeature)
         needs = "numbers that float64 holds" if number else "text, whole numbers or booleans"
         text = f"column '{name}' is of type {seen.wrong_type}, and {needs} are agreed on"
-        return [Finding(column=name, problem="type", refused=True, text=text)]
+        return [ColumnFinding(column=name, problem="type", refused=True, text=text)]
     return [
-        Finding(
+        ColumnFinding(
             column=name,
             problem=problem,
             refused=refused,

@@ -10,7 +10,7 @@ import polars as pl
 
 from cobasis.engine.progress import Report, silent
 from cobasis.features.category import CategoryFeature
-from cobasis.features.checking import Finding, check
+from cobasis.features.checking import ColumnFinding, check
 from cobasis.features.numeric import NumericFeature
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, source_of
@@ -27,12 +27,12 @@ class Checked:
     ----------
     n_rows : int
         The table's rows.
-    findings : tuple of Finding
+    findings : tuple of ColumnFinding
         All of them, refused or only told.
     """
 
     n_rows: int
-    findings: tuple[Finding, ...]
+    findings: tuple[ColumnFinding, ...]
 
     @property
     def fits(self) -> bool:
@@ -120,14 +120,14 @@ def _label(agreement: Agreement) -> tuple[NumericFeature | CategoryFeature, ...]
     return (CategoryFeature.model_construct(name=agreement.label, values=classes),)
 
 
-def _whole_classes(agreement: Agreement, schema: pl.Schema) -> tuple[Finding, ...]:
+def _whole_classes(agreement: Agreement, schema: pl.Schema) -> tuple[ColumnFinding, ...]:
     """Find labels that are floats where classes are integers: whether 1.0 is 1 is not guessed."""
     name = agreement.label
     integers = agreement.classes and isinstance(agreement.classes[0], int)
     if not (name and integers and name in schema and schema[name].is_float()):
         return ()
     text = f"column '{name}' is of type {schema[name]}, and the agreed classes are integers"
-    return (Finding(column=name, problem="type", refused=True, text=text),)
+    return (ColumnFinding(column=name, problem="type", refused=True, text=text),)
 
 
 def _batches(
