@@ -22,6 +22,8 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- AgreementFileError     CB312  an agreement's file that is no TOML of ours
     |   |-- RetentionError         CB313  a step that needs uploads which are no longer kept
     |   |-- RowCarryingError       CB401  a model that carries training rows
+    |   |-- AuditBlockedError      CB511  an upload that its audit blocks
+    |   |-- AuditUnsignedError     CB512  an upload whose audit nobody has signed
     |   |-- DiskError              CB601  a disk that is full, or cannot be read or written
     |   |-- FileChangedError       CB603  a file that changed while it was in use
     |   |-- AnotherRunError        CB604  a folder that holds another run's results
@@ -31,7 +33,8 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- PassphraseError        CB701  a passphrase that does not open the key file
     |   |-- IdentityError          CB702  a key file that is missing, damaged, open or in the way
     |   |-- SpanReuseError         CB703  a fresh span for rows that were uploaded before
-    |   `-- VaultError             CB704  a vault record that cannot be used
+    |   |-- VaultError             CB704  a vault record that cannot be used
+    |   `-- BudgetError            CB705  an upload that breaks a guarantee, or overspends it
     `-- RemoteError                exit 3: what another side sent is to be changed there
         |-- AnchorImageError       CB203  an anchor image that is zero or rank-deficient
         |-- ConditionError         CB204  an anchor image too ill-conditioned to invert
@@ -52,11 +55,9 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
         |-- ReplayError            CB805  an upload that came before, or after a newer one
         |-- ClockError             CB806  a bundle from the future
         `-- TranscriptError        CB807  a transcript whose lines are not as they were written
-
     PrivacyWarning                 CB501  this choice shows more than the default does
 
-A message says what is wrong (numbers, the party's name), what it means, what to do, and its
-code. It never holds a number computed from private rows.
+A message says what is wrong, what it means and what to do; it holds no number of private rows.
 """
 
 from typing import ClassVar
@@ -160,6 +161,14 @@ class RowCarryingError(LocalError, code="CB401"):
     """A model that would carry training rows to every party."""
 
 
+class AuditBlockedError(LocalError, code="CB511"):
+    """An upload that its audit blocks, and that no two people answer for."""
+
+
+class AuditUnsignedError(LocalError, code="CB512"):
+    """An upload whose audit is above the policy's bounds, and nobody has signed."""
+
+
 class DiskError(LocalError, code="CB601"):
     """A disk that is full, or a file that cannot be read or written."""
 
@@ -198,6 +207,10 @@ class SpanReuseError(LocalError, code="CB703"):
 
 class VaultError(LocalError, code="CB704"):
     """A vault record that is damaged, of another version, or another party's."""
+
+
+class BudgetError(LocalError, code="CB705"):
+    """An upload that would break a guarantee given before, or spend more than its budget."""
 
 
 class AnchorImageError(RemoteError, code="CB203"):

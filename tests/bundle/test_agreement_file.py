@@ -30,7 +30,7 @@ def comments(text):
 def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp_path):
     path = write_new(tmp_path / "icu.toml", fields={})
     text = path.read_text()
-    fields = set(Agreement.model_fields) - {"parties", "enrolled", "analyst", "features"}
+    fields = set(Agreement.model_fields) - {"parties", "enrolled", "analyst", "features", "dp"}
     assert set(tomllib.loads(text)) == fields
     for name in fields:
         assert re.search(rf"^# .+\n{name} = ", text, re.MULTILINE), name
@@ -40,6 +40,7 @@ def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp
     assert marked <= missing
     assert "retention_days" in marked
     assert "# [[features]]" in text
+    assert "# [dp]" in text
 
 
 def test_what_is_written_reads_back_as_the_same_agreement(tmp_path):

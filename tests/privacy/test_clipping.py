@@ -77,6 +77,8 @@ def test_what_is_no_number_is_refused_before_it_is_compared(bad):
 def test_a_centre_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match="centre has shape"):
         clip_rows([[0.0, 1.0]], radius=1, centre=[[0.0, 1.0]])
+    with pytest.raises(ShapeError, match=r"centre has shape \(\); .* \(2,\)"):
+        clip_rows([[0.0, 1.0]], radius=1, centre=0.5)
     with pytest.raises(ShapeError, match="centre has 3 columns"):
         clip_rows([[0.0, 1.0]], radius=1, centre=[0.0, 1.0, 2.0])
     with pytest.raises(DtypeError):
@@ -108,7 +110,7 @@ def test_another_adjacency_is_refused():
         sensitivity_of(radius=1, adjacency="none")
 
 
-@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, np.nan, np.inf])
 def test_a_person_has_a_whole_number_of_rows(count):
     with pytest.raises(OptionError, match="rows_per_person"):
         sensitivity_of(radius=1, rows_per_person=count)

@@ -11,11 +11,13 @@ from pydantic import ValidationError
 
 from cobasis import Agreement, ConsortiumSecret, NumericFeature, numeric_features
 from cobasis.errors import AgreementError, OptionError
+from cobasis.protocol.dp_terms import DPTerms
 from protocol.consortium import NAMES, WIDTH, agree
 from protocol.people import ANALYST, PEOPLE
 
 SECRET = ConsortiumSecret(bytes(32))
 DIGEST = "ab" * 32
+TERMS = DPTerms(epsilon=2, radius=1, most_rows=1000, labels="public", lifetime_epsilon=2)
 WIDE = numeric_features(f"x{column}" for column in range(8193))
 
 
@@ -196,6 +198,7 @@ CHANGED = {
     "retention_days": {"retention_days": 90},
     "enrolled": {"enrolled": PEOPLE},
     "analyst": {"analyst": ANALYST},
+    "dp": {"basis": "haar", "dp": TERMS},
 }
 
 

@@ -32,6 +32,7 @@ SECRETS = (
     "cobasis.protocol.choice",
     "cobasis.protocol.prediction",
     "cobasis.protocol.streamed",
+    "cobasis.protocol.noising",
     "cobasis.protocol.keeping",
     "cobasis.tables",
     "cobasis.vault",

@@ -2,6 +2,7 @@
 
 import shutil
 
+from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.keeping import basis_columns, secret_bytes
 from vault.vaults import (
     NOW,
@@ -52,12 +53,28 @@ def begin_kept(folder):
     vault.begin_upload(choice, choice.basis, agreement=agree("second"), time=NOW)
 
 
+def begin_with_noise(folder):
+    terms = DPTerms(epsilon=2, radius=1, most_rows=99, labels="public", lifetime_epsilon=2)
+    vault, agreement = open_vault(folder), agree("noisy", basis="haar", dp=terms)
+    basis = made_basis()
+    choice = choose(vault, table(seed=1))
+    vault.begin_upload(choice, basis, agreement=agreement, time=NOW, release="1" * 64)
+
+
+def propose(folder, round_id="icu-2026"):
+    vault = open_vault(folder)
+    vault.ledger.propose(choose(vault, table()).asked, agree(round_id))
+
+
 STEPS = {
     "open a new vault": (nothing, open_vault),
     "join": (nothing, joined),
     "adopt": (joined, lambda folder: open_vault(folder).round(agree()).adopt(consensus())),
     "begin a fresh upload": (joined, begin_fresh),
     "begin a kept upload": (uploaded, begin_kept),
+    "begin an upload with noise": (uploaded, begin_with_noise),
+    "propose": (joined, propose),
+    "propose again": (propose, lambda folder: propose(folder, "second")),
     "finish an upload": (begun, lambda folder: open_vault(folder).finish_upload(1, "e" * 64)),
     "accept": (joined, lambda folder: open_vault(folder).round(agree()).accept(returned())),
     "accept again": (
@@ -77,6 +94,7 @@ def seen(folder):
         "history": vault.history(),
         "bases": [basis_columns(each.basis).tobytes() for each in vault.datasets()],
         "rows": [(len(each.last), len(each.earlier)) for each in vault.datasets()],
+        "left without noise": vault.ledger.spent(choose(vault, table()).asked).bare,
         "secret": secret_bytes(record.secret()) if record.joined else None,
         "consensus": span and span.rows.tolist(),
         "return": back and (back.model, back.change_of_basis.tolist()),

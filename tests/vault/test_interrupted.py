@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cobasis.bundle import whole
 from cobasis.errors import DiskError, VaultError
-from cobasis.vault import records
 from faults import BROKEN, FULL, at_call
 from vault.steps import STEPS, Trial
 
@@ -100,7 +100,7 @@ class InPlace:
 
 def test_a_vault_that_wrote_in_place_would_be_found_out(tmp_path, monkeypatch):
     trial = Trial("accept again", tmp_path)
-    monkeypatch.setattr(records, "WholeFile", InPlace)
+    monkeypatch.setattr(whole, "WholeFile", InPlace)
 
     def judged():
         for where, _ in attempts(trial, FULL):

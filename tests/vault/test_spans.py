@@ -83,7 +83,7 @@ def test_old_rows_in_a_round_of_other_sizes_are_refused(vault, sizes):
     assert isinstance(choice, Refused)
     message = (
         r"^rows of party 'north' were uploaded before, in round 'icu-2026', through a basis of 5 "
-        r"features and 2 components; this round asks for .*force .* reason.*\[CB703\]$"
+        r"features and 2 components; this round asks for .*two people .*reason.*\[CB703\]$"
     )
     with pytest.raises(SpanReuseError, match=message):
         choice.refuse()
@@ -104,7 +104,11 @@ def test_a_fresh_span_over_old_rows_is_forced_with_a_reason_that_stays(vault):
     upload(vault, table(), agreement=three, forced=WHY, seed=1)
     first, second = vault.history()
     assert (first.span, first.reason, first.by) == ("fresh", "", "")
-    assert (second.span, second.reason, second.by) == ("forced", WHY.reason, WHY.by)
+    assert (second.span, second.reason, second.by) == (
+        "forced",
+        WHY.reason,
+        "A. Curator and B. Officer",
+    )
     assert (second.n_components, second.round_id) == (3, "icu-2027")
 
 
@@ -123,10 +127,20 @@ def test_forcing_without_need_leaves_no_mark(vault):
     assert (entry.span, entry.reason, entry.by) == ("fresh", "", "")
 
 
-@pytest.mark.parametrize("words", [("", "A. Curator"), ("  ", "A. Curator"), ("a reason", "")])
-def test_forcing_needs_words_and_a_name(words):
-    with pytest.raises(OptionError, match=r"a fresh span was forced, and .* is empty.*\[CB107\]$"):
-        Forced(reason=words[0], by=words[1])
+@pytest.mark.parametrize(
+    ("reason", "by"),
+    [
+        ("", ("A. Curator", "B. Officer")),
+        ("  ", ("A. Curator", "B. Officer")),
+        ("a reason", ()),
+        ("a reason", ("A. Curator",)),
+        ("a reason", ("A. Curator", " ")),
+        ("a reason", ("A. Curator", " a.  curator")),
+    ],
+)
+def test_forcing_needs_a_reason_and_two_people(reason, by):
+    with pytest.raises(OptionError, match=r"It takes 2 different people.*\[CB107\]$"):
+        Forced(reason=reason, by=by)
 
 
 def test_rows_of_two_spans_in_one_table_are_refused(vault):

@@ -15,7 +15,7 @@ SECRET = ConsortiumSecret(b"s" * 32)
 FEATURES, COMPONENTS = 5, 2
 NOW = "2026-11-21T15:00:00Z"
 DIGEST = "d" * 64
-WHY = Forced(reason="the first one went to the wrong address", by="A. Curator")
+WHY = Forced(reason="the first one went to the wrong address", by=("A. Curator", "B. Officer"))
 
 
 def unsealing(key):

@@ -185,6 +185,8 @@ def _fields_of(document: Mapping[str, Any], *, path: str | Path) -> dict[str, An
     """Return the fields that are filled, by the names that `Agreement` has for them."""
     fields = {name: _plain(value) for name, value in document.items() if value != ""}
     fields.pop("signature", None)
+    if isinstance(terms := fields.get("dp"), dict):
+        fields["dp"] = {name: value for name, value in terms.items() if value != ""}
     taken = sorted({"parties", "enrolled"} & set(fields))
     if taken:
         msg = (

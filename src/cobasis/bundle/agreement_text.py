@@ -9,6 +9,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
 from cobasis.protocol.agreement_checks import missing_fields
 from cobasis.protocol.agreement_fields import AgreementFields
+from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import PublicIdentity
 
 MARK = "# <- fill in"
@@ -99,6 +100,24 @@ EXAMPLE = """\
 # missing = "level"
 """
 
+DP: Mapping[str, str] = {
+    "epsilon": "Of one person's features in one upload, at most 64.",
+    "delta": "At most 1 / (10 most_rows).",
+    "radius": "Encoded rows are clipped to this distance from centre; take it from public rows.",
+    "centre": "A number for each encoded feature, from public rows; [] for the origin.",
+    "adjacency": '"replace-one": one record is another; "add-remove": one is a row of the centre.',
+    "rows_per_person": "The most rows that one person has.",
+    "most_rows": "The most rows that any party may upload.",
+    "labels": '"public" by declaration, or "randomised_response"; "" for a representation.',
+    "label_epsilon": "With randomised_response only: of one person's labels, at most 16.",
+    "lifetime_epsilon": "What all uploads of one data set may spend; no later agreement raises it.",
+}
+
+NOISE = """\
+# ---- Noise with a guarantee: a [dp] table, or none. It costs much of the accuracy; read
+# docs/explanation/differential-privacy.md before. It takes basis = "haar" or "public".
+"""
+
 PEOPLE = """\
 # ---- Parties and analyst: written by `cobasis agreement enrol`. Compare fingerprints by telephone.
 """
@@ -131,7 +150,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [FEATURES]
     features = fields.get("features") or ()
     lines += [_feature(each) for each in features] or [EXAMPLE]
-    lines += [PEOPLE]
+    lines += [NOISE, _noise(fields.get("dp")), PEOPLE]
     lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
     if fields.get("analyst") is not None:
         lines.append(_person("[analyst]", fields["analyst"]))
@@ -144,6 +163,17 @@ def _field(name: str, fields: Mapping[str, Any]) -> str:
     value = fields.get(name, None if known.is_required() else known.default)
     mark = f"  {MARK}" if name in missing_fields(fields) else ""
     return f"{name} = {toml(value)}{mark}"
+
+
+def _noise(terms: DPTerms | None) -> str:
+    """Return the table of the guarantee; as an example in comments where there is none."""
+    example = {"epsilon": 8.0, "radius": 2.0, "most_rows": 10000, "lifetime_epsilon": 8.0}
+    lines, start = ["[dp]"], "" if terms is not None else "# "
+    for name, comment in DP.items():
+        default = DPTerms.model_fields[name].get_default()
+        value = example.get(name, default) if terms is None else getattr(terms, name)
+        lines += [f"# {comment}", f"{name} = {toml(value)}"]
+    return "\n".join([*(start + line for line in lines), ""])
 
 
 def _feature(feature: NumericFeature | CategoryFeature) -> str:

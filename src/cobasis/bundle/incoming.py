@@ -40,7 +40,8 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
     Raises
     ------
     ForeignBundleError
-        The bundle is of another kind, round or agreement, or its file is of another party.
+        The bundle is of another kind, round or agreement, its file is of another party, or it
+        says another thing of its noise than the agreement.
     FileFormatError, MessageError
         The file is no upload, or stands in another precision than agreed.
 
@@ -68,6 +69,7 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
                 "new one."
             )
             raise ForeignBundleError(msg)
+        _refuse_other_noise(manifest, agreement, n_rows=payload.n_rows)
         check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     return payload
 
@@ -206,6 +208,24 @@ def told_of(payload: Payload) -> dict[str, Any]:
         "image_dtype": payload.image_place.dtype.name,
         "labels_dtype": "none" if labels is None else labels.dtype.name,
     }
+
+
+def _refuse_other_noise(manifest: Manifest, agreement: Agreement, *, n_rows: int) -> None:
+    """Raise ForeignBundleError unless an upload promises what was agreed, to as many as agreed."""
+    terms = agreement.dp
+    if manifest.dp == noise_of(agreement) and (terms is None or n_rows <= terms.most_rows):
+        return
+    msg = (
+        f"the upload of '{manifest.sender}' says another thing of its noise than the agreement "
+        "does, or has more rows than that covers, so what was promised to its people may not "
+        "hold. Ask it to prepare its upload with this agreement and this version of cobasis."
+    )
+    raise ForeignBundleError(msg)
+
+
+def noise_of(agreement: Agreement) -> dict[str, Any] | None:
+    """Return what the manifest of an upload says of its noise; None where there is none."""
+    return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
 
 
 def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:

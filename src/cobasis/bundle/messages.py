@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.incoming import consensus_in, proposal_in, return_in, told_of, upload_in
+from cobasis.bundle.incoming import (
+    consensus_in,
+    noise_of,
+    proposal_in,
+    return_in,
+    told_of,
+    upload_in,
+)
 from cobasis.bundle.manifest import Draft
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.precision import check_precision
@@ -38,7 +45,9 @@ class Enclosed(NamedTuple):
     parts: Mapping[str, Path | bytes]
 
 
-def enclose_upload(path: Path, *, agreement: Agreement) -> Enclosed:
+def enclose_upload(
+    path: Path, *, agreement: Agreement, audit: Mapping[str, str] | None = None
+) -> Enclosed:
     """Return draft and part for an upload file in the agreed precision.
 
     Parameters
@@ -47,6 +56,8 @@ def enclose_upload(path: Path, *, agreement: Agreement) -> Enclosed:
         What `cobasis.bundle.precision.in_precision` leaves.
     agreement : Agreement
         The round's.
+    audit : mapping of str to str, optional
+        What travels of the audit: policy, verdict, and a salted hash of its report.
 
     Returns
     -------
@@ -60,7 +71,8 @@ def enclose_upload(path: Path, *, agreement: Agreement) -> Enclosed:
 
     Notes
     -----
-    **Who sees what.** The manifest tells shapes and dtypes.
+    **Who sees what.** The manifest tells shapes and dtypes, and the guarantee of the agreement
+    where it has one: nothing that a row could change.
 
     **Cost.** The file's header is read.
     """
@@ -74,6 +86,8 @@ def enclose_upload(path: Path, *, agreement: Agreement) -> Enclosed:
         anchor_tag=payload.anchor_tag.hex(),
         simulated=payload.simulated,
         told=told_of(payload),
+        audit=audit,
+        dp=noise_of(agreement),
     )
     return Enclosed(draft, {"upload.safetensors": path})
 

@@ -62,7 +62,7 @@ def sign(
     Example: cobasis agreement sign icu.toml --as north -o north.sig
     """
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.bundle.files import WholeFile
+    from cobasis.bundle.whole import write_whole
     from cobasis.cli.analyst_answers import SignAnswer
     from cobasis.keys.home import home
     from cobasis.protocol.signatures import sign_agreement
@@ -70,9 +70,7 @@ def sign(
     found = read_agreement(agreement).agreement
     who = _signer(found, home(owner.home), owner.name)
     made = sign_agreement(found, name=who, sign=owner.identity(who).sign)
-    text = made.text().encode()
-    with WholeFile(out, n_bytes=len(text)) as file:
-        file.write(text, offset=0)
+    write_whole(out, made.text().encode())
     owner.say(
         SignAnswer(
             command="agreement sign",

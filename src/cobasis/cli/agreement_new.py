@@ -50,6 +50,10 @@ Int8Range = Annotated[float | None, typer.Option(help="With int8: largest projec
 PublicRows = Annotated[
     str | None, typer.Option(help="SHA-256 of public rows, where anchor or basis need them.")
 ]
+Noise = Annotated[
+    str | None,
+    typer.Option("--dp", help="Noise with a guarantee: epsilon=8,radius=2,most_rows=900,..."),
+]
 
 _ASKED: dict[str, tuple[str, type]] = {
     "purpose": ("What is the model for, and who may use it", str),
@@ -59,6 +63,7 @@ _ASKED: dict[str, tuple[str, type]] = {
     "n_components": ("Columns of every secret basis", int),
 }
 _LISTS = ("models", "classes")
+_NO_FIELDS = ("file", "columns", "numbers", "categories", "missing", "as_json")
 
 
 def new(
@@ -87,14 +92,15 @@ def new(
     precision: Precision = None,
     int8_range: Int8Range = None,
     public_rows_sha256: PublicRows = None,
+    noise: Noise = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a new agreement with a comment on every field; what is not given is asked or left open.
 
     Example: cobasis agreement new icu.toml --columns public.csv --label sick --id patient
     """
-    given = {**locals(), "id": identifier}
-    for word in ("file", "columns", "numbers", "categories", "missing", "identifier", "as_json"):
+    given = {**locals(), "id": identifier, "dp": noise}
+    for word in (*_NO_FIELDS, "identifier", "noise"):
         given.pop(word)
     _write(
         file,
@@ -136,6 +142,7 @@ def _write(
     from cobasis.bundle.agreement_file import write_new
     from cobasis.cli.agreement_state import show_state
     from cobasis.party_side.drafting import (
+        dp_of_words,
         draft_fields,
         features_of_example,
         features_of_words,
@@ -148,6 +155,7 @@ def _write(
             given[word] = tuple(each.strip() for each in given[word].split(",") if each.strip())
     if given["classes"] and all(each.lstrip("-").isdigit() for each in given["classes"]):
         given["classes"] = tuple(int(each) for each in given["classes"])
+    given["dp"] = dp_of_words(given["dp"]) if given["dp"] else None
     found = features_of_words(
         (features["numbers"] or "").replace(",", " ").split(), features["categories"]
     )

@@ -80,6 +80,8 @@ class Agreement(AgreementFields):
         The parties' public keys, in the order of `parties`; empty in a simulation.
     analyst : PublicIdentity or None
         The analyst's.
+    dp : DPTerms or None
+        Under which guarantee rows leave, with noise; None for uploads without one.
 
     Raises
     ------
@@ -137,8 +139,11 @@ class Agreement(AgreementFields):
     @cached_property
     def _digest(self) -> bytes:
         """Made once: of thousands of features, and asked for by every message."""
-        fields = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(fields.encode()).digest()
+        fields = self.model_dump(mode="json")
+        if self.dp is None:  # as before there was such a field
+            del fields["dp"]
+        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).digest()
 
     def names(self, party: str) -> bool:
         """Tell whether a party is one of the agreement's.

@@ -8,6 +8,7 @@ from cobasis.algorithms.bases import check_basis_rule
 from cobasis.errors import AgreementError
 from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.agreement_fields import DEADLINE, AgreementFields
+from cobasis.protocol.dp_checks import dp_problems
 
 
 def refuse_contradictions(agreement: AgreementFields) -> None:
@@ -41,6 +42,7 @@ def refuse_contradictions(agreement: AgreementFields) -> None:
         *_task_problems(agreement),
         *_column_problems(agreement),
         *_people_problems(agreement),
+        *dp_problems(agreement),
     ]
     if problems:
         msg = (

@@ -10,6 +10,7 @@ from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.registry import AlignerName
 from cobasis.features.columns import Feature, width_of
 from cobasis.models.families import ModelName, Task
+from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import PublicIdentity
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -56,6 +57,7 @@ class AgreementFields(BaseModel):
     retention_days: Count | None = None
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
+    dp: DPTerms | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

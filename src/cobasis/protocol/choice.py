@@ -65,6 +65,12 @@ class Chooser:
                 "basis. Leave it out; it is for simulations."
             )
             raise OptionError(msg)
+        if self.complete and self.agreement.dp is not None:
+            msg = (
+                f"complete_basis at party '{self.party}' is for bases that rows shape, and [dp] "
+                "holds for none of them. Leave it out."
+            )
+            raise OptionError(msg)
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""

@@ -11,7 +11,8 @@ from cobasis.protocol.acceptance import check_consensus
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Chooser, Memory
 from cobasis.protocol.labels import encode_labels
-from cobasis.protocol.messages import ConsensusSpan, SpanProposal, Upload
+from cobasis.protocol.messages import ConsensusSpan, Labels, SpanProposal, Upload
+from cobasis.protocol.noising import Noising
 from cobasis.protocol.prediction import Predictor
 from cobasis.protocol.public_rows import check_public_rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
@@ -190,12 +191,13 @@ class Party(Predictor):
         Notes
         -----
         **Who sees what.** The analyst sees principal components of the rows up to sign,
-        distances, and labels: pseudonymised personal data, not anonymous data.
+        distances, and labels: pseudonymised personal data, not anonymous data. Under ``[dp]`` what
+        is seen has its noise; a `Party` counts no releases, its vault does.
         **Cost.** One or two passes over the rows, two products. ODC paper, eqs. (5), (6).
         """
         table = self._encoded(rows)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
-        plan = self.plan(WholeTable(table), consensus=consensus, basis=basis)
+        plan = self.plan(WholeTable(table), labels=targets, consensus=consensus, basis=basis)
         self.keep(plan)
         return plan.upload(table, labels=targets)
 
@@ -203,6 +205,7 @@ class Party(Predictor):
         self,
         rows: Blocks,
         *,
+        labels: Labels | None = None,
         consensus: ConsensusSpan | None = None,
         basis: SecretBasis | None = None,
         memory: Memory | None = None,
@@ -213,9 +216,9 @@ class Party(Predictor):
         ----------
         rows : Blocks of shape (n_rows, n_features)
             On the agreed scale.
-        consensus : ConsensusSpan, optional
-            As in `prepare`.
-        basis : SecretBasis, optional
+        labels : ndarray of shape (n_rows,), optional
+            Theirs, encoded; noise under a guarantee is drawn for them, too.
+        consensus, basis : ConsensusSpan, SecretBasis, optional
             As in `prepare`.
         memory : mutable mapping of str to ndarray, optional
             Where the directions are looked up, and kept when they had to be found. Private.
@@ -234,7 +237,8 @@ class Party(Predictor):
         Notes
         -----
         **Who sees what.** The party alone: the plan holds its basis.
-        **Cost.** One or two passes over the rows, none for a basis that is not their own.
+        **Cost.** One or two passes over the rows, none for a basis that is not their own; one to
+        bind noise to them.
         """
         if consensus is not None:
             check_consensus(consensus, self.agreement, anchor_tag=self._tag, party=self.name)
@@ -249,6 +253,14 @@ class Party(Predictor):
             anchor_image=chosen.image(self._anchor),
             order=self._chooser.order(rows.shape[0]),
             simulated=self._simulated or (consensus is not None and consensus.simulated),
+            noising=Noising.of(
+                rows,
+                labels=labels,
+                agreement=self.agreement,
+                basis=chosen,
+                key=self._chooser.key,
+                party=self.name,
+            ),
         )
 
     def keep(self, plan: Plan) -> None:

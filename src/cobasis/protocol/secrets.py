@@ -3,9 +3,11 @@
 ``protocol.analyst`` and ``protocol.messages`` cannot import this module; a contract checks it.
 """
 
+import hashlib
 import hmac
 import secrets
 
+import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, Anchor, draw_anchor
@@ -169,6 +171,10 @@ class SecretBasis(Hidden):
     def project(self, rows: Matrix) -> Matrix:
         """Return ``X F_i``."""
         return rows @ self._columns
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of F_i, for noise that is drawn for this very basis."""
+        return hashlib.sha256(np.ascontiguousarray(self._columns, dtype="<f8").tobytes()).digest()
 
     def image(self, anchor: Anchor) -> Matrix:
         """Return ``A F_i``."""

@@ -21,6 +21,7 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models.families import Estimator, ModelName, Task, default_model
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.labels import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.public_rows import public_rows_digest
@@ -48,6 +49,7 @@ def simulate(
     complete_bases: bool = False,
     exclude: Iterable[str] = (),
     allow_row_carrying: bool = False,
+    dp: DPTerms | None = None,
 ) -> Round:
     """Run a whole round in one process, with the real messages and secrets from a seed.
 
@@ -86,6 +88,8 @@ def simulate(
         Parties that the analyst leaves out by name.
     allow_row_carrying : bool
         Accept models that store rows.
+    dp : DPTerms, optional
+        Noise with a guarantee. From a seed it protects nobody, and costs what it costs.
 
     Returns
     -------
@@ -123,9 +127,7 @@ def simulate(
     _refuse_options(rows, rng, aligner, model)
     secret, keys = _drawn(rows, rng)
     agreement = _agreement(
-        rows,
-        secret,
-        round_id=f"simulation-{rng.bytes(8).hex()}",
+        *(rows, secret, f"simulation-{rng.bytes(8).hex()}"),
         task=task,
         n_components=n_components,
         anchor=anchor,
@@ -135,16 +137,17 @@ def simulate(
         model=model,
         features=features,
         public_rows=public_rows,
+        dp=dp,
         flag_fraction=_NEVER if span_condition in {"samespan", "diffspan"} else 0.5,
     )
-    join = partial(Party, agreement=agreement, secret=secret, public_rows=public_rows)
-    parties = {name: join(name, key=keys[name], complete_basis=complete_bases) for name in rows}
+    join = partial(Party, agreement=agreement, secret=secret, complete_basis=complete_bases)
+    parties = {name: join(name, key=key, public_rows=public_rows) for name, key in keys.items()}
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
     return Round(agreement=agreement, parties=parties, analyst=analyst).run(
         rows,
-        bases=_under(span_condition, rows, agreement, keys) if span_condition else None,
+        bases=_under(span_condition, rows, agreement, keys),
         exclude=exclude,
-        model=None if model is None or isinstance(model, str) else model,
+        model=None if isinstance(model, str) else model,
         allow_row_carrying=allow_row_carrying,
     )
 
@@ -174,8 +177,8 @@ def _drawn(rows: Rows, rng: np.random.Generator) -> tuple[ConsortiumSecret, dict
 def _agreement(
     rows: Rows,
     secret: ConsortiumSecret,
-    *,
     round_id: str,
+    *,
     task: Task,
     n_components: int,
     anchor: AnchorKind,
@@ -254,12 +257,14 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
 
 
 def _under(
-    condition: SpanCondition,
+    condition: SpanCondition | None,
     rows: Rows,
     agreement: Agreement,
     keys: Mapping[str, PartyKey],
-) -> dict[str, SecretBasis]:
-    """Make every party's basis under one of the papers' four conditions."""
+) -> dict[str, SecretBasis] | None:
+    """Make every party's basis under one of the papers' four conditions, if one is asked for."""
+    if condition is None:
+        return None
     if agreement.basis != "svd":
         msg = (
             f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "

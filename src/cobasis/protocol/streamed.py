@@ -1,6 +1,6 @@
 """How a party's rows become its upload, all at once or part by part. Party side only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import WholeTable
 from cobasis.linalg.hidden import Hidden
 from cobasis.protocol.messages import Labels, Upload
+from cobasis.protocol.noising import Noising
 from cobasis.protocol.secrets import SecretBasis
 
 
@@ -31,6 +32,8 @@ class Plan(Hidden):
         The upload's first row is the party's row ``order[0]``, and so on.
     simulated : bool
         Drawn from a seed.
+    noising : Noising or None
+        What hides each person, where the agreement has a ``[dp]`` section.
 
     Notes
     -----
@@ -47,6 +50,12 @@ class Plan(Hidden):
     anchor_image: Matrix
     order: npt.NDArray[np.intp]
     simulated: bool
+    noising: Noising | None = None
+
+    @property
+    def release(self) -> str:
+        """What the noise was drawn for, 64 hexadecimal digits; empty without noise."""
+        return "" if self.noising is None else self.noising.release
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,15 +83,91 @@ class Plan(Hidden):
 
         **Cost.** One product.
         """
+        parts = list(WholeTable(rows).over(self.projected, step=""))
+        self.confirm(marks for _, marks in parts)
+        projected = np.vstack([block for blocks, _ in parts for block in blocks])
         return Upload(
             party=self.party,
             agreement_digest=self.agreement_digest,
             anchor_tag=self.anchor_tag,
-            rows=np.vstack(list(WholeTable(rows).over(self._projected, step="")))[self.order],
-            labels=None if labels is None else labels[self.order],
+            rows=projected[self.order],
+            labels=self.labels(labels),
             anchor_image=self.anchor_image,
             simulated=self.simulated,
         )
 
-    def _projected(self, _: int, blocks: Iterator[Matrix]) -> Matrix:
-        return np.vstack(list(map(self.basis.project, blocks)))
+    def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
+        """Return a part's rows as they are uploaded, in the table's order.
+
+        Parameters
+        ----------
+        first : int
+            The number of the part's first row.
+        blocks : iterator of ndarray of shape (k, n_features)
+            The part, on the agreed scale.
+
+        Returns
+        -------
+        list of ndarray of shape (k, n_components), bytes
+            With noise where there is to be some, and what `confirm` needs of the part.
+
+        Notes
+        -----
+        **Who sees what.** The numbers may leave, once all rows are confirmed.
+
+        **Cost.** One product.
+        """
+        if self.noising is not None:
+            return self.noising.projected(first, blocks)
+        return list(map(self.basis.project, blocks)), b""
+
+    def confirm(self, parts: Iterable[bytes]) -> None:
+        """Go through the marks of all parts; refuse rows that noise was not drawn for.
+
+        Parameters
+        ----------
+        parts : iterable of bytes
+            What `projected` returned beside the numbers, in order.
+
+        Raises
+        ------
+        FileChangedError
+            There is noise, and it was drawn for other rows.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** None.
+        """
+        if self.noising is not None:
+            self.noising.confirm(parts, party=self.party)
+        else:
+            for _ in parts:
+                pass
+
+    def labels(self, labels: Labels | None) -> Labels | None:
+        """Return labels as they are uploaded, in the upload's order.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_rows,) or None
+            Encoded, in the table's order.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or None
+            Randomised where that was agreed.
+
+        Raises
+        ------
+        FileChangedError
+            There is noise, and it was drawn for other labels.
+
+        Notes
+        -----
+        **Who sees what.** What is returned is for the analyst. **Cost.** None.
+        """
+        if labels is None:
+            return None
+        told = labels if self.noising is None else self.noising.labels(labels, party=self.party)
+        found: Labels = told[self.order]
+        return found

@@ -40,7 +40,8 @@ def write_rows(rows: Blocks, plan: Plan, *, writer: PayloadWriter, report: Repor
     Raises
     ------
     LocalError
-        The rows cannot be read to their end; the disk is full.
+        The rows cannot be read to their end, or are others than noise was drawn for; the disk is
+        full.
 
     Notes
     -----
@@ -53,8 +54,7 @@ def write_rows(rows: Blocks, plan: Plan, *, writer: PayloadWriter, report: Repor
     twice and read once. 8 bytes of memory per row, and some 32 MB per thread.
     """
     bins = _Bins(plan, writer)
-    for _ in rows.over(bins.put, step="projecting rows"):
-        pass
+    plan.confirm(rows.over(bins.put, step="projecting rows"))
     starts = range(0, plan.shape[0], bins.size)
     for done in in_order(bins.settle, starts):
         report("putting rows in order", done, plan.shape[0])
@@ -74,9 +74,9 @@ class _Bins:
             self._places[found] = np.arange(start, start + len(found))
         self._own = threading.local()
 
-    def put(self, first: int, blocks: Iterator[Matrix]) -> None:
-        """Write a part's rows into their bins, in the table's order."""
-        projected = [self._plan.basis.project(block) for block in blocks]
+    def put(self, first: int, blocks: Iterator[Matrix]) -> bytes:
+        """Write a part's rows into their bins, in the table's order; return its marks."""
+        projected, marks = self._plan.projected(first, blocks)
         stop = first + sum(map(len, projected))
         places = self._places[first:stop]
         numbers = (places // self.size).astype(self._number)  # short ones sort faster
@@ -91,6 +91,7 @@ class _Bins:
         edges = [0, *(np.flatnonzero(within[1:] != within[:-1]) + 1), len(turn)]
         for start, end in pairwise(edges):
             self._writer.write_rows(int(places[turn[start]]), rows[start:end])
+        return marks
 
     def settle(self, start: int) -> int:
         """Put one bin's rows where they belong, and return where it ends."""

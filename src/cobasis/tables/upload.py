@@ -111,13 +111,13 @@ def prepare_upload(
         )
         encoded = rows.labels(party.agreement)
         memory = _memory(rows, party, Path(work or f"{path}.work"))
-        plan = party.plan(rows, consensus=consensus, basis=basis, memory=memory)
+        plan = party.plan(rows, labels=encoded, consensus=consensus, basis=basis, memory=memory)
         with PayloadWriter(path, header=_header(plan, encoded)) as writer:
             writer.write_anchor_image(plan.anchor_image)
             write_rows(rows, plan, writer=writer, report=report)
-            encoded = rows.labels(party.agreement)  # as that pass over the rows found them
-            if encoded is not None:
-                writer.write_labels(encoded[plan.order])
+            told = plan.labels(rows.labels(party.agreement))  # as that pass found them
+            if told is not None:
+                writer.write_labels(told)
             rows.source.refuse_changed()
     party.keep(plan)
     memory.clear()

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from cobasis.errors import SpanReuseError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.keeping import basis_columns
 from cobasis.protocol.secrets import SecretBasis
+from cobasis.vault.charges import Charge
 from cobasis.vault.datasets import Dataset, UploadEntry, entries
 from cobasis.vault.spans import Fresh, Kept, Refused, choose_span
 
@@ -22,6 +24,7 @@ def begun(
     agreement: Agreement,
     time: str,
     party: str,
+    charge: Charge | None = None,
 ) -> Dataset:
     """Return the data set as it is once an upload has begun; its last line of history is new.
 
@@ -39,6 +42,8 @@ def begun(
         Now.
     party : str
         For messages.
+    charge : Charge or None
+        What its noise spends.
 
     Returns
     -------
@@ -62,7 +67,7 @@ def begun(
         now.refuse()
     _refuse_other_basis(now, choice, basis, party)
     number = max((entry.number for entry in entries(datasets)), default=0) + 1
-    entry = _entry(now, agreement, time, number=number)
+    entry = replace(_entry(now, agreement, time, number=number), charge=charge)
     if isinstance(now, Kept):
         return now.dataset.uploading(asked.rows, people=asked.people, entry=entry)
     return Dataset(
@@ -109,5 +114,5 @@ def _entry(now: Fresh | Kept, agreement: Agreement, time: str, *, number: int) -
         basis=agreement.basis,
         span="kept" if isinstance(now, Kept) else made,
         reason=forced.reason if forced else "",
-        by=forced.by if forced else "",
+        by=" and ".join(forced.by) if forced else "",
     )

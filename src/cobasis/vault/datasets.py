@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from cobasis.linalg.hidden import Hidden
 from cobasis.protocol.keeping import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
+from cobasis.vault.charges import Charge
 from cobasis.vault.fingerprints import Fingerprints
 from cobasis.vault.records import Record, Records
 
@@ -42,6 +43,8 @@ class UploadEntry:
         been uploaded before.
     reason, by : str
         Why it was forced, and who answers for it; else empty.
+    charge : Charge or None
+        What its noise spends; None where it has none.
 
     Notes
     -----
@@ -61,6 +64,7 @@ class UploadEntry:
     span: Literal["fresh", "kept", "forced"]
     reason: str
     by: str
+    charge: Charge | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -232,5 +236,10 @@ def _loaded(name: str, records: Records) -> Dataset:
         earlier=arrays["earlier"],
         people=arrays["people"],
         columns=record.about["columns"],
-        history=tuple(UploadEntry(**entry) for entry in record.about["history"]),
+        history=tuple(_entry(**told) for told in record.about["history"]),
     )
+
+
+def _entry(*, charge: dict[str, Any] | None = None, **told: Any) -> UploadEntry:  # noqa: ANN401
+    """Read one line; those that were written before there was noise have no charge."""
+    return UploadEntry(**told, charge=None if charge is None else Charge(**charge))

@@ -4,18 +4,18 @@ import fcntl
 import hmac
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from cobasis.bundle.files import PART, sync_folder
+from cobasis.bundle.files import PART, made_folder, sync_folder
+from cobasis.bundle.whole import remove_tree
 from cobasis.errors import DiskError
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
-from cobasis.vault.records import SUFFIX, Cipher, Record, Records, make_folder
+from cobasis.vault.records import SUFFIX, Cipher, Record, Records
 
 _KEY, _GONE = "vault", ".gone"
 
@@ -54,7 +54,7 @@ class Place(Hidden):
 
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self._folder = folder
-        make_folder(folder)
+        made_folder(folder)
         with self.alone():
             bare = Records(folder, party=party, seal=seal, unseal=unseal, key=bytes(KEY_BYTES))
             self._key = _vault_key(bare)
@@ -112,12 +112,11 @@ class Place(Hidden):
     def _sweep(self) -> None:
         """Delete what a process that died left half-written, or half-deleted."""
         try:
-            for path in self._folder.rglob(f"*{PART}"):
-                path.unlink(missing_ok=True)
-            for path in self._folder.rglob(f"*{_GONE}"):
-                shutil.rmtree(path)
+            left = [path for end in (PART, _GONE) for path in self._folder.rglob(f"*{end}")]
         except OSError as error:
             raise self._disk_error(error) from error
+        for path in left:
+            remove_tree(path)
 
     def _disk_error(self, error: OSError) -> DiskError:
         return DiskError(

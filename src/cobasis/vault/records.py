@@ -15,7 +15,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cobasis.bundle.files import WholeFile, opened, sync_folder
+from cobasis.bundle.files import made_folder, opened
+from cobasis.bundle.whole import write_whole
 from cobasis.errors import DiskError, VaultError
 from cobasis.linalg.hidden import Hidden
 
@@ -102,10 +103,8 @@ class Records(Hidden):
         **Cost.** One file, on the disk before it has its name.
         """
         path = self.path(name)
-        make_folder(path.parent)
-        sealed = self._seal(self._packed(name, record))
-        with WholeFile(path, n_bytes=len(sealed)) as file:
-            file.write(sealed, offset=0)
+        made_folder(path.parent)
+        write_whole(path, self._seal(self._packed(name, record)))
 
     def get(self, name: str) -> Record | None:
         """Read a record, None where there is none.
@@ -140,7 +139,8 @@ class Records(Hidden):
             try:
                 sealed = file.readall()
             except OSError as error:
-                raise _disk_error(path, "read", error) from error
+                msg = f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
+                raise DiskError(msg) from error
         try:
             plain = self._unseal(sealed)
         except ValueError as error:
@@ -198,23 +198,3 @@ class Records(Hidden):
             f"{reason}. Check that the key is this party's; if it is, put the whole vault back "
             "from a copy."
         )
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder that its owner alone may enter, and see that its name is on the disk."""
-    if path.is_dir():
-        return
-    make_folder(path.parent)
-    try:
-        path.mkdir(mode=0o700, exist_ok=True)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise _disk_error(path, "made", error) from error
-
-
-def _disk_error(path: Path, step: str, error: OSError) -> DiskError:
-    """Say what the system's error means here."""
-    return DiskError(
-        f"'{path}' cannot be {step}: {error.strerror}. Free some space, or check the disk and your "
-        "rights to it, then start again."
-    )

@@ -17,22 +17,24 @@ from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.datasets import Dataset
 from cobasis.vault.fingerprints import Changes, Fingerprints, compare
 
+_PEOPLE = 2
+
 
 @dataclass(frozen=True, kw_only=True)
 class Forced:
-    """Why somebody lets rows be seen through a second span; it stays in the history.
+    """Why two people let leave what is blocked, such as rows seen through a second span.
 
     Attributes
     ----------
     reason : str
-        In their words, not empty.
-    by : str
-        Who answers for it, not empty.
+        In their words, not empty. It stays in the history, or in the transcript.
+    by : tuple of str
+        Who answers for it: at least two names.
 
     Raises
     ------
     OptionError
-        One of them is empty.
+        The reason is empty, or fewer than two people are named.
 
     Notes
     -----
@@ -42,17 +44,19 @@ class Forced:
     """
 
     reason: str
-    by: str
+    by: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse empty words."""
-        for name in ("reason", "by"):
-            if not getattr(self, name).strip():
-                msg = (
-                    f"a fresh span was forced, and {name} is empty. It stays in the upload "
-                    "history, so that somebody can answer for it. Give reason and by."
-                )
-                raise OptionError(msg)
+        """Refuse an empty reason, and a single name."""
+        names = {" ".join(name.split()).casefold() for name in self.by} - {""}
+        if not self.reason.strip() or len(names) < _PEOPLE:
+            msg = (
+                f"what is blocked was to leave with {len(names)} name(s) and "
+                f"{'a' if self.reason.strip() else 'no'} reason. It takes {_PEOPLE} different "
+                "people who answer for it, and why: --override-by NAME --override-by NAME "
+                "--override-reason TEXT."
+            )
+            raise OptionError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -212,7 +216,8 @@ def _reason(datasets: Sequence[Dataset], shares: Sequence[bool], asked: Asked, p
         f"{sizes}; this round asks for {_size(features, components)}, and no stored basis of that "
         "size, for columns that become numbers in the same way, has shown all of them. Seen "
         "through a second span, rows can be rebuilt. Agree on the same features and components as "
-        "then, leave those rows out, or force a fresh span with a reason, which is logged."
+        "then, or leave those rows out; else two people answer for a second span, with a reason: "
+        "--override-by, --override-reason."
     )
 
 

@@ -20,6 +20,7 @@ from cobasis.vault.datasets import (
     save_dataset,
 )
 from cobasis.vault.fingerprints import Fingerprints, fingerprints, people
+from cobasis.vault.ledger import Ledger
 from cobasis.vault.place import Place
 from cobasis.vault.records import Cipher
 from cobasis.vault.rounds import RoundRecords
@@ -130,10 +131,21 @@ class Vault(Hidden):
         """
         return choose_span(self.datasets(), asked, party=self.party)
 
+    @property
+    def ledger(self) -> Ledger:
+        """What uploads have spent of the guarantee that people were given."""
+        return Ledger(self._place, party=self.party)
+
     def begin_upload(
-        self, choice: Fresh | Kept, basis: SecretBasis, *, agreement: Agreement, time: str
+        self,
+        choice: Fresh | Kept,
+        basis: SecretBasis,
+        *,
+        agreement: Agreement,
+        time: str,
+        release: str = "",
     ) -> int:
-        """Keep the basis and the rows of an upload, before a byte of it leaves.
+        """Keep the basis, the rows and the charge of an upload, before a byte of it leaves.
 
         Parameters
         ----------
@@ -145,6 +157,8 @@ class Vault(Hidden):
             The round's.
         time : str
             Now, ISO 8601 in UTC.
+        release : str
+            ``Plan.release``: what its noise was drawn for.
 
         Returns
         -------
@@ -155,14 +169,14 @@ class Vault(Hidden):
         ------
         SpanReuseError
             Rows were uploaded before, and the basis is not the one that they went through.
+        BudgetError
+            It breaks a guarantee, or spends more than is left; nothing is charged.
         VaultError, DiskError
             The vault cannot be read or written; it is as it was.
 
         Notes
         -----
-        **Who sees what.** The party alone.
-
-        **Cost.** One record is written.
+        **Who sees what.** The party alone. **Cost.** One record is written.
         """
         with self._place.alone():
             dataset = begun(
@@ -172,6 +186,7 @@ class Vault(Hidden):
                 agreement=agreement,
                 time=time,
                 party=self.party,
+                charge=self.ledger.charge(choice.asked, agreement, release=release),
             )
             save_dataset(dataset, self._records)
         return dataset.history[-1].number
@@ -195,9 +210,7 @@ class Vault(Hidden):
 
         Notes
         -----
-        **Who sees what.** The party alone.
-
-        **Cost.** One record is written.
+        **Who sees what.** The party alone. **Cost.** One record is written.
         """
         with self._place.alone():
             for dataset in self.datasets():
@@ -232,9 +245,7 @@ class Vault(Hidden):
 
         Notes
         -----
-        **Who sees what.** The party alone.
-
-        **Cost.** All data sets are read.
+        **Who sees what.** The party alone. **Cost.** All data sets are read.
         """
         digest = agreement.digest().hex()
         found = [

@@ -1,0 +1,209 @@
+"""The Gaussian mechanism on rows, and randomised response on labels: what noise is added, and how.
+
+Numbers of the noise come from a key stream, and what is released stands on a grid that is far
+finer than the noise. The grid keeps the last bits of a float64, which depend on the row they were
+added to, from leaving: a mitigation of attacks on floating-point arithmetic, and not a proof.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import OptionError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import KeyStream
+from cobasis.privacy.gaussian import noise_scale
+
+SAMPLER = "ChaCha20, inverse distribution of 191 bits, rounded to the grid"
+"""What the noise is drawn with, in the words of manifests and reports."""
+
+GRID_BITS = 12
+"""The grid's step is at most the noise's scale divided by 2 to this."""
+
+_OBLIQUE = 1e-9
+"""What a basis that counts as orthonormal may lengthen a row by, relative, with room to spare."""
+
+MAX_LABEL_EPSILON = 16.0
+"""Above it a label is kept so surely that 53 bits hardly tell how surely."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """How much noise hides one person, and on which grid the sum is released.
+
+    Attributes
+    ----------
+    noise : float
+        sigma in every coordinate, in the rows' unit: a whole number of steps of the grid.
+    grid : float
+        A power of two.
+    mu : float
+        Sensitivity over noise: the release is mu-Gaussian private, and those of one person add
+        up as ``sqrt(mu_1^2 + mu_2^2 + ...)``.
+    """
+
+    noise: float
+    grid: float
+    mu: float
+
+
+def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibration:
+    """Return noise and grid for a budget, the same numbers on every machine.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        Between 0 and 1.
+    sensitivity : float
+        How far one person can move the release (L2, the rows' unit).
+
+    Returns
+    -------
+    Calibration
+        The noise of `cobasis.privacy.gaussian.noise_scale`, rounded up to the grid.
+
+    Raises
+    ------
+    OptionError
+        A number out of its range or not finite.
+
+    Notes
+    -----
+    **Who sees what.** Public numbers only.
+
+    **Cost.** As `noise_scale`.
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian differential privacy" (2019), for mu and how it adds up.
+
+    Examples
+    --------
+    >>> found = calibrated(epsilon=2, delta=1e-6, sensitivity=2)
+    >>> f"{found.noise:.3f} {found.grid} {found.mu:.3f}"
+    '4.462 0.0009765625 0.448'
+    """
+    moved = sensitivity * (1 + _OBLIQUE)
+    least = noise_scale(epsilon=epsilon, delta=delta, sensitivity=moved)
+    grid = math.ldexp(1.0, math.frexp(least)[1] - 1 - GRID_BITS)
+    noise = math.ceil(least / grid) * grid
+    return Calibration(noise=noise, grid=grid, mu=moved / noise)
+
+
+def noised(values: Matrix, normal: Matrix, *, calibration: Calibration) -> Matrix:
+    """Add noise to clipped, projected rows, and put the sum on the grid.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_components)
+        Projected rows.
+    normal : ndarray of shape (n_rows, n_components)
+        Independent numbers from N(0, 1).
+    calibration : Calibration
+        Noise and grid.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_components)
+        Multiples of the grid's step.
+
+    Notes
+    -----
+    **Who sees what.** What is returned may leave. What is rounded is the sum, so a last bit of
+    the projected row decides about a step as rarely as chance puts the sum beside an edge.
+
+    **Cost.** Three passes over the table.
+    """
+    steps = np.rint((values + calibration.noise * normal) / calibration.grid)
+    released: Matrix = steps * calibration.grid
+    return released
+
+
+def keep_probability(*, epsilon: float, n_classes: int) -> float:
+    """Return how often randomised response leaves a label as it is.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0, at most 16.
+    n_classes : int
+        k, 2 or more.
+
+    Returns
+    -------
+    float
+        ``e^epsilon / (e^epsilon + k - 1)``, rounded down to 53 bits.
+
+    Raises
+    ------
+    OptionError
+        A number out of its range.
+
+    Notes
+    -----
+    **Who sees what.** Public numbers only. **Cost.** None.
+
+    Examples
+    --------
+    >>> f"{keep_probability(epsilon=2, n_classes=2):.2f}"
+    '0.88'
+    >>> f"{keep_probability(epsilon=2, n_classes=10):.2f}"
+    '0.45'
+    """
+    if not (0 < epsilon <= MAX_LABEL_EPSILON and n_classes > 1):
+        msg = (
+            f"labels of {n_classes} classes cannot be randomised with epsilon={epsilon}: that "
+            f"takes two classes, and an epsilon above 0 of at most {MAX_LABEL_EPSILON:g}. Agree "
+            "on such, or declare the labels public."
+        )
+        raise OptionError(msg)
+    kept = 1 / (1 + (n_classes - 1) * math.exp(-epsilon))
+    return math.floor(kept * (1 - 2.0**-50) * 2.0**53) * 2.0**-53
+
+
+def randomised(
+    labels: npt.NDArray[np.int64], stream: KeyStream, *, epsilon: float, n_classes: int
+) -> npt.NDArray[np.int64]:
+    """Randomise labels: each stays with a known probability, and else is any of the others.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,), int64
+        Positions of classes.
+    stream : KeyStream
+        Used for nothing else.
+    epsilon : float
+        Of each label.
+    n_classes : int
+        k.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64
+        k-ary randomised response: epsilon-private, each label by itself.
+
+    Raises
+    ------
+    OptionError
+        As `keep_probability`.
+
+    Notes
+    -----
+    **Who sees what.** What is returned may leave.
+
+    **Cost.** 16 bytes of the stream per label.
+
+    References
+    ----------
+    Warner, "Randomized response" (1965); Kairouz, Oh and Viswanath, "Extremal mechanisms for
+    local differential privacy" (2014), Section 4.
+    """
+    kept = keep_probability(epsilon=epsilon, n_classes=n_classes)
+    coins, others = stream.uniform((2, len(labels)))
+    away = 1 + np.floor(others * (n_classes - 1)).astype(np.int64)
+    moved: npt.NDArray[np.int64] = np.where(coins < kept, labels, (labels + away) % n_classes)
+    return moved

@@ -1,0 +1,174 @@
+"""What an agreement says where rows leave with noise and a guarantee: its ``[dp]`` section."""
+
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cobasis.privacy.clipping import Adjacency, sensitivity_of
+from cobasis.privacy.gaussian import epsilon_of
+from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
+
+Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]
+Epsilon = Annotated[float, Field(gt=0, le=64)]
+LabelTreatment = Literal["public", "randomised_response"]
+
+PEOPLE_PER_FAILURE = 10
+"""delta is at most one over this many times the rows: 1/n alone allows one whole row to leave."""
+
+
+class DPTerms(BaseModel):
+    """Under which differential privacy every party's upload leaves.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Of the features of one person in one upload; for their label, `label_epsilon` is added.
+    radius : float
+        r of the L2 ball that encoded rows are clipped to: from public rows or a code book.
+    centre : tuple of float
+        c of that ball, a number for each encoded feature; empty for the origin.
+    adjacency : {"replace-one", "add-remove"}
+        Which two tables have to look alike: one record is another, or one is a row of the centre.
+    rows_per_person : int
+        The most rows that one person has in an upload.
+    most_rows : int
+        The most rows that any party may upload.
+    labels : {"public", "randomised_response"} or None
+        What is done to labels; None for a representation, which has none.
+    label_epsilon : float or None
+        Of one person's labels, with randomised response.
+    lifetime_epsilon : float
+        What all uploads of one data set may spend together at `delta`, labels included. A later
+        agreement cannot raise it.
+
+    Notes
+    -----
+    **Who sees what.** Public. Radius and centre must not come from private rows.
+
+    **Cost.** None.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    epsilon: Epsilon
+    delta: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-6
+    radius: Annotated[float, Field(ge=1e-9, le=1e9)]
+    centre: tuple[Coordinate, ...] = ()
+    adjacency: Adjacency = "replace-one"
+    rows_per_person: Annotated[int, Field(ge=1)] = 1
+    most_rows: Annotated[int, Field(ge=1)]
+    labels: LabelTreatment | None = None
+    label_epsilon: Annotated[float, Field(gt=0, le=MAX_LABEL_EPSILON)] | None = None
+    lifetime_epsilon: Epsilon
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """D: how far one person can move a party's released rows."""
+        return sensitivity_of(
+            radius=self.radius, adjacency=self.adjacency, rows_per_person=self.rows_per_person
+        )
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The noise, its grid, and mu."""
+        return calibrated(epsilon=self.epsilon, delta=self.delta, sensitivity=self.sensitivity)
+
+    @property
+    def spent_on_labels(self) -> float:
+        """What one upload spends on the labels of a person."""
+        return self.label_epsilon or 0.0
+
+    def record(self, *, basis: str) -> dict[str, Any]:
+        """Return what an upload's manifest says of its noise: the same for every party.
+
+        Parameters
+        ----------
+        basis : str
+            The agreement's.
+
+        Returns
+        -------
+        dict
+            Terms, noise, sampler and statement, of JSON's types.
+
+        Notes
+        -----
+        **Who sees what.** Public. **Cost.** None.
+        """
+        terms = self.model_dump(mode="json")
+        terms["centre"] = "as agreed" if self.centre else "origin"
+        return {
+            "terms": terms,
+            "sensitivity": self.sensitivity,
+            "noise": self.calibration.noise,
+            "grid": self.calibration.grid,
+            "sampler": SAMPLER,
+            "statement": self.statement(basis=basis),
+        }
+
+    def statement(self, *, basis: str) -> str:
+        """Return the guarantee in one sentence, without full stop.
+
+        Parameters
+        ----------
+        basis : str
+            The agreement's.
+
+        Returns
+        -------
+        str
+            Budget, unit, sensitivity, ball, basis, labels and sampler.
+
+        Notes
+        -----
+        **Who sees what.** Public. **Cost.** None.
+        """
+        share = "row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
+        unit = (
+            f"one person ({share}) replaced by another"
+            if self.adjacency == "replace-one"
+            else f"one person ({share}) replaced by the centre"
+        )
+        covered = "features and labels"
+        labels = f"labels by randomised response, epsilon {self.spent_on_labels:g} more"
+        if self.labels is None:
+            covered, labels = "features", "no labels"
+        elif self.labels == "public":
+            covered, labels = "features only", "labels public by declaration"
+        centre = "the agreed centre" if self.centre else "the origin"
+        return (
+            f"differential privacy, epsilon {self.epsilon:g}, delta {self.delta:g}, {covered}, "
+            f"{unit} among as many rows; D = {self.sensitivity:g}, radius {self.radius:g} about "
+            f"{centre}, basis {basis}, {labels}; noise of scale {self.calibration.noise:.6g} in "
+            f"steps of {self.calibration.grid:g} ({SAMPLER})"
+        )
+
+
+def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
+    """Return the epsilon at a delta of releases with Gaussian noise and randomised labels.
+
+    Parameters
+    ----------
+    mu : float
+        ``sqrt(mu_1^2 + mu_2^2 + ...)`` of the releases.
+    labels : float
+        The sum of what they spent on labels.
+    delta : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    float
+        Rounded up.
+
+    Notes
+    -----
+    **Who sees what.** Public numbers only. **Cost.** As `cobasis.privacy.gaussian.epsilon_of`.
+
+    Examples
+    --------
+    >>> f"{epsilon_spent(mu=0.448238, labels=0.5, delta=1e-6):.3f}"
+    '2.500'
+    """
+    return labels + (epsilon_of(noise=1.0, delta=delta, sensitivity=mu) if mu else 0.0)

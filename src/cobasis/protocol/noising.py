@@ -1,0 +1,287 @@
+"""How rows and labels get their noise, where the agreement has a ``[dp]`` section. Party side only.
+
+The noise follows from the party's key and from all that is released: agreement, basis, rows in
+their order, labels. So the same release made again is the same numbers, and not a second one,
+while any other release of the party draws noise of its own.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import NoReturn, Self
+
+import numpy as np
+
+from cobasis.errors import AgreementError, FileChangedError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.hidden import Hidden
+from cobasis.privacy.clipping import clip_rows
+from cobasis.privacy.mechanism import noised, randomised
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.labels import encode_labels
+from cobasis.protocol.messages import Labels
+from cobasis.protocol.secrets import PartyKey, SecretBasis
+
+_PREFIX = b"cobasis/dp/1\0"
+_CHUNK = 256
+"""Rows that share one stream of noise; who asks for others draws it once more."""
+
+
+class Noising(Hidden):
+    """The mechanism of one release: clip, project, add noise; and labels, where agreed.
+
+    Parameters
+    ----------
+    terms : DPTerms
+        The agreement's.
+    basis : SecretBasis
+        F_i, which no private row has shaped.
+    key : PartyKey
+        The data set's.
+    n_classes : int
+        Of labels that are randomised.
+    digests : tuple of bytes
+        SHA-256 of agreement, basis, rows in their order, and labels.
+
+    Attributes
+    ----------
+    release : str
+        What the noise follows from besides the key, 64 hexadecimal digits.
+
+    Notes
+    -----
+    **Who sees what.** The party alone: with its key, the noise can be drawn and taken away.
+
+    **Cost.** 24 bytes of the stream and an inverse distribution for each released number.
+    """
+
+    def __init__(
+        self,
+        terms: DPTerms,
+        *,
+        basis: SecretBasis,
+        key: PartyKey,
+        n_classes: int,
+        digests: tuple[bytes, bytes, bytes, bytes],
+    ) -> None:
+        self._terms, self._basis, self._key, self._n_classes = terms, basis, key, n_classes
+        self._rows, self._labels = digests[2:]
+        self.release = hashlib.sha256(_PREFIX + b"".join(digests)).hexdigest()
+
+    @classmethod
+    def of(
+        cls,
+        rows: Blocks,
+        *,
+        labels: Labels | None,
+        agreement: Agreement,
+        basis: SecretBasis,
+        key: PartyKey,
+        party: str,
+    ) -> Self | None:
+        """Return the mechanism for these rows and labels, None where there is to be no noise.
+
+        Parameters
+        ----------
+        rows : Blocks of shape (n_rows, n_features)
+            That leave, on the agreed scale.
+        labels : ndarray of shape (n_rows,) or None
+            Theirs, encoded.
+        agreement : Agreement
+            The round's.
+        basis : SecretBasis
+            What they go through.
+        key : PartyKey
+            The data set's.
+        party : str
+            For messages.
+
+        Returns
+        -------
+        Noising or None
+            Bound to exactly these rows in this order.
+
+        Raises
+        ------
+        AgreementError
+            More rows than the guarantee allows, or a basis that is not orthonormal.
+        LocalError
+            The rows cannot be read to their end, or their labels are missing.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. No noise is drawn yet.
+
+        **Cost.** One pass over the rows, some seconds per million.
+        """
+        terms = agreement.dp
+        if terms is None:
+            return None
+        _refuse(terms, rows.shape[0], basis, party)
+        if labels is None:  # refused, unless there are none to have
+            encode_labels(None, agreement, n_rows=rows.shape[0], party=party)
+        digests = (
+            agreement.digest(),
+            basis.digest(),
+            _together(rows.over(_marks, step="binding the noise to the rows")),
+            _of_labels(labels),
+        )
+        return cls(terms, basis=basis, key=key, n_classes=len(agreement.classes), digests=digests)
+
+    def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
+        """Return a part's rows as they are released, and what `confirm` needs of the part.
+
+        Parameters
+        ----------
+        first : int
+            The number of the part's first row.
+        blocks : iterator of ndarray of shape (k, n_features)
+            The part.
+
+        Returns
+        -------
+        list of ndarray of shape (k, n_components), bytes
+            Clipped, projected and with noise; and marks of the raw rows.
+
+        Raises
+        ------
+        NotFiniteError
+            A number is NaN or infinite: refused before it is compared with the radius.
+
+        Notes
+        -----
+        **Who sees what.** The numbers may leave, once all rows are confirmed.
+
+        **Cost.** One product, the noise, and a digest of each row.
+        """
+        done, marks, terms = [], [], self._terms
+        for block in blocks:
+            marks.append(_marks(first, iter([block])))
+            inside = clip_rows(block, radius=terms.radius, centre=terms.centre or None)
+            values = self._basis.project(inside)
+            normal = self._normal(first, first + len(block), n_columns=values.shape[1])
+            done.append(noised(values, normal, calibration=terms.calibration))
+            first += len(block)
+        return done, b"".join(marks)
+
+    def confirm(self, parts: Iterable[bytes], *, party: str) -> None:
+        """Refuse rows that are not those that the noise was drawn for.
+
+        Parameters
+        ----------
+        parts : iterable of bytes
+            The marks of all parts, in order.
+        party : str
+            For the message.
+
+        Raises
+        ------
+        FileChangedError
+            Other rows, or another order of them. The same noise on both would show a difference.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** None besides the parts' own.
+        """
+        if _together(parts) != self._rows:
+            _refuse_other(party)
+
+    def labels(self, labels: Labels, *, party: str) -> Labels:
+        """Return labels as they are released.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_rows,)
+            In the rows' order: those that the noise was drawn for.
+        party : str
+            For the message.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            As they are where they are public, else randomised.
+
+        Raises
+        ------
+        FileChangedError
+            They are others.
+
+        Notes
+        -----
+        **Who sees what.** What is returned may leave. **Cost.** As `randomised`.
+        """
+        if _of_labels(labels) != self._labels:
+            _refuse_other(party)
+        terms = self._terms
+        if terms.label_epsilon is None:
+            return labels
+        return randomised(
+            labels.astype(np.int64),
+            self._key.stream(f"dp/labels/{self.release}"),
+            epsilon=terms.label_epsilon / terms.rows_per_person,
+            n_classes=self._n_classes,
+        )
+
+    def _normal(self, first: int, stop: int, *, n_columns: int) -> Matrix:
+        """Return the standard noise of rows `first` to `stop`, however they are cut into parts."""
+        chunks = range(first // _CHUNK, -(-stop // _CHUNK))
+        drawn = [
+            self._key.stream(f"dp/rows/{self.release}/{chunk}").tailed_normal((_CHUNK, n_columns))
+            for chunk in chunks
+        ]
+        start = first - chunks.start * _CHUNK
+        return np.vstack(drawn)[start : start + stop - first]
+
+
+def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:
+    """Return the digests of a part's rows, one behind the other."""
+    found = []
+    for block in blocks:
+        table = np.ascontiguousarray(block + 0.0, dtype="<f8")  # -0.0 + 0.0 is 0.0
+        data, width = table.tobytes(), table.shape[1] * table.itemsize
+        found += [
+            hashlib.sha256(data[start : start + width]).digest()
+            for start in range(0, len(data), width)
+        ]
+    return b"".join(found)
+
+
+def _together(parts: Iterable[bytes]) -> bytes:
+    """Return one digest of all parts, however the rows were cut into them."""
+    digest = hashlib.sha256()
+    for each in parts:
+        digest.update(each)
+    return digest.digest()
+
+
+def _of_labels(labels: Labels | None) -> bytes:
+    """Return the digest of labels, as numbers of eight bytes."""
+    given = b"" if labels is None else np.ascontiguousarray(labels).tobytes()
+    return hashlib.sha256(given).digest()
+
+
+def _refuse(terms: DPTerms, n_rows: int, basis: SecretBasis, party: str) -> None:
+    """Raise AgreementError for what the guarantee does not cover."""
+    if basis.oblique:
+        msg = (
+            f"the basis of party '{party}' is not orthonormal, so it may lengthen a row, and the "
+            "noise of [dp] would be too small. Leave basis= and span conditions out."
+        )
+        raise AgreementError(msg)
+    if n_rows > terms.most_rows:
+        msg = (
+            f"party '{party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "
+            f"for at most most_rows={terms.most_rows:,}. Upload fewer, or agree on a larger "
+            "most_rows with a smaller delta."
+        )
+        raise AgreementError(msg)
+
+
+def _refuse_other(party: str) -> NoReturn:
+    msg = (
+        f"the rows or labels of party '{party}' are not those that its noise was drawn for: they "
+        "changed, or came in another order, while they were in use. Nothing was released. Take a "
+        "snapshot of the table as a file, then start again."
+    )
+    raise FileChangedError(msg)

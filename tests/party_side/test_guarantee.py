@@ -1,0 +1,236 @@
+"""A real round with noise: charged before it is drawn, the same after a crash, said in one line."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cobasis.errors import (
+    AgreementError,
+    BudgetError,
+    FileChangedError,
+    LocalError,
+)
+from cobasis.party_side import guarantee
+from cobasis.party_side.joining import join
+from cobasis.party_side.making import make_party
+from cobasis.party_side.readying import make_ready
+from cobasis.party_side.rows import labels_of
+from cobasis.party_side.sending import prepare, propose
+from cobasis.protocol.dp_terms import DPTerms
+from party_side.sites import NAMES, Killed, agreed, frame, stopping_at
+from party_side.test_faults import NAMED
+
+TERMS = DPTerms(
+    epsilon=2,
+    radius=3,
+    most_rows=200,
+    labels="randomised_response",
+    label_epsilon=1,
+    lifetime_epsilon=6,
+)
+NOISY = {"basis": "haar", "dp": TERMS}
+
+
+def joined(made, name="north"):
+    join(made.desk(name), made.secret_file(name))
+    return made
+
+
+@pytest.fixture
+def noisy(make):
+    return joined(make(**NOISY))
+
+
+def prepared(site, name="north"):
+    to = site.folder(name) / f"{name}.upload"
+    return prepare(make_ready(site.desk(name), site.table(name)), to)
+
+
+def payload(site, name="north"):
+    bundle = site.opened(name, site.folder(name) / f"{name}.upload")
+    return bundle.parts["upload.safetensors"].read_bytes()
+
+
+def charges(site, name="north"):
+    desk = site.desk(name)
+    ready = make_ready(desk, site.table(name))
+    return desk.vault.ledger.spent(ready.choice.asked).charges
+
+
+PREPARING = [
+    each
+    for each in NAMED
+    if each.startswith("prepare.") and each != "prepare.audited"  # passed where there is an audit
+]
+
+
+@pytest.mark.parametrize("name", PREPARING)
+def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it(
+    noisy, monkeypatch, name
+):
+    seen = []
+    with pytest.raises(Killed), stopping_at(name, monkeypatch, seen=seen):
+        prepared(noisy)
+    begun = "prepare.begun" in seen
+    assert len(charges(noisy)) == begun
+    drawn = [each for each in ("prepare.projected", "prepare.sealed") if each in seen]
+    assert begun or not drawn  # nothing is drawn or sealed that was not charged
+    prepared(noisy)
+    first = payload(noisy)
+    assert len(charges(noisy)) == 1
+    prepared(noisy)
+    assert payload(noisy) == first
+    assert len(charges(noisy)) == 1
+
+
+def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
+    prepared(noisy)
+    upload = noisy.opened_upload("north", noisy.folder("north") / "north.upload")
+    desk = noisy.desk("north")
+    ready = make_ready(desk, noisy.table("north"))
+    party = make_party(desk, key=ready.choice.key, public_rows=None)
+    labels = labels_of(ready.rows, desk, chosen=~ready.rows.held)
+    table = frame(1).filter(~pl.Series(ready.rows.held)).select(noisy.agreement.columns)
+    classes = np.array(noisy.agreement.classes)[labels]
+    expected = party.prepare(table, classes, basis=ready.choice.basis)
+    np.testing.assert_array_equal(upload.rows, expected.rows)
+    np.testing.assert_array_equal(upload.labels, expected.labels)
+    kept = (upload.labels == labels[party._chooser.order(len(labels))]).mean()
+    assert 0.55 < kept < 0.9
+    assert ((upload.rows / TERMS.calibration.grid) % 1 == 0).all()
+
+
+def test_a_changed_cell_is_another_release_and_is_charged(noisy):
+    prepared(noisy)
+    first = noisy.opened_upload("north", noisy.folder("north") / "north.upload")
+    made = frame(1).with_columns(
+        age=pl.when(pl.int_range(120) < 40).then(pl.col("age") + 0.5).otherwise("age")
+    )
+    made.write_csv(noisy.table("north"))
+    prepared(noisy)
+    second = noisy.opened_upload("north", noisy.folder("north") / "north.upload")
+    assert len(charges(noisy)) == 2
+    assert abs(np.corrcoef(first.rows.ravel(), second.rows.ravel())[0, 1]) < 0.5
+
+
+def test_nothing_is_made_beyond_the_lifetime(noisy):
+    made = frame(1)
+    for number in range(3):
+        made.with_columns(age=pl.col("age") + 0.1 * number).write_csv(noisy.table("north"))
+        if number < 2:
+            continue_at = prepared(noisy).digest
+        else:
+            to = noisy.folder("north") / "north.upload"
+            before = to.read_bytes()
+            ready = make_ready(noisy.desk("north"), noisy.table("north"))
+            with pytest.raises(BudgetError, match=r"release 3.*lifetime of 6.*\[CB705\]$"):
+                prepare(ready, to)
+            assert to.read_bytes() == before
+    assert noisy.desk("north").vault.history()[-1].upload == continue_at
+
+
+def test_another_round_that_cannot_be_afforded_is_refused_before_anything(make):
+    noisy = joined(make(basis="haar", dp=TERMS.model_copy(update={"lifetime_epsilon": 3.0})))
+    prepared(noisy)
+    agreed(noisy.root, **{**NOISY, "purpose": "another"})
+    joined(noisy)
+    with pytest.raises(BudgetError, match="lifetime of 3"):
+        make_ready(noisy.desk("north"), noisy.table("north"))
+
+
+def test_a_round_without_noise_is_refused_for_rows_that_were_promised_some(noisy):
+    prepared(noisy)
+    agreed(noisy.root)
+    joined(noisy)
+    with pytest.raises(BudgetError, match="take the guarantee back"):
+        make_ready(noisy.desk("north"), noisy.table("north"))
+
+
+def test_a_round_with_noise_is_refused_for_rows_that_left_without(make):
+    site = joined(make())
+    prepared(site)
+    agreed(site.root, **NOISY)
+    joined(site)
+    with pytest.raises(BudgetError, match="epsilon is infinite"):
+        make_ready(site.desk("north"), site.table("north"))
+
+
+def test_a_proposal_counts_as_something_without_noise(make):
+    site = joined(make(basis="consensus"))
+    ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
+    propose(ready, site.folder("north") / "north.span")
+    agreed(site.root, **NOISY)
+    joined(site)
+    with pytest.raises(BudgetError, match="epsilon is infinite"):
+        make_ready(site.desk("north"), site.table("north"))
+
+
+def test_a_kill_after_a_proposal_was_sealed_cannot_hide_it(make, monkeypatch):
+    site = joined(make(basis="consensus"))
+    ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
+    with pytest.raises(Killed), stopping_at("propose.sealed", monkeypatch):
+        propose(ready, site.folder("north") / "north.span")
+    agreed(site.root, **NOISY)
+    joined(site)
+    with pytest.raises(BudgetError, match="epsilon is infinite"):
+        make_ready(site.desk("north"), site.table("north"))
+
+
+def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
+    twice = pl.concat([frame(1), frame(1).head(60)])
+    twice.write_csv(noisy.table("north"))
+    with pytest.raises(AgreementError, match="more than rows_per_person=1") as caught:
+        make_ready(noisy.desk("north"), noisy.table("north"))
+    assert "000100" not in str(caught.value)
+
+
+def test_a_table_that_changes_while_it_is_noised_leaves_nothing(noisy, monkeypatch):
+    def other(_, party):
+        raise FileChangedError(f"the rows of '{party}' changed")
+
+    monkeypatch.setattr(
+        "cobasis.protocol.noising.Noising.confirm", lambda *_, party: other(_, party)
+    )
+    with pytest.raises(LocalError, match="changed"):
+        prepared(noisy)
+    monkeypatch.undo()
+    assert not list(noisy.folder("north").glob("*.upload*"))
+
+
+def test_the_dry_run_says_the_whole_guarantee_in_one_line(noisy):
+    said = make_ready(noisy.desk("north"), noisy.table("north")).dry.guarantee
+    for words in (
+        "epsilon 2, delta 1e-06, features and labels, one person (row) replaced by another",
+        "D = 6, radius 3 about the origin, basis haar",
+        "labels by randomised response, epsilon 1 more",
+        "ChaCha20",
+        "releases so far 0, epsilon spent on these rows 0 of 6",
+    ):
+        assert words in said
+    assert "\n" not in said
+    prepared(noisy)
+    said = make_ready(noisy.desk("north"), noisy.table("north")).dry.guarantee
+    assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
+
+
+def test_without_noise_the_dry_run_promises_nothing(site):
+    assert make_ready(site.desk("north"), site.table("north")).dry.guarantee == guarantee.NONE
+
+
+def test_what_leaves_is_said_with_its_noise(noisy, make):
+    [rows, *_] = make_ready(noisy.desk("north"), noisy.table("north")).dry.leaves
+    assert "as 3 numbers each with noise, and their column 'died' with some labels" in rows
+    bare = joined(make(**{**NOISY, "id": ""}))
+    warned = make_ready(bare.desk("north"), bare.table("north")).dry.warnings
+    assert any("names no id column" in each for each in warned)
+
+
+def test_a_round_of_three_parties_with_noise_ends_in_predictions(make):
+    site = make(**NOISY)
+    paths = {}
+    for name in NAMES:
+        joined(site, name)
+        paths[name] = prepared(site, name).path
+    returns = site.analyst_of(paths).run()
+    assert set(returns) == set(NAMES)
+    assert returns["north"].verdict in {"aligned", "cannot tell"}

@@ -1,0 +1,180 @@
+"""A black-box attack on what a party really releases: the guarantee holds, wrong ones break.
+
+The attacker knows two neighbouring tables, the basis, the order of rows and everything but the
+noise, and says which table was released. From how often it is right follows a lower bound on the
+epsilon at the claimed delta. The right mechanism stays below what it claims; with the papers'
+sensitivity, or on a basis that rows shape, it does not.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis.algorithms.bases import BASES
+from cobasis.linalg.blocks import WholeTable
+from cobasis.privacy.gaussian import delta_of
+from cobasis.privacy.mechanism import keep_probability
+from cobasis.protocol import dp_terms
+from cobasis.protocol.dp_terms import DPTerms
+
+EPSILON, DELTA, RADIUS, WIDTH = 2.0, 1e-3, 1.0, 5
+TRIALS, AT_ONCE = 60_000, 100
+SECRET = ConsortiumSecret(b"s" * 32)
+SURE = 1 - 1e-3
+"""How sure each of the two bounds is."""
+
+
+def party(*, basis="haar", n_components=2, most_rows=AT_ONCE, **terms):
+    """Of as many rows as the delta allows."""
+    dp = {"labels": None, "lifetime_epsilon": 16.0, "delta": 1 / (10 * most_rows), **terms}
+    agreement = Agreement(
+        round_id="falsifier",
+        parties=("north",),
+        features=numeric_features([f"x{at}" for at in range(WIDTH)]),
+        task="classification" if dp["labels"] else "representation",
+        classes=(0, 1, 2) if dp["labels"] else (),
+        model="ridge" if dp["labels"] else None,
+        n_components=n_components,
+        n_anchor_rows=WIDTH,
+        basis=basis,
+        commitment=SECRET.commitment("falsifier"),
+        dp=DPTerms(epsilon=EPSILON, radius=RADIUS, most_rows=most_rows, **dp),
+    )
+    return Party("north", agreement=agreement, secret=SECRET, key=PartyKey(b"k" * 32))
+
+
+def released(north, rows, labels=None):
+    """An upload's rows and labels in the table's order, which a worst-case attacker knows."""
+    upload = north.prepare(rows, labels)
+    back = np.argsort(north._chooser.order(len(rows)))
+    return upload.rows[back], None if labels is None else upload.labels[back]
+
+
+def epsilon_at_least(first, second, *, delta, cut=None):
+    """Return the bound that scores prove; a cut that is not given is chosen on half of them."""
+    if cut is None:
+        half = len(first) // 2
+        cuts = np.quantile(np.concatenate([first[:half], second[:half]]), np.linspace(0.5, 1, 200))
+        gains = [
+            ((first[:half] > each).mean() - delta) / ((second[:half] > each).mean() + 9 / half)
+            for each in cuts
+        ]
+        cut, first, second = cuts[int(np.argmax(gains))], first[half:], second[half:]
+    hits, false = int((first > cut).sum()), int((second > cut).sum())
+    low = stats.beta.ppf(1 - SURE, hits, len(first) - hits + 1)
+    high = stats.beta.ppf(SURE, false + 1, len(second) - false)
+    return math.log(max(low - delta, 1e-300) / high)
+
+
+def scores_of_rows(north):
+    """Every row is a trial: at the two ends of the ball, along what the basis shows most of."""
+    north.prepare(np.zeros((1, WIDTH)))
+    shown = north.basis.project(np.eye(WIDTH))
+    lead = np.linalg.svd(shown)[0][:, 0]
+    found = []
+    for sign in (1, -1):
+        rows = np.tile(sign * lead, (AT_ONCE, 1))
+        tables = ((100 + at) * rows for at in range(TRIALS // AT_ONCE))  # all clipped to one table
+        found.append(np.vstack([released(north, each)[0] for each in tables]) @ (lead @ shown))
+    return found
+
+
+def test_the_guarantee_holds_for_the_two_rows_that_are_farthest_apart():
+    found = epsilon_at_least(*scores_of_rows(party()), delta=DELTA)
+    assert 1.0 < found <= EPSILON
+
+
+def test_at_no_cut_do_the_releases_differ_by_more_than_the_noise_allows():
+    first, second = scores_of_rows(party())
+    terms = party().agreement.dp
+    for cut in np.linspace(-12, 12, 25):
+        hits, false = (first > cut).mean(), (second > cut).mean()
+        error = math.sqrt(0.5 / TRIALS)
+        for epsilon in (0.1, 0.5, 1.0, 2.0):
+            delta = delta_of(
+                epsilon=epsilon, noise=terms.calibration.noise, sensitivity=terms.sensitivity
+            )
+            assert hits <= math.exp(epsilon) * false + delta + 5 * error * math.exp(epsilon)
+
+
+def test_the_papers_sensitivity_of_one_radius_is_falsified(monkeypatch):
+    monkeypatch.setattr(dp_terms, "sensitivity_of", lambda *, radius, **_: radius)
+    found = epsilon_at_least(*scores_of_rows(party()), delta=DELTA)
+    assert found > EPSILON
+
+
+@pytest.fixture
+def tie():
+    """Two neighbours: the last row decides which of two directions leads."""
+    few, many = 200, 3200
+    rows = np.zeros((few + many + 1, WIDTH))
+    rows[:few, 0] = RADIUS
+    rows[few:-1, 1] = RADIUS / 4
+    tables = []
+    for axis in (0, 1):
+        table = rows.copy()
+        table[-1, axis] = RADIUS
+        tables.append(table)
+    return tables, few
+
+
+def scores_of_tables(tables, few, *, basis):
+    """Every release is a trial: how much more the few rows say than the many."""
+    north = party(basis=basis, n_components=1, most_rows=len(tables[0]))
+    found = []
+    for table in tables:
+        scores = []
+        for trial in range(120):
+            again = table.copy()
+            again[:, -1] += 1e-12 * trial  # no other basis, and other noise
+            rows, _ = released(north, again)
+            scores.append(abs(rows[:few].mean()) - 4 * abs(rows[few:-1].mean()))
+        found.append(np.array(scores))
+    return found
+
+
+def test_a_basis_that_rows_shape_is_falsified_with_the_right_noise(monkeypatch, tie):
+    rule = BASES["svd"]
+    monkeypatch.setitem(BASES, "svd", type(rule)(**{**vars(rule), "under_dp": True}))
+    found = epsilon_at_least(*scores_of_tables(*tie, basis="svd"), delta=DELTA, cut=0)
+    assert found > EPSILON
+
+
+def test_the_same_two_tables_are_not_told_apart_on_a_basis_that_no_row_shapes(tie):
+    first, second = scores_of_tables(*tie, basis="haar")
+    for cut in np.quantile(first, [0.1, 0.5, 0.9]):
+        assert epsilon_at_least(first, second, delta=DELTA, cut=cut) < 0.5
+
+
+def test_randomised_labels_say_no_more_than_they_should():
+    north = party(labels="randomised_response", label_epsilon=1.0, most_rows=TRIALS)
+    rows = np.zeros((TRIALS, WIDTH))
+    first, second = (released(north, rows, np.full(TRIALS, label))[1] == 0 for label in (0, 1))
+    found = epsilon_at_least(first, second, delta=0.0, cut=0)
+    assert 0.9 < found <= 1.0
+    kept = keep_probability(epsilon=1.0, n_classes=3)
+    assert stats.binomtest(int(first.sum()), TRIALS, kept).pvalue > 1e-4
+
+
+def test_labels_of_a_person_with_two_rows_share_the_epsilon():
+    north = party(
+        labels="randomised_response", label_epsilon=1.0, rows_per_person=2, most_rows=TRIALS
+    )
+    rows = np.zeros((TRIALS, WIDTH))
+    first, second = (
+        (released(north, rows, np.full(TRIALS, label))[1] == 0).mean() for label in (0, 1)
+    )
+    assert first / second == pytest.approx(math.exp(0.5), rel=0.05)
+
+
+def test_noise_of_one_row_says_nothing_of_anothers():
+    north = party(most_rows=2000)
+    rows = np.random.default_rng(0).normal(size=(2000, WIDTH)) * 1e-9
+    found = north.plan(WholeTable(rows)).projected(0, iter([rows]))[0][0]
+    noise = found / north.agreement.dp.calibration.noise
+    assert stats.kstest(noise.ravel(), stats.norm.cdf).pvalue > 1e-4
+    paired = np.corrcoef(noise[:1000].ravel(), noise[1000:].ravel())[0, 1]
+    assert abs(paired) < 5 / math.sqrt(noise[:1000].size)

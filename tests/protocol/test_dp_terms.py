@@ -1,0 +1,234 @@
+"""The agreement's ``[dp]`` section: whole and possible, or refused before anybody signs."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from cobasis import Agreement, ConsortiumSecret, numeric_features
+from cobasis.errors import AgreementError
+from cobasis.privacy.gaussian import delta_of
+from cobasis.protocol.dp_terms import DPTerms
+from protocol.consortium import WIDTH, agree
+
+SECRET = ConsortiumSecret(bytes(32))
+TERMS = {
+    "epsilon": 2.0,
+    "radius": 1.0,
+    "most_rows": 1000,
+    "labels": "public",
+    "lifetime_epsilon": 4.0,
+}
+
+
+def terms(**changes):
+    return DPTerms(**{**TERMS, **changes})
+
+
+def made(dp=None, **changes):
+    return agree(SECRET, **{"basis": "haar", "dp": dp or terms(), **changes})
+
+
+def test_without_the_section_the_digest_is_what_it_was_before_there_was_one():
+    bare = Agreement(
+        round_id="icu-2026",
+        parties=("north", "south"),
+        features=numeric_features(["a", "b", "c"]),
+        task="classification",
+        classes=(0, 1),
+        n_components=2,
+        n_anchor_rows=3,
+        model="ridge",
+        commitment="0" * 64,
+    )
+    before = "b195f9d44a9d35919828e7d766da91f5db88b4128a660f28c48d384660a1d2ca"
+    assert bare.digest().hex() == before
+
+
+def test_the_defaults_are_the_careful_ones():
+    found = terms()
+    assert (found.delta, found.adjacency, found.rows_per_person) == (1e-6, "replace-one", 1)
+    assert found.centre == ()
+    assert found.sensitivity == 2.0  # twice the radius, not the papers' once
+
+
+REFUSED = {
+    "a basis of the rows": ({"basis": "svd"}, r"rows shape that basis.*are haar, public"),
+    "a basis about their mean": ({"basis": "pca"}, "rows shape that basis"),
+    "a basis of neighbours": ({"basis": "lpp"}, "rows shape that basis"),
+    "a basis of all parties' rows": ({"basis": "consensus"}, "rows shape that basis"),
+    "and weighted": ({"basis": "weighted_consensus"}, "rows shape that basis"),
+    "a smote anchor": (
+        {"anchor": "smote", "public_rows_sha256": "ab" * 32},
+        r"\[dp\] with anchor='smote'",
+    ),
+    "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
+    "delta for fewer rows": (
+        {"dp": terms(most_rows=100_001)},
+        r"dp.delta=1e-06 is above 1/\(10 most_rows\) = 9.9999e-07",
+    ),
+    "a centre of another width": (
+        {"dp": terms(centre=(0.0,) * (WIDTH - 1))},
+        f"dp.centre has {WIDTH - 1} numbers for {WIDTH} encoded features",
+    ),
+    "a radius lost in its centre": (
+        {"dp": terms(centre=(1e8,) * WIDTH)},
+        "dp.radius=1 is lost in the rounding",
+    ),
+    "a lifetime of less than once": (
+        {"dp": terms(lifetime_epsilon=1.9)},
+        "dp.lifetime_epsilon=1.9 is below the 2 of one upload",
+    ),
+    "a lifetime without the labels": (
+        {"dp": terms(labels="randomised_response", label_epsilon=1, lifetime_epsilon=2.9)},
+        "is below the 3 of one upload",
+    ),
+    "labels unsaid": ({"dp": terms(labels=None)}, "dp.labels says 'public' or"),
+    "labels of a representation": (
+        {"task": "representation", "classes": (), "model": None},
+        "dp.labels says 'public' or",
+    ),
+    "numbers randomised": (
+        {
+            "task": "regression",
+            "classes": (),
+            "dp": terms(labels="randomised_response", label_epsilon=1),
+        },
+        "a regression's can only be 'public'",
+    ),
+    "randomised by how much": (
+        {"dp": terms(labels="randomised_response")},
+        "dp.label_epsilon goes with labels='randomised_response'",
+    ),
+    "public, and randomised": (
+        {"dp": terms(label_epsilon=1)},
+        "dp.label_epsilon goes with labels='randomised_response'",
+    ),
+    "steps too few for the noise": (
+        {"precision": "int8", "int8_range": 70.0},
+        r"precision='int8' holds numbers up to 70, and rows with the noise of \[dp\] may reach 73",
+    ),
+    "halves too small for the noise": (
+        {"precision": "fp16", "dp": terms(radius=1000)},
+        "precision='fp16' holds numbers up to 65504",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_guarantee_that_cannot_hold_is_refused_with_its_reason(what):
+    changes, reason = REFUSED[what]
+    with pytest.raises(AgreementError, match=rf"{reason}.*\[CB303\]$"):
+        made(**changes)
+
+
+ALLOWED = {
+    "public rows' basis": {"basis": "public", "public_rows_sha256": "ab" * 32},
+    "a Gaussian anchor": {"anchor": "gaussian"},
+    "delta for exactly so many": {"dp": terms(most_rows=100_000)},
+    "a centre": {"dp": terms(centre=(0.5,) * WIDTH)},
+    "a lifetime of once": {"dp": terms(lifetime_epsilon=2.0)},
+    "randomised labels": {"dp": terms(labels="randomised_response", label_epsilon=1)},
+    "public numbers": {"task": "regression", "classes": ()},
+    "no labels": {
+        "task": "representation",
+        "classes": (),
+        "model": None,
+        "dp": terms(labels=None),
+    },
+    "steps enough": {"precision": "int8", "int8_range": 75.0},
+    "several rows of one person": {"dp": terms(rows_per_person=4)},
+}
+
+
+@pytest.mark.parametrize("what", ALLOWED)
+def test_what_stands_beside_is_an_agreement_that_survives_json(what):
+    found = made(**ALLOWED[what])
+    again = Agreement.model_validate_json(found.model_dump_json())
+    assert again == found
+    assert again.digest() == found.digest()
+
+
+MISTYPED = {
+    "epsilon": [0.0, -1.0, 65.0, float("nan"), "2"],
+    "delta": [0.0, 1.0, 1e-13],
+    "radius": [0.0, -1.0, float("inf"), 1e10],
+    "centre": [[0.0], (float("nan"),), (1e10,)],
+    "adjacency": ["replace", ""],
+    "rows_per_person": [0, 1.5],
+    "most_rows": [0, "1000"],
+    "labels": ["secret", ""],
+    "label_epsilon": [0.0, 16.5],
+    "lifetime_epsilon": [0.0, float("inf")],
+    "seed": [1],
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(field, value) for field, values in MISTYPED.items() for value in values],
+    ids=str,
+)
+def test_a_term_of_another_type_or_range_is_refused(field, value):
+    with pytest.raises(ValidationError, match=field):
+        terms(**{field: value})
+
+
+def test_every_term_changes_the_digest():
+    changed = [
+        {"epsilon": 2.5},
+        {"delta": 1e-7},
+        {"radius": 1.5},
+        {"centre": (0.5,) * WIDTH},
+        {"adjacency": "add-remove"},
+        {"rows_per_person": 2},
+        {"most_rows": 999},
+        {"labels": "randomised_response", "label_epsilon": 1},
+        {"lifetime_epsilon": 5.0},
+    ]
+    digests = {made(dp=terms(**each)).digest() for each in [{}, *changed]}
+    assert len(digests) == len(changed) + 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"epsilon": 0.5}, {"epsilon": 64.0, "lifetime_epsilon": 64.0}, {"rows_per_person": 9}],
+    ids=str,
+)
+def test_the_noise_is_enough_for_the_sensitivity_and_a_multiple_of_the_grid(changes):
+    found = terms(**changes)
+    noise, grid = found.calibration.noise, found.calibration.grid
+    reached = delta_of(epsilon=found.epsilon, noise=noise, sensitivity=found.sensitivity)
+    assert 0.9 * found.delta < reached <= found.delta
+    assert (noise / grid).is_integer()
+    assert 2**12 <= noise / grid < 2**13
+    assert found.calibration.mu >= found.sensitivity / noise
+
+
+def test_what_the_manifest_says_is_json_and_says_all_of_it():
+    found = made(dp=terms(centre=(0.25,) * WIDTH)).dp.record(basis="haar")
+    assert json.loads(json.dumps(found)) == found
+    assert found["terms"]["epsilon"] == 2.0
+    assert found["terms"]["centre"] == "as agreed"
+    assert found["noise"] == pytest.approx(4.461, abs=2e-3)  # notes: r = 1, replace-one, 1e-6
+    for words in (
+        "differential privacy, epsilon 2, delta 1e-06, features only",
+        "one person (row) replaced by another",
+        "D = 2, radius 1 about the agreed centre",
+        "basis haar",
+        "labels public by declaration",
+        "ChaCha20",
+    ):
+        assert words in found["statement"]
+
+
+def test_the_sentence_names_the_weaker_unit_and_the_labels_price():
+    said = terms(
+        adjacency="add-remove",
+        rows_per_person=3,
+        labels="randomised_response",
+        label_epsilon=0.5,
+    ).statement(basis="public")
+    assert "features and labels, one person (3 rows) replaced by the centre" in said
+    assert "D = 1.73205" in said
+    assert "labels by randomised response, epsilon 0.5 more" in said

@@ -1,0 +1,254 @@
+"""Noise on the way from rows to an upload: bound to the release, drawn once, the same in parts."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from cobasis import Party, PartyKey, simulate
+from cobasis.errors import (
+    AgreementError,
+    FileChangedError,
+    LabelError,
+    NotFiniteError,
+    OptionError,
+    SecretError,
+)
+from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.linalg.rng import haar_columns
+from cobasis.protocol.secrets import SecretBasis
+from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
+from protocol.test_dp_terms import terms
+
+RANDOMISED = {"labels": "randomised_response", "label_epsilon": 1.0}
+
+
+def north(dp=None, *, key=None, basis="haar", **changes):
+    keys = {name: PartyKey() for name in tables()} | ({"north": key} if key else {})
+    return consortium(basis=basis, dp=dp or terms(), keys=keys, **changes).parties["north"]
+
+
+@pytest.fixture
+def rows():
+    return tables()["north"][0]
+
+
+@pytest.fixture
+def labels():
+    return tables()["north"][1]
+
+
+class InParts(Blocks):
+    """A table that is cut otherwise than one in memory."""
+
+    def __init__(self, table, sizes):
+        self.table, self.sizes, self.shape = table, sizes, table.shape
+
+    def over(self, work, *, step):
+        assert step is not None
+        first = 0
+        for size in self.sizes:
+            part = self.table[first : first + size]
+            yield work(first, (np.asfortranarray(part[at : at + 3]) for at in range(0, size, 3)))
+            first += size
+
+
+def test_the_same_release_again_is_the_same_numbers(rows, labels):
+    party = north(terms(**RANDOMISED))
+    one, two = party.prepare(rows, labels), party.prepare(rows.copy(), labels.tolist())
+    np.testing.assert_array_equal(one.rows, two.rows)
+    np.testing.assert_array_equal(one.labels, two.labels)
+
+
+def test_noise_has_the_agreed_scale_and_changes_the_rows(rows, labels):
+    dp = terms(radius=1e-6)  # so that what is released is noise
+    many = np.tile(rows, (30, 1))
+    upload = north(dp).prepare(many, np.tile(labels, 30))
+    assert upload.rows.std() == pytest.approx(dp.calibration.noise, rel=0.05)
+
+
+def changed(kind, rows, labels):
+    if kind == "one number":
+        rows = rows.copy()
+        rows[3, 2] = np.nextafter(rows[3, 2], 9)
+    if kind == "two rows exchanged":
+        rows = rows.copy()
+        rows[[3, 4]] = rows[[4, 3]]
+    if kind == "one label":
+        labels = labels.copy()
+        labels[3] = 1 - labels[3]
+    if kind == "a row less":
+        rows, labels = rows[:-1], labels[:-1]
+    return rows, labels
+
+
+def unordered(party, rows, labels):
+    """What is released, in the table's order; rows are so small that it is noise."""
+    plan = party.plan(WholeTable(rows), labels=labels)
+    return np.vstack(plan.projected(0, iter([rows]))[0])
+
+
+@pytest.mark.parametrize("kind", ["one number", "two rows exchanged", "one label", "a row less"])
+def test_any_change_of_rows_or_labels_draws_other_noise(rows, labels, kind):
+    party, rows = north(), rows * 1e-9
+    one = unordered(party, rows, labels)[:29].ravel()
+    np.testing.assert_array_equal(unordered(party, rows, labels)[:29].ravel(), one)
+    two = unordered(party, *changed(kind, rows, labels))[:29].ravel()
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.5
+
+
+def test_another_agreement_key_or_basis_draws_other_noise(rows, labels):
+    key = PartyKey(b"k" * 32)
+    group = consortium(basis="haar", dp=terms(), keys=dict.fromkeys(tables(), key))
+    agreement, secret = group.agreement, group.secret
+
+    def released(changed=agreement, used=key, **options):
+        party = Party("north", agreement=changed, secret=secret, key=used)
+        small = rows * 1e-9  # what is seen is noise
+        plan = party.plan(WholeTable(small), labels=labels, **options)
+        return np.vstack(plan.projected(0, iter([small]))[0])
+
+    other = SecretBasis(
+        haar_columns(key.stream("other"), n_rows=WIDTH, n_columns=COMPONENTS), party="north"
+    )
+    draws = [
+        released(),
+        released(agreement.model_copy(update={"purpose": "another"})),
+        released(used=PartyKey()),
+        released(basis=other),
+    ]
+    np.testing.assert_array_equal(draws[0], released())
+    for at, one in enumerate(draws):
+        for two in draws[at + 1 :]:
+            assert abs(np.corrcoef(one.ravel(), two.ravel())[0, 1]) < 0.5
+
+
+@pytest.mark.parametrize("sizes", [(30,), (7, 23), (1, 28, 1), (12, 12, 6)])
+def test_rows_in_parts_have_the_noise_of_the_whole_table_bit_for_bit(rows, labels, sizes):
+    party = north(terms(**RANDOMISED))
+    expected = party.prepare(rows, labels)
+    table = InParts(rows, sizes)
+    plan = party.plan(table, labels=labels)
+    parts = list(table.over(plan.projected, step=""))
+    plan.confirm(marks for _, marks in parts)
+    found = np.vstack([block for blocks, _ in parts for block in blocks])[plan.order]
+    np.testing.assert_array_equal(found, expected.rows)
+    np.testing.assert_array_equal(plan.labels(labels), expected.labels)
+
+
+def test_rows_beyond_one_chunk_of_noise_are_independent_and_the_same_in_parts():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(700, WIDTH)) * 1e-9, rng.integers(0, 2, 700)
+    party = north()
+    plan = party.plan(InParts(rows, (100, 300, 300)), labels=labels)
+    parts = list(InParts(rows, (100, 300, 300)).over(plan.projected, step=""))
+    found = np.vstack([block for blocks, _ in parts for block in blocks])
+    expected = party.prepare(rows, labels).rows
+    np.testing.assert_array_equal(found[plan.order], expected)
+    assert len(np.unique(np.round(found, 6), axis=0)) == 700
+    assert abs(np.corrcoef(found[:256].ravel(), found[256:512].ravel())[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize("kind", ["one number", "two rows exchanged"])
+def test_rows_that_change_after_the_noise_was_bound_are_refused(rows, labels, kind):
+    party = north()
+    plan = party.plan(WholeTable(rows), labels=labels)
+    other, _ = changed(kind, rows, labels)
+    with pytest.raises(FileChangedError, match="not those that its noise was drawn for"):
+        plan.upload(other, labels=labels)
+    with pytest.raises(FileChangedError, match="rows or labels of party 'north'"):
+        plan.upload(rows, labels=1 - labels)
+    assert plan.upload(rows, labels=labels).rows.shape == (30, COMPONENTS)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_refused_before_it_is_compared_with_the_radius(rows, labels, bad):
+    party = north()
+    rows = rows.copy()
+    plan = party.plan(WholeTable(rows), labels=labels)
+    rows[2, 1] = bad
+    with pytest.raises(NotFiniteError):
+        plan.projected(0, iter([rows]))
+    with pytest.raises(NotFiniteError):
+        party.prepare(rows, labels)
+
+
+def test_a_row_far_outside_the_ball_moves_the_release_by_no_more_than_the_sensitivity(rows, labels):
+    dp = terms()
+    party = north(dp)
+    released = []
+    for sign in (1, -1):
+        far = rows.copy()
+        far[0] = sign * 1e6 * rows[0]
+        plan = party.plan(WholeTable(far), labels=labels)
+        clean, _ = plan.projected(0, iter([far]))
+        noise = plan.noising._normal(0, 30, n_columns=COMPONENTS) * dp.calibration.noise
+        released.append(clean[0] - noise)
+    moved = np.linalg.norm(released[0] - released[1])
+    assert 0.2 < moved <= dp.sensitivity + 4 * dp.calibration.grid
+
+
+def test_more_rows_than_agreed_are_refused(rows, labels):
+    with pytest.raises(AgreementError, match=r"would upload 30 rows.*most_rows=29"):
+        north(terms(most_rows=29)).prepare(rows, labels)
+    assert len(north(terms(most_rows=30)).prepare(rows, labels).rows) == 30
+
+
+def test_noise_without_labels_where_there_are_some_is_refused(rows):
+    with pytest.raises(LabelError, match="gave no labels"):
+        north().plan(WholeTable(rows))
+
+
+def test_an_oblique_basis_is_refused_even_in_a_simulation(rows, labels):
+    key = PartyKey(bytes(32), simulated=True)
+    party = north(key=key)
+    basis = SecretBasis(2 * np.eye(WIDTH)[:, :COMPONENTS], party="north", oblique=True)
+    with pytest.raises(AgreementError, match="not orthonormal"):
+        party.prepare(rows, labels, basis=basis)
+
+
+def test_a_basis_that_is_filled_up_is_refused():
+    group = consortium(basis="haar", dp=terms())
+    with pytest.raises(OptionError, match="complete_basis"):
+        Party(
+            "north",
+            agreement=group.agreement,
+            secret=group.secret,
+            key=PartyKey(bytes(32), simulated=True),
+            complete_basis=True,
+        )
+
+
+def test_the_noise_is_neither_shown_nor_copied(rows, labels):
+    noising = north().plan(WholeTable(rows), labels=labels).noising
+    assert repr(noising) == "<Noising, hidden>"
+    for carry in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(SecretError, match="does not travel"):
+            carry(noising)
+
+
+def test_public_labels_travel_as_they_are_and_others_are_randomised(rows, labels):
+    for dp, kept in ((terms(), True), (terms(**RANDOMISED), False)):
+        party = north(dp)
+        order = party._chooser.order(30)
+        told = party.prepare(rows, labels).labels
+        assert np.array_equal(told, labels[order]) == kept
+        assert set(told.tolist()) <= {0, 1}
+
+
+@pytest.mark.parametrize("basis", ["haar", "public"])
+def test_a_whole_round_runs_with_noise_and_predicts_better_than_chance(basis):
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(3000, 4)) * [3, 1, 1, 1]
+    label = (table[:, 0] > 0).astype(int)
+    rows = {name: (table[at::3], label[at::3]) for at, name in enumerate("abc")}
+    done = simulate(
+        rows,
+        rng=np.random.default_rng(5),
+        n_components=3,
+        basis=basis,
+        public_rows=rng.normal(size=(50, 4)) * [3, 1, 1, 1] if basis == "public" else None,
+        dp=terms(epsilon=8, radius=3, most_rows=1000, lifetime_epsilon=8),
+    )
+    assert np.mean(done.parties["a"].predict(table[:300]) == label[:300]) > 0.8
