@@ -22,7 +22,8 @@ def base(tmp_path_factory):
         for seed, name in enumerate(NAMES):
             write_table(folder / f"{name}.csv", seed=seed + 1)
             cobasis(f"party join icu.toml {name}.secret", by=name)
-            cobasis(f"party prepare icu.toml {name}.csv -o {name}.upload --yes", by=name)
+            line = f"party prepare icu.toml {name}.csv -o {name}.upload --signed-by Officer"
+            cobasis(f"{line} --yes", by=name)
         yield cobasis
 
 

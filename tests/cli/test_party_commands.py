@@ -17,6 +17,7 @@ from cobasis.protocol.receipts import Receipt, sign_receipt
 from party_side.sites import NAMES, consortium, frame
 
 ROOT = Path(__file__).parents[2]
+SIGNED = ("--signed-by", "A. Officer")
 
 
 def written_down(folder):
@@ -84,7 +85,7 @@ def accepted(joined, run):
     for name in NAMES:
         paths[name] = site.folder(name) / f"{name}.upload"
         words = ("prepare", site.agreement_path, site.table(name), "-o", paths[name], "--yes")
-        run(*words, name=name)
+        run(*words, *SIGNED, name=name)
     made = site.as_files(site.analyst_of(paths).run())
     path = site.return_file(made["north"])
     found = as_json(run("accept", site.agreement_path, path, "--json"))
@@ -115,7 +116,7 @@ def test_check_exits_with_2_and_says_why(site, run):
 
 def test_prepare_without_a_person_or_yes_shows_the_dry_run_and_refuses(joined, run):
     site, to = joined, joined.folder("north") / "north.upload"
-    done = run("prepare", site.agreement_path, site.table("north"), "-o", to, code=2)
+    done = run("prepare", site.agreement_path, site.table("north"), "-o", to, *SIGNED, code=2)
     assert "What leaves" in done.stdout
     assert "Who can read it: 'lab' alone" in done.stdout
     assert "nothing leaves unasked" in done.stderr
@@ -128,9 +129,10 @@ def test_prepare_asks_on_a_terminal(joined, run, monkeypatch):
     site, to = joined, joined.folder("north") / "north.upload"
     monkeypatch.setattr(options, "on_terminal", lambda: True)
     words = ("prepare", site.agreement_path, site.table("north"), "-o", to)
-    assert "Nothing was made." in run(*words, code=2, typed="n\n").stderr
+    assert "Nothing was made." in run(*words, code=2, typed="A. Officer\nn\n").stderr
+    assert "[CB512]" in run(*words, code=2, typed="\n").stderr
     assert not to.exists()
-    assert f"Wrote {to}" in run(*words, typed="y\n").stdout.replace("\n", "")
+    assert f"Wrote {to}" in run(*words, typed="A. Officer\ny\n").stdout.replace("\n", "")
     assert look(to).n_recipients == 1
 
 
@@ -146,18 +148,28 @@ def test_a_dry_run_only_shows(joined, run):
 
 def test_prepare_tells_the_digest_that_the_receipt_will_name(joined, run):
     site, to = joined, joined.folder("north") / "north.upload"
-    words = ("prepare", site.agreement_path, site.table("north"), "-o", to, "--yes", "--json")
+    words = ("prepare", site.agreement_path, site.table("north"), "-o", to, *SIGNED, "--yes")
+    words = (*words, "--json")
     first, second = as_json(run(*words)), as_json(run(*words))
     assert (first["again"], second["again"]) == (False, True)
     assert site.desk("north").vault.upload_of(site.agreement).entry.upload == second["sha256"]
     assert second["n_bytes"] == to.stat().st_size
 
 
-def test_force_needs_a_reason(joined, run):
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--override-by", "A", "--override-reason", "a reason"),
+        ("--override-by", "A", "--override-by", "a", "--override-reason", "a reason"),
+        ("--override-by", "A", "--override-by", "B"),
+        ("--override-reason", "a reason"),
+    ],
+)
+def test_an_override_takes_two_people_and_a_reason(joined, run, given):
     site = joined
     words = ("prepare", site.agreement_path, site.table("north"), "-o", site.root / "x.upload")
-    done = run(*words, "--force", "--yes", code=2)
-    assert "reason is empty" in done.stderr
+    assert "[CB107]" in run(*words, *given, "--yes", code=2).stderr
+    assert site.desk("north").vault.history() == ()
 
 
 def test_accept_shows_three_figures_and_keeps_the_model(accepted, run):
@@ -257,7 +269,7 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(joined, run, monkeyp
             raise KeyboardInterrupt
 
     site, to = joined, joined.folder("north") / "north.upload"
-    words = ("prepare", site.agreement_path, site.table("north"), "-o", to, "--yes")
+    words = ("prepare", site.agreement_path, site.table("north"), "-o", to, *SIGNED, "--yes")
     with monkeypatch.context() as patch:
         patch.setattr(points, "on_point", interrupt)
         assert "the same command goes on" in run(*words, code=130).stderr

@@ -21,6 +21,7 @@ PUBLIC = [
     *(f"cobasis.estimators.{name}" for name in cobasis.estimators.__all__),
     *(f"cobasis.privacy.gaussian.{name}" for name in ("noise_scale", "delta_of", "epsilon_of")),
     *(f"cobasis.privacy.clipping.{name}" for name in ("clip_rows", "sensitivity_of")),
+    "cobasis.protocol.dp_terms.DPTerms",
 ]
 
 

@@ -236,7 +236,7 @@ def stopping_at(name, monkeypatch, *, seen=None):
             seen.append(point)
         if point == name:
             patch.setattr(WholeFile, "discard", _let_go)
-            patch.setattr(opening, "remove", lambda _: None)
+            patch.setattr(opening, "remove_tree", lambda _: None)
             raise Killed(point)
 
     with monkeypatch.context() as patch:

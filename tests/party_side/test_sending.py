@@ -147,7 +147,8 @@ def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows(make):
     join(desk, site.secret_file("north"))
     with pytest.raises(SpanReuseError, match="CB703"):
         make_ready(desk, site.table("north"))
-    forced = Forced(reason="the ethics board asked for fewer numbers", by="north")
+    people = ("A. Curator", "B. Officer")
+    forced = Forced(reason="the ethics board asked for fewer numbers", by=people)
     ready, _ = sent_by(site, "north", forced=forced)
     assert ready.dry.span == "forced"
     assert any("through another basis" in each for each in ready.dry.warnings)

@@ -7,6 +7,7 @@ import signal
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 
@@ -17,12 +18,16 @@ from cobasis.analyst_side.running import run
 from cobasis.bundle import points
 from cobasis.errors import BundleError
 from cobasis.party_side import desk as desk_module
+from cobasis.party_side.approving import Approval, approve
+from cobasis.party_side.auditing import Audited
 from cobasis.party_side.joining import join
 from cobasis.party_side.readying import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.scoring import score
 from cobasis.party_side.sending import prepare
+from cobasis.privacy.audit import audit
 from party_side.sites import KEY, NAMES, PEOPLE, Consortium, agreed
+from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems
 from under_fault.warm import say
 
@@ -48,9 +53,19 @@ def site_at(folder):
     return Site(root=path, identities=PEOPLE, lab=lab, agreement_path=path / "icu.toml", key=KEY)
 
 
+def _audited():
+    """An audit of twelve people, whose figures do not matter here."""
+    rng = np.random.default_rng(0)
+    some = subject(rng.normal(size=(12, 3)), n_components=2)
+    report = audit(some, facts=facts(some), about=about(some), rng=rng, settings=())
+    return Audited(report=report, salt=bytes(32))
+
+
 def _prepare(site):
-    to = site.root / "north" / "north.upload"
-    prepare(make_ready(site.desk("north"), site.table("north")), to)
+    desk, to = site.desk("north"), site.root / "north" / "north.upload"
+    signed = Approval(signed_by=("A. Officer",))
+    ready, found = make_ready(desk, site.table("north")), _audited()
+    prepare(ready, to, allow=lambda _: approve(desk, found, approval=signed))
 
 
 def _receive(site):

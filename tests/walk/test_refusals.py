@@ -97,7 +97,7 @@ def test_an_old_return_and_a_second_upload_are_refused(world, walked):
     north = world.folder("north")
     (north / "pass").write_text("another\n")
     assert "[CB701]" in world("north", "cobasis party accept icu.toml north.return", code=2)
-    again = "cobasis party prepare icu.toml data.csv -o again.upload"
+    again = "cobasis party prepare icu.toml data.csv -o again.upload --signed-by Officer"
     (north / "pass").write_text("north keeps this to itself\n")
     world("north", again)
     world.send("north", "again.upload", "the analyst", "inbox/")

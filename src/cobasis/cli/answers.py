@@ -81,7 +81,50 @@ class DryAnswer(Answer):
     span: str = Field(description="fresh, kept or forced.")
     leaves: list[str]
     stays: list[str]
+    guarantee: str = Field(description="What the noise promises, or that there is none.")
     warnings: list[str]
+
+
+class FindingAnswer(Part):
+    """One line of an audit."""
+
+    id: str = Field(description="P1 to P6, H1 to H6, D1.")
+    title: str
+    grade: str = Field(description="green, amber, red, or told for a figure without a bound.")
+    action: str = Field(description="none, sign or block.")
+    words: str
+    figures: dict[str, float | int | str | None] = Field(description="Shares are from 0 to 1.")
+
+
+class EffectAnswer(Part):
+    """What a setting would come to."""
+
+    name: str
+    n_rows: int = Field(description="People it was measured on.")
+    content: float = Field(description="Share of the variance rebuilt, if one party helps.")
+    alone: float | None = Field(description="Right person picked by an analyst alone.")
+    leaked: float = Field(description="Right person picked, if the secret basis leaks.")
+    accuracy: float | None = Field(description="Of a simple model; R2 for a regression.")
+
+
+class AuditAnswer(Answer):
+    """`party audit`: what an upload would give away."""
+
+    party: str
+    policy: str
+    verdict: str = Field(
+        description="pseudonymised, pseudonymised-with-noise or differentially-private."
+    )
+    verdict_words: str
+    sentences: list[str]
+    blocked: bool
+    to_sign: list[str] = Field(description="Findings that somebody has to sign for.")
+    findings: list[FindingAnswer]
+    effects: list[EffectAnswer]
+    untested: list[str]
+    report_sha256: str = Field(description="The salted hash that would travel.")
+    report_path: str = Field(description="The whole report and its salt, at the party.")
+    pages: list[str] = Field(description="Files that -o wrote.")
 
 
 class SentAnswer(Answer):

@@ -114,4 +114,7 @@ def _in_words(file: Path, found: "Inspected") -> list[str]:
         f"part: {part.name}, {part.n_bytes:,} bytes, SHA-256 {part.sha256}"
         for part in manifest.parts
     ]
+    if manifest.audit is not None:
+        told = ", ".join(f"{word} {value}" for word, value in sorted(manifest.audit.items()))
+        lines.append(f"audit: {told}")
     return [*lines, *(f"{word}: {value}" for word, value in sorted(manifest.told.items()))]

@@ -211,6 +211,24 @@ def consent(question: str, *, yes: bool, what: str) -> None:
         raise typer.Exit(2)
 
 
+def ask_name(question: str) -> tuple[str, ...]:
+    """Ask for a name where somebody is there to be asked.
+
+    Parameters
+    ----------
+    question : str
+        What to ask.
+
+    Returns
+    -------
+    tuple of str
+        What was typed; empty without a terminal.
+    """
+    if not on_terminal():
+        return ()
+    return (typer.prompt(question, default="", show_default=False, err=True),)
+
+
 @contextmanager
 def progress() -> Iterator["Report"]:
     """Show progress on standard error, where somebody looks at it."""

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from cobasis.party_side.scoring import Scores
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to ``cobasis party``."""
-    for command in (adopt, accept, receipt):
-        app.command()(command)
-
-
 @owned
 def adopt(
     owner: Owner,

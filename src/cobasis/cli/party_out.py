@@ -8,12 +8,6 @@ import typer
 from cobasis.cli.options import Agreed, Owner, Yes, consent, owned, progress
 
 
-def register(app: typer.Typer) -> None:
-    """Add these commands to ``cobasis party``."""
-    for command in (predict, export, forget):
-        app.command()(command)
-
-
 @owned
 def predict(
     owner: Owner,

@@ -5,10 +5,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cobasis.bundle.files import made_folder
+from cobasis.bundle.whole import remove_tree
 from cobasis.errors import AnotherRunError, DiskError
 from cobasis.party_side.desk import MARKS, NOTES, PartyDesk
-from cobasis.party_side.opening import remove
-from cobasis.vault.records import make_folder
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def alone(desk: PartyDesk) -> Iterator[None]:
 
     **Cost.** One open and one listing.
     """
-    make_folder(desk.work)
+    made_folder(desk.work)
     try:
         descriptor = os.open(desk.work, os.O_RDONLY)
     except OSError as error:
@@ -55,7 +55,7 @@ def alone(desk: PartyDesk) -> Iterator[None]:
         _take(desk, descriptor)
         for path in sorted(desk.work.iterdir()):
             if path.name not in {MARKS, NOTES}:
-                remove(path)
+                remove_tree(path)
         yield
     finally:
         os.close(descriptor)

@@ -7,7 +7,7 @@ import polars as pl
 
 from cobasis.engine.progress import Report, silent
 from cobasis.errors import FeatureError
-from cobasis.features.checking import Finding
+from cobasis.features.checking import ColumnFinding
 from cobasis.party_side.desk import PartyDesk
 from cobasis.party_side.rows import as_text, open_rows
 from cobasis.tables.checking import check_table
@@ -30,7 +30,7 @@ class Findings:
         The table's rows.
     n_held : int or None
         Rows that would be held back; None where something else is wrong already.
-    findings : tuple of Finding
+    findings : tuple of ColumnFinding
         About columns: refused, or only told.
     problems : tuple of str
         About the table as a whole; each forbids an upload.
@@ -42,7 +42,7 @@ class Findings:
 
     n_rows: int
     n_held: int | None
-    findings: tuple[Finding, ...]
+    findings: tuple[ColumnFinding, ...]
     problems: tuple[str, ...]
 
     @property
@@ -142,7 +142,7 @@ def refuse_outside(desk: PartyDesk, table: Path, *, report: Report = silent) -> 
         raise FeatureError(msg)
 
 
-def _has_id(desk: PartyDesk, findings: tuple[Finding, ...]) -> bool:
+def _has_id(desk: PartyDesk, findings: tuple[ColumnFinding, ...]) -> bool:
     """Whether the agreement has an identifier, and the table its column."""
     absent = {each.column for each in findings if each.problem == "absent"}
     return bool(desk.agreement.id) and desk.agreement.id not in absent

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.files import made_folder
 from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Transcript
 from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
@@ -17,7 +18,6 @@ from cobasis.keys.identity import Identity
 from cobasis.linalg.hidden import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.vault.records import make_folder
 from cobasis.vault.rounds import RoundRecords
 from cobasis.vault.vault import Vault
 
@@ -41,6 +41,8 @@ class PartyDesk(Hidden):
         What it did in this round.
     work : Path
         A folder of its own for this round, mode 0700.
+    audits : Path
+        Where the round's audits are kept.
 
     Notes
     -----
@@ -54,6 +56,7 @@ class PartyDesk(Hidden):
     vault: Vault
     transcript: Transcript
     work: Path
+    audits: Path
 
     @property
     def name(self) -> str:
@@ -138,8 +141,8 @@ def open_desk(
         raise IdentityError(msg)
     digest = agreed.digest().hex()[:16]
     work, told = folder / "work" / who.name / digest, folder / "transcripts" / who.name / digest
-    make_folder(work)
-    make_folder(told)
+    made_folder(work)
+    made_folder(told)
     return PartyDesk(
         agreement=agreed,
         identity=identity,
@@ -151,6 +154,7 @@ def open_desk(
         ),
         transcript=Transcript(told / "transcript.jsonl"),
         work=work,
+        audits=folder / "audits" / who.name / digest,
     )
 
 

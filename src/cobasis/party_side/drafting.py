@@ -13,6 +13,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.columns import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
+from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
 
 Missing = Literal["refuse", "fill"]
@@ -142,6 +143,49 @@ def features_of_words(numbers: Iterable[str], categories: Iterable[str]) -> Feat
         )
         raise OptionError(msg) from None
     return tuple(found)
+
+
+def dp_of_words(words: str) -> DPTerms:
+    """Return the terms of noise with a guarantee by words of a command line.
+
+    Parameters
+    ----------
+    words : str
+        ``epsilon=8,radius=2,most_rows=900,labels=public``; the lifetime is one upload's unless it
+        is given, and a centre is written by hand.
+
+    Returns
+    -------
+    DPTerms
+        For ``dp``.
+
+    Raises
+    ------
+    OptionError
+        A word that is no term, or a value that none takes.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+    """
+    given: dict[str, Any] = {}
+    try:
+        for each in filter(None, (part.strip() for part in words.split(","))):
+            name, _, value = each.partition("=")
+            kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
+            given[name.strip()] = kind.get(name.strip(), float)(value.strip())
+        once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
+        return DPTerms(**{"lifetime_epsilon": once, **given})
+    except ValidationError as error:
+        found = error.errors()[0]
+        problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    except ValueError as error:
+        problem = str(error)
+    msg = (
+        f"--dp cannot be read: {problem}. Write it as epsilon=8,radius=2,most_rows=900,"
+        "labels=public; docs/reference/agreement.md lists its terms."
+    )
+    raise OptionError(msg)
 
 
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from cobasis.bundle.files import WholeFile
-from cobasis.errors import DiskError
+from cobasis.bundle.whole import write_whole
 from cobasis.models.graph_format import Precision
 from cobasis.models.raw_graph import raw_graph
 from cobasis.party_side.accepted import usable
 from cobasis.party_side.desk import PartyDesk, digest_of
+from cobasis.party_side.opening import refuse_target
 
 
 def export_onnx(desk: PartyDesk, to: Path, *, precision: Precision = "float64") -> int:
@@ -41,14 +41,11 @@ def export_onnx(desk: PartyDesk, to: Path, *, precision: Precision = "float64") 
 
     **Cost.** One copy of the model.
     """
-    if to.is_dir() or not to.parent.is_dir():
-        msg = f"-o '{to}' is a folder, or in one that does not exist. Name a file."
-        raise DiskError(msg)
+    refuse_target(to)
     found = usable(desk)
     data = raw_graph(
         desk.agreement.features, found.model, map_in=found.map_in(), precision=precision
     )
-    with WholeFile(to, n_bytes=len(data)) as file:
-        file.write(data, offset=0)
+    write_whole(to, data)
     desk.transcript.append("exported", {"sha256": digest_of(data)})
     return len(data)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 from cobasis.bundle.envelope import Bundle, Expected
 from cobasis.bundle.points import point
+from cobasis.bundle.whole import remove_tree
 from cobasis.errors import CommitmentError
 from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import PartyDesk
-from cobasis.party_side.opening import opened_bundle, remove
+from cobasis.party_side.opening import opened_bundle
 from cobasis.protocol.secrets import ConsortiumSecret
 
 _PART = "secret.bin"
@@ -97,7 +98,7 @@ def forget(desk: PartyDesk) -> str:
         time = desk.transcript.append("forgotten", {}).time
         point("forget.told")
         desk.vault.forget_round(desk.agreement)
-        remove(desk.work)
+        remove_tree(desk.work)
         return time
 
 

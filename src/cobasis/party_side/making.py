@@ -175,8 +175,9 @@ def write_payload(
     with one_blas_thread(), PayloadWriter(exact, header=header) as writer:
         writer.write_anchor_image(plan.anchor_image)
         write_rows(rows.sent, plan, writer=writer, report=report)
-        if labels is not None:
-            writer.write_labels(labels[plan.order])
+        told = plan.labels(labels)
+        if told is not None:
+            writer.write_labels(told)
         rows.table.source.refuse_changed()
         point("prepare.projected")
     rounded = in_precision(

@@ -2,7 +2,8 @@
 
 import json
 
-from cobasis.bundle.files import WholeFile, opened
+from cobasis.bundle.files import opened
+from cobasis.bundle.whole import write_whole
 from cobasis.errors import VaultError
 from cobasis.party_side.desk import NOTES, PartyDesk
 
@@ -31,9 +32,7 @@ def note(desk: PartyDesk, **facts: str) -> None:
     **Cost.** One small file.
     """
     text = json.dumps({**notes(desk), **facts}, sort_keys=True)
-    sealed = desk.identity.seal_for_self(text.encode())
-    with WholeFile(desk.work / NOTES, n_bytes=len(sealed)) as file:
-        file.write(sealed, offset=0)
+    write_whole(desk.work / NOTES, desk.identity.seal_for_self(text.encode()))
 
 
 def notes(desk: PartyDesk) -> dict[str, str]:

@@ -1,20 +1,17 @@
 """Sealed files in and out of a party's work folder: opened for a moment, delivered whole."""
 
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cobasis.bundle.enclosing import Written, write_bundle
 from cobasis.bundle.envelope import Bundle, Expected, open_bundle
-from cobasis.bundle.files import WholeFile, opened
 from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.points import point
+from cobasis.bundle.whole import copy_whole, remove_tree
 from cobasis.errors import DiskError, OptionError
 from cobasis.party_side.desk import PartyDesk
 from cobasis.protocol.enrolment import PublicIdentity
-
-_PIECE = 2**20
 
 
 @contextmanager
@@ -56,13 +53,13 @@ def opened_bundle(
     **Cost.** The bundle's bytes on the disk.
     """
     into = desk.work / "opened"
-    remove(into)
+    remove_tree(into)
     try:
         yield open_bundle(
             path, unseal=desk.identity.unseal, signer=signer, into=into, expected=expected
         )
     finally:
-        remove(into)
+        remove_tree(into)
 
 
 def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Written:
@@ -123,36 +120,16 @@ def deliver(sealed: Path, to: Path, *, command: str) -> None:
     -----
     **Who sees what.** A sealed file only. **Cost.** Its bytes, once.
     """
-    with opened(sealed) as (file, stamp), WholeFile(to, n_bytes=stamp.size) as target:
-        at = 0
-        while piece := file.read(_PIECE):
-            target.write(piece, offset=at)
-            at += len(piece)
-        point(f"{command}.copied")
+    copy_whole(sealed, to, on_copied=lambda: point(f"{command}.copied"))
     point(f"{command}.named")
 
 
-def refuse_target(to: Path, *, table: Path) -> None:
+def refuse_target(to: Path, *, table: Path | None = None) -> None:
     """Raise OptionError or DiskError where a result would overwrite its table or has no folder."""
     with suppress(OSError):
-        if to.resolve() == table.resolve() or to.samefile(table):
+        if table is not None and (to.resolve() == table.resolve() or to.samefile(table)):
             msg = f"-o '{to}' is the table itself, which would be overwritten. Choose another name."
             raise OptionError(msg)
     if to.is_dir() or not to.parent.is_dir():
         msg = f"-o '{to}' is a folder, or in one that does not exist. Name a file."
         raise DiskError(msg)
-
-
-def remove(path: Path) -> None:
-    """Delete a folder or a file of the work folder, if it is there."""
-    try:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        msg = (
-            f"'{path}' cannot be deleted: {error.strerror}. It holds private numbers; delete it "
-            "yourself, then start again."
-        )
-        raise DiskError(msg) from error

@@ -1,7 +1,7 @@
 """What will leave, said before anything does: the split, the span, the size, in words."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -13,12 +13,11 @@ from cobasis.errors import ForeignBundleError, StepError
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.checking import refuse_outside
 from cobasis.party_side.desk import PartyDesk, digest_of
+from cobasis.party_side.guarantee import guarantee_of, refuse_crowds
+from cobasis.party_side.leaving import leaves, stays, weight
 from cobasis.party_side.rows import PartyRows, open_rows
 from cobasis.protocol.agreement import Agreement
 from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, UploadEntry
-
-_BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
-"""Of one number of a row, and of one of the anchor's image, by the agreed precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +40,8 @@ class Dry:
         Whether a basis is made, the stored one used, or one made though rows were uploaded before.
     leaves, stays : tuple of str
         In words.
+    guarantee : str
+        What the noise promises, or that there is no formal guarantee.
     warnings : tuple of str
         What a person should think about first.
     """
@@ -58,6 +59,7 @@ class Dry:
     span: Literal["fresh", "kept", "forced"]
     leaves: tuple[str, ...]
     stays: tuple[str, ...]
+    guarantee: str
     warnings: tuple[str, ...]
 
 
@@ -93,6 +95,7 @@ def make_ready(
     *,
     forced: Forced | None = None,
     proposing: bool = False,
+    looking: bool = False,
     report: Report = silent,
 ) -> Ready:
     """Split a table, ask the vault for the span, and say what an upload would show.
@@ -104,9 +107,12 @@ def make_ready(
     table : Path
         CSV or Parquet.
     forced : Forced, optional
-        Who answers for a fresh span of rows that were uploaded before, and why.
+        Who answers for a fresh span of rows that no stored basis fits, and why.
     proposing : bool
         For `cobasis.party_side.sending.propose`: directions leave, and no rows.
+    looking : bool
+        For `cobasis.party_side.projecting.projected`: also where no stored basis fits, which the
+        vault would not let leave.
     report : callable
         Is told of progress.
 
@@ -118,7 +124,10 @@ def make_ready(
     Raises
     ------
     SpanReuseError
-        Rows were uploaded before, and the stored basis does not fit this round.
+        Rows were uploaded before, and the stored basis does not fit this round; nobody answers
+        for it, and it is not only looked at.
+    BudgetError
+        They were uploaded under a guarantee that this round would break, or without one.
     StepError
         The party has not joined.
     LocalError
@@ -135,17 +144,18 @@ def make_ready(
     rows = open_rows(desk, table, report=report)
     point("prepare.split")
     agreement = desk.agreement
-    choice = desk.vault.choose_span(
-        Asked(
-            rows=rows.fingerprints,
-            shape=(agreement.n_features, agreement.n_components),
-            people=rows.people,
-            columns=_encoding(agreement),
-            forced=forced,
-        )
+    refuse_crowds(rows, agreement, party=desk.name)
+    asked = Asked(
+        rows=rows.fingerprints,
+        shape=(agreement.n_features, agreement.n_components),
+        people=rows.people,
+        columns=_encoding(agreement),
     )
-    if isinstance(choice, Refused):
-        choice.refuse()
+    choice = desk.vault.choose_span(asked)
+    if isinstance(choice, Refused):  # nobody's word makes a second span where the stored one fits
+        if forced is None and not looking:
+            choice.refuse()
+        choice = Fresh(asked=replace(asked, forced=forced), over_old_rows=True)
     point("prepare.chosen")
     return Ready(
         desk=desk, rows=rows, choice=choice, dry=_dry(desk, rows, choice, proposing=proposing)
@@ -174,58 +184,26 @@ def _dry(desk: PartyDesk, rows: PartyRows, choice: Fresh | Kept, *, proposing: b
         n_features=agreement.n_features,
         n_components=agreement.n_components,
         n_anchor_rows=agreement.n_anchor_rows,
-        n_bytes=image if proposing else _weight(agreement, rows.n_sent),
+        n_bytes=image if proposing else weight(agreement, rows.n_sent),
         precision="fp64" if proposing else agreement.precision,
         reader=reader.name,
         fingerprint=reader.fingerprint,
         span=span,
-        leaves=_leaves(agreement, rows, proposing=proposing),
-        stays=_stays(agreement, rows, proposing=proposing),
+        leaves=leaves(agreement, rows, proposing=proposing),
+        stays=stays(agreement, rows, proposing=proposing),
+        guarantee=guarantee_of(agreement, desk.vault.ledger.affordable(choice.asked, agreement)),
         warnings=() if proposing else _warnings(desk, choice),
     )
-
-
-def _leaves(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
-    """Say what leaves, in words."""
-    size, labels = agreement.n_components, ""
-    told = []
-    if agreement.label:
-        labels = f", and their column '{agreement.label}' in the clear"
-    if proposing:
-        told.append(
-            f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
-        )
-    else:
-        told.append(f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{labels}")
-        told.append(
-            f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers"
-        )
-    return (*told, "the names of party, round and agreement")
-
-
-def _stays(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
-    """Say what does not leave."""
-    told = ["the raw rows, the secret basis, the anchor and the consortium secret"]
-    if proposing:
-        told.append("every projected row and every label")
-    if rows.n_held:
-        told.append(f"{rows.n_held:,} rows that are held back, to score the model on")
-    if agreement.id:
-        told.append(f"the id column '{agreement.id}', and every column that is not agreed on")
-    return tuple(told)
-
-
-def _weight(agreement: Agreement, n_rows: int) -> int:
-    """Return the bytes of rows, image and labels before they are compressed."""
-    row, image = _BYTES[agreement.precision]
-    label = 8 if agreement.label else 0
-    rows = n_rows * (agreement.n_components * row + label)
-    return rows + agreement.n_anchor_rows * agreement.n_components * image
 
 
 def _warnings(desk: PartyDesk, choice: Fresh | Kept) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = ["an upload is pseudonymised personal data, not anonymous data"]
+    if desk.agreement.dp is not None and not desk.agreement.id:
+        told.append(
+            "the agreement names no id column, so people whose numbers change count as others, and "
+            "their budget begins anew"
+        )
     if isinstance(choice, Kept) and choice.changes.few:
         told.append(
             f"{choice.changes.added} rows came and {choice.changes.gone} went since these rows "

@@ -4,6 +4,7 @@ The order is the promise. The vault knows the basis and the rows before anything
 knows the sealed file's digest, and so does the transcript, before the file has its name.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +13,20 @@ import numpy.typing as npt
 from cobasis.bundle.enclosing import Written
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.points import point
+from cobasis.bundle.whole import remove_tree
 from cobasis.engine.progress import Report, silent
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import MARKS, time_now
 from cobasis.party_side.making import make_party, memory_of, write_payload
 from cobasis.party_side.notes import note
-from cobasis.party_side.opening import deliver, refuse_target, remove, sealed_for_analyst
+from cobasis.party_side.opening import deliver, refuse_target, sealed_for_analyst
+from cobasis.party_side.projecting import Projected, plan_upload
 from cobasis.party_side.readying import Dry, Ready, same_as_before
-from cobasis.vault import Kept
+from cobasis.protocol.streamed import Plan
+
+Allow = Callable[[Projected], Mapping[str, str]]
+"""Looks at an upload before it is sealed: raises, or returns the manifest's record of its audit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +55,12 @@ class Sent:
 
 
 def prepare(
-    ready: Ready, to: Path, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
+    ready: Ready,
+    to: Path,
+    *,
+    public_rows: npt.ArrayLike | None = None,
+    allow: Allow | None = None,
+    report: Report = silent,
 ) -> Sent:
     """Make the upload: project, write the history, sign, seal, and only then give it its name.
 
@@ -61,6 +72,10 @@ def prepare(
         The sealed file; replaced if it is there.
     public_rows : array-like, optional
         The agreed public rows, where anchor or basis are made of them.
+    allow : callable, optional
+        Looks at the file that is about to be sealed. What it raises is raised here, with the
+        upload's file deleted; what it returns travels in the manifest. `cobasis party prepare`
+        gives the audit; without one nothing is asked, and nothing is said of an audit.
     report : callable
         Is told of progress.
 
@@ -74,6 +89,8 @@ def prepare(
     ------
     SpanReuseError
         Another upload of these rows began meanwhile.
+    BudgetError
+        It would break the guarantee of an earlier upload, or overspend the data set's budget.
     LocalError
         The table changed, has no label somewhere, has too few directions; the disk is full.
     StepError
@@ -87,31 +104,25 @@ def prepare(
     lies in the work folder, for its owner only; what a crash left there goes when the next
     command that writes begins.
 
-    **Cost.** Two passes over the table, one where the basis is not of the rows.
+    **Cost.** Two passes over the table, one where the basis is not of the rows; with noise, one
+    more to bind it to them.
     """
     desk, rows = ready.desk, ready.rows
     source = rows.table.source.path
-    refuse_target(to, table=source or to.with_suffix(".table"))
+    refuse_target(to, table=source)
     with alone(desk):
         if source is not None:
             note(desk, table=str(source.resolve()))
         point("prepare.noted")
-        party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
-        with one_blas_thread():
-            plan = party.plan(
-                rows.sent,
-                consensus=desk.round.consensus(),
-                basis=ready.choice.basis if isinstance(ready.choice, Kept) else None,
-                memory=memory_of(desk, rows),
-            )
+        plan = plan_upload(ready, public_rows=public_rows)
         point("prepare.planned")
-        payload, made = write_payload(desk, rows, plan=plan, report=report)
         again = same_as_before(ready)
-        number = desk.vault.begin_upload(
-            ready.choice, plan.basis, agreement=desk.agreement, time=time_now()
-        )
-        point("prepare.begun")
-        enclosed = enclose_upload(payload, agreement=desk.agreement)
+        number = _begin(ready, plan) if plan.release else None  # charged before noise is drawn
+        payload, made = write_payload(desk, rows, plan=plan, report=report)
+        written_down = Projected(ready=ready, plan=plan, payload=payload, public_rows=public_rows)
+        audit = _allowed(written_down, made, allow)
+        number = number or _begin(ready, plan)
+        enclosed = enclose_upload(payload, agreement=desk.agreement, audit=audit)
         written = sealed_for_analyst(desk, enclosed, name="sealed.upload")
         point("prepare.sealed")
         desk.vault.finish_upload(number, written.digest)
@@ -120,7 +131,7 @@ def prepare(
         point("prepare.told")
         sent = _delivered(written, to, command="prepare", dry=ready.dry, again=again)
         for path in (written.path, *made, desk.work / MARKS):
-            remove(path)
+            remove_tree(path)
         point("prepare.cleared")
         return sent
 
@@ -161,7 +172,7 @@ def propose(
     **Cost.** One or two passes over the table.
     """
     desk, rows = ready.desk, ready.rows
-    refuse_target(to, table=rows.table.source.path or to.with_suffix(".table"))
+    refuse_target(to, table=rows.table.source.path)
     with alone(desk):
         party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
         report("finding directions", 0, 1)
@@ -169,6 +180,8 @@ def propose(
             proposal = party.propose(rows.sent, memory=memory_of(desk, rows))
         report("finding directions", 1, 1)
         point("propose.found")
+        desk.vault.ledger.propose(ready.choice.asked, desk.agreement)
+        point("propose.noted")
         enclosed = enclose_proposal(proposal, agreement=desk.agreement)
         written = sealed_for_analyst(desk, enclosed, name="sealed.span")
         point("propose.sealed")
@@ -178,9 +191,37 @@ def propose(
         point("propose.told")
         sent = _delivered(written, to, command="propose", dry=ready.dry)
         for path in (written.path, desk.work / MARKS):
-            remove(path)
+            remove_tree(path)
         point("propose.cleared")
         return sent
+
+
+def _allowed(
+    made: Projected, files: tuple[Path, ...], allow: Allow | None
+) -> Mapping[str, str] | None:
+    """Ask whether an upload may leave; where it may not, its files go."""
+    if allow is None:
+        return None
+    try:
+        return allow(made)
+    except Exception:
+        for path in files:
+            remove_tree(path)
+        raise
+
+
+def _begin(ready: Ready, plan: Plan) -> int:
+    """Let the vault know the basis, the rows and what they spend; return the line's number."""
+    desk = ready.desk
+    number = desk.vault.begin_upload(
+        ready.choice,
+        plan.basis,
+        agreement=desk.agreement,
+        time=time_now(),
+        release=plan.release,
+    )
+    point("prepare.begun")
+    return number
 
 
 def _delivered(written: Written, to: Path, *, command: str, dry: Dry, again: bool = False) -> Sent:

@@ -121,7 +121,7 @@ def sensitivity_of(
             f"{', '.join(get_args(Adjacency))}."
         )
         raise OptionError(msg)
-    if isinstance(rows_per_person, bool) or rows_per_person != int(rows_per_person):
+    if isinstance(rows_per_person, bool) or not float(rows_per_person).is_integer():
         rows_per_person = 0
     if rows_per_person < 1:
         msg = "rows_per_person has to be a whole number of at least 1. Count the rows of a person."

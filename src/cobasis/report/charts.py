@@ -28,7 +28,7 @@ def scores_chart(found: "Comparison") -> str:
     series = [("alone", found.alone, ALONE), ("together", found.together, TOGETHER)]
     if found.consensus is not None:
         series.append(("consensus basis", found.consensus, CONSENSUS))
-    figure, axes = _figure(width=max(6.0, 0.9 * len(names)))
+    figure, axes = empty_figure(width=max(6.0, 0.9 * len(names)))
     width = 0.8 / len(series)
     for index, (label, scores, colour) in enumerate(series):
         offset = (index - (len(series) - 1) / 2) * width
@@ -38,15 +38,17 @@ def scores_chart(found: "Comparison") -> str:
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel(f"{found.metric} on the common test set")
     axes.set_ylim(top=1.0)
-    _legend(axes)
-    return _svg(figure)
+    legend_above(axes)
+    return as_svg(figure)
 
 
 def angles_chart(images: "Images") -> str:
     """Draw the mean principal angle between every two parties' spans, in degrees."""
     names = list(images)
     angles = mean_angles(images)
-    figure, axes = _figure(width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names)))
+    figure, axes = empty_figure(
+        width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names))
+    )
     drawn = axes.imshow(angles, cmap="Blues", vmin=0, vmax=90)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
@@ -62,7 +64,7 @@ def angles_chart(images: "Images") -> str:
             fontsize=8,
         )
     figure.colorbar(drawn, ax=axes, label="degrees", shrink=0.8)
-    return _svg(figure)
+    return as_svg(figure)
 
 
 def mean_angles(images: "Images") -> "Matrix":
@@ -78,7 +80,7 @@ def mean_angles(images: "Images") -> "Matrix":
 def residuals_chart(certificate: "Certificate") -> str:
     """Draw each party's residual between the other parties' median and unrelated bases."""
     names = list(certificate.parties)
-    figure, axes = _figure(width=max(6.0, 0.7 * len(names)))
+    figure, axes = empty_figure(width=max(6.0, 0.7 * len(names)))
     colours = [ALONE if certificate.parties[name].flagged else TOGETHER for name in names]
     residuals = [certificate.parties[name].residual for name in names]
     axes.bar(range(len(names)), residuals, 0.6, color=colours)
@@ -87,24 +89,24 @@ def residuals_chart(certificate: "Certificate") -> str:
     axes.axhline(others, color=GREY, linestyle=":", label="median of the others")
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel("alignment residual")
-    _legend(axes)
-    return _svg(figure)
+    legend_above(axes)
+    return as_svg(figure)
 
 
-def _figure(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
-    """Return an empty figure in the report's style."""
+def empty_figure(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:
+    """Return an empty figure in the reports' style."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def _legend(axes: "Axes") -> None:
+def legend_above(axes: "Axes") -> None:
     """Put the legend above the chart."""
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, frameon=False)
 
 
-def _svg(figure: Figure) -> str:
+def as_svg(figure: Figure) -> str:
     """Return the figure as an SVG element without prologue, date or outside references."""
     buffer = io.StringIO()
     with mpl.rc_context():

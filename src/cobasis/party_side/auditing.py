@@ -1,0 +1,281 @@
+"""The audit before an upload: of exactly the file that is about to be sealed, before it is."""
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.bundle.payload import Payload, open_payload
+from cobasis.errors import OptionError
+from cobasis.features.columns import encoded_columns
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.rng import KEY_BYTES
+from cobasis.party_side.desk import PartyDesk, time_now
+from cobasis.party_side.projecting import Projected
+from cobasis.party_side.readying import Ready
+from cobasis.party_side.rows import labels_of
+from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.audit import (
+    About,
+    AuditReport,
+    Facts,
+    Guarantee,
+    Subject,
+    audit,
+    sample_size,
+    settings_of,
+    travelling,
+)
+from cobasis.protocol.messages import Labels
+from cobasis.protocol.public_rows import check_public_rows
+from cobasis.vault import Kept
+from cobasis.vault.fingerprints import Fingerprints
+
+Places = npt.NDArray[np.intp]
+
+_BLOCK = 2**16
+_DIGITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What somebody wants to know besides what an audit says anyway.
+
+    Attributes
+    ----------
+    n_components, noise : tuple
+        Settings to compare with; empty for the usual ones.
+    sensitive : tuple of str
+        Columns that are sensitive; the label may be one.
+    compared : bool
+        Whether other settings are measured at all.
+    """
+
+    n_components: tuple[int, ...] = ()
+    noise: tuple[float, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    compared: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audited(Hidden):
+    """An audit's report, and the salt of what travels of it.
+
+    Attributes
+    ----------
+    report : AuditReport
+        For the party.
+    salt : bytes
+        32 random ones.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    report: AuditReport
+    salt: bytes
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What travels with an upload: policy, verdict, and the salted hash of the report."""
+        return dict(travelling(self.report, salt=self.salt))
+
+
+def audited(made: Projected, *, question: Question | None = None) -> Audited:
+    """Audit an upload that is written and has not left.
+
+    Parameters
+    ----------
+    made : Projected
+        The upload's file, its plan, and the rows it was made of.
+    question : Question, optional
+        What else somebody wants to know.
+
+    Returns
+    -------
+    Audited
+        Nothing is written: `cobasis.party_side.approving.approve` keeps it.
+
+    Raises
+    ------
+    OptionError
+        A sensitive column is none of the agreement's, or a setting cannot be.
+    LocalError
+        The table cannot be read to its end.
+
+    Notes
+    -----
+    The same rows are drawn, split and attacked in the same way each time, by a stream that
+    follows from the vault's key.
+
+    **Who sees what.** The party alone.
+
+    **Cost.** One pass over the table and over the upload; then as `cobasis.privacy.audit.audit`.
+    """
+    asked = question or Question()
+    desk, rows = made.ready.desk, made.ready.rows
+    _refuse_unknown(desk, asked.sensitive)
+    marks = rows.fingerprints
+    rng = np.random.default_rng(int.from_bytes(_digest(marks, b"sample"), "big"))
+    size = sample_size(rows.n_sent, desk.agreement.n_features)
+    places = np.sort(rng.permutation(rows.n_sent)[:size])
+    payload = open_payload(made.payload)
+    subject = _subject(made, payload, places, asked)
+    settings = settings_of(subject, n_components=asked.n_components, noise=asked.noise)
+    report = audit(
+        subject,
+        facts=_facts(made, payload.labels(), asked),
+        about=_about(made.ready, marks, n_sampled=size),
+        rng=rng,
+        settings=settings if asked.compared else (),
+    )
+    return Audited(report=report, salt=secrets.token_bytes(KEY_BYTES))
+
+
+def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:
+    """Return the sampled people: their rows, and what stands of them in the upload's file."""
+    desk, rows = made.ready.desk, made.ready.rows
+    agreement = desk.agreement
+    sent = np.argsort(made.plan.order)[places]  # where each of them stands in the upload
+    raw = _picked(rows.sent, places)
+    labels = labels_of(rows, desk, chosen=~rows.held)
+    told = payload.labels()
+    columns = encoded_columns(agreement.features)
+    return Subject(
+        rows=raw,
+        release=Release(
+            rows=_released(payload, sent),
+            anchor_image=payload.anchor_image().astype(np.float64),
+            labels=None if told is None else told[sent],
+        ),
+        basis=made.plan.basis.project(np.eye(agreement.n_features)),
+        labels=None if labels is None else labels[places],
+        columns=tuple(each.name for each in columns),
+        sensitive={
+            each.name: raw[:, at]
+            for at, each in enumerate(columns)
+            if each.feature.name in asked.sensitive
+        },
+        public_rows=check_public_rows(made.public_rows, agreement, party=desk.name),
+    )
+
+
+def _picked(rows: Blocks, places: Places) -> Matrix:
+    """Return some rows of a table, whose places are sorted."""
+
+    def chosen(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
+        found = []
+        for block in blocks:
+            start, stop = np.searchsorted(places, [first, first + len(block)])
+            found.append(block[places[start:stop] - first])
+            first += len(block)
+        return found
+
+    parts = [
+        block for part in rows.over(chosen, step="drawing rows for the audit") for block in part
+    ]
+    return np.vstack(parts)
+
+
+def _released(payload: Payload, places: Places) -> Matrix:
+    """Return some rows of an upload's file, in the order of their places."""
+    found = np.empty((len(places), payload.n_components))
+    for first in range(0, payload.n_rows, _BLOCK):
+        stop = min(first + _BLOCK, payload.n_rows)
+        here = (places >= first) & (places < stop)
+        if here.any():
+            found[here] = payload.row_block(first, stop)[places[here] - first]
+    return found
+
+
+def _facts(made: Projected, told: Labels | None, asked: Question) -> Facts:
+    """Return what is agreed, and what was uploaded before."""
+    ready, agreement = made.ready, made.ready.desk.agreement
+    choice = ready.choice
+    span: Literal["fresh", "kept", "forced"] = "kept" if isinstance(choice, Kept) else "fresh"
+    if not isinstance(choice, Kept) and choice.over_old_rows:
+        span = "forced"
+    kept = choice if isinstance(choice, Kept) else None
+    return Facts(
+        n_rows=ready.rows.n_sent,
+        n_features=agreement.n_features,
+        n_anchor_rows=agreement.n_anchor_rows,
+        n_parties=len(agreement.parties),
+        anchor=agreement.anchor,
+        basis=agreement.basis,
+        task=agreement.task,
+        models=agreement.allowed_models,
+        class_counts=_counts(told) if agreement.task == "classification" else (),
+        sensitive_label=bool(agreement.label) and agreement.label in asked.sensitive,
+        span=span,
+        added=None if kept is None else kept.changes.added,
+        gone=None if kept is None else kept.changes.gone,
+        n_uploads=0 if kept is None else len(kept.dataset.history),
+        guarantee=_guarantee(ready),
+    )
+
+
+def _counts(told: Labels | None) -> tuple[int, ...]:
+    """Return how many people of each class are sent."""
+    if told is None:
+        return ()
+    _, counts = np.unique(told, return_counts=True)
+    return tuple(map(int, counts))
+
+
+def _guarantee(ready: Ready) -> Guarantee | None:
+    """Return the guarantee that the agreement's [dp] section gives; None without one."""
+    terms = ready.desk.agreement.dp
+    if terms is None:
+        return None
+    public = terms.labels == "public"
+    return Guarantee(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        statement=ready.dry.guarantee,
+        labels="public by declaration" if public else "randomised response",
+    )
+
+
+def _about(ready: Ready, marks: Fingerprints, *, n_sampled: int) -> About:
+    """Return which upload this is."""
+    agreement = ready.desk.agreement
+    return About(
+        party=ready.desk.name,
+        round_id=agreement.round_id,
+        agreement=agreement.digest().hex(),
+        data_version=_digest(marks, b"version").hex()[:_DIGITS],
+        tool_version=f"cobasis {version('cobasis')}",
+        time=time_now(),
+        n_rows=ready.rows.n_sent,
+        n_sampled=n_sampled,
+        n_features=agreement.n_features,
+        n_components=agreement.n_components,
+        basis=agreement.basis,
+        anchor=agreement.anchor,
+    )
+
+
+def _digest(marks: Fingerprints, use: bytes) -> bytes:
+    """Return a digest of keyed fingerprints: who has not the vault's key learns nothing of rows."""
+    return hashlib.sha256(b"cobasis/audit/1/" + use + marks.astype("<u8").tobytes()).digest()
+
+
+def _refuse_unknown(desk: PartyDesk, sensitive: tuple[str, ...]) -> None:
+    """Raise OptionError for a sensitive column that the agreement does not name."""
+    known = {*desk.agreement.columns, *([desk.agreement.label] if desk.agreement.label else [])}
+    unknown = sorted(set(sensitive) - known)
+    if unknown:
+        msg = (
+            f"{', '.join(unknown)} in --sensitive: round '{desk.agreement.round_id}' has no such "
+            f"column. Name some of {', '.join(sorted(known)[:20])}."
+        )
+        raise OptionError(msg)

@@ -1,0 +1,195 @@
+"""What an audit returns: one frozen object, and the same as JSON."""
+
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.rng import require_key
+from cobasis.privacy.audit.grading import POLICY, Finding
+from cobasis.privacy.audit.what_if import Effect
+from cobasis.privacy.audit.wording import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """Which upload was looked at, by what, and when.
+
+    Attributes
+    ----------
+    party, round_id, agreement : str
+        Whose, in which round, and the agreement's SHA-256.
+    data_version : str
+        A keyed digest of the rows that are sent: equal for equal rows, and it says nothing else.
+    tool_version, time : str
+        Of this package, and in UTC.
+    n_rows, n_sampled : int
+        Rows of the upload, and how many of them, drawn at random, were looked at.
+    n_features, n_components : int
+        m and l.
+    basis, anchor : str
+        Their kinds.
+    """
+
+    party: str
+    round_id: str
+    agreement: str
+    data_version: str
+    tool_version: str
+    time: str
+    n_rows: int
+    n_sampled: int
+    n_features: int
+    n_components: int
+    basis: str
+    anchor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distance:
+    """How far a record is from what a colluding partner can make of it, for one basis and size.
+
+    Attributes
+    ----------
+    basis : str
+        A kind of basis, or ``this upload``.
+    n_components : int
+        l.
+    mean, worst : float
+        ``|x - x F F'|`` as a share of the mean distance between a record and the average person:
+        over everybody, and over the 1 % of people for whom it is smallest.
+    """
+
+    basis: str
+    n_components: int
+    mean: float
+    worst: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AuditReport(Hidden):
+    """Everything that a data-protection officer decides on.
+
+    Attributes
+    ----------
+    about : About
+        Which upload.
+    verdict, verdict_words : str
+        One of three, and its fixed sentence.
+    sentences : tuple of four str
+        With this table's own figures.
+    findings : tuple of Finding
+        P1 to P6, H1 to H6, D1.
+    distances : tuple of Distance
+        epsilon-DR, as the papers mean it, under collusion.
+    effects, changes : tuple of Effect, tuple of str
+        What would change the figures: measured, and in words.
+    untested : tuple of str
+        What no figure covers.
+
+    Notes
+    -----
+    **Who sees what.** The party alone: figures of an audit are made of its rows. What travels is
+    `cobasis.privacy.audit.travelling`. **Cost.** None.
+    """
+
+    about: About
+    verdict: Verdict
+    verdict_words: str
+    sentences: tuple[str, str, str, str]
+    findings: tuple[Finding, ...]
+    distances: tuple[Distance, ...]
+    effects: tuple[Effect, ...]
+    changes: tuple[str, ...]
+    untested: tuple[str, ...]
+
+    def __getitem__(self, id: str) -> Finding:  # noqa: A002 -- the findings' own word
+        """Return a finding by its id; KeyError where there is none."""
+        return {each.id: each for each in self.findings}[id]
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """Findings for which rows do not leave, unless two people answer for it."""
+        return tuple(each for each in self.findings if each.action == "block")
+
+    @property
+    def to_sign(self) -> tuple[Finding, ...]:
+        """Findings for which somebody has to sign."""
+        return tuple(each for each in self.findings if each.action == "sign")
+
+
+def as_json(report: AuditReport) -> dict[str, Any]:
+    """Return a report as one JSON object.
+
+    Parameters
+    ----------
+    report : AuditReport
+        From an audit.
+
+    Returns
+    -------
+    dict
+        Numbers, words and lists.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** None.
+    """
+    return {
+        "policy": POLICY,
+        "about": asdict(report.about),
+        "verdict": report.verdict,
+        "verdict_words": report.verdict_words,
+        "blocked": bool(report.blocking),
+        "to_sign": [each.id for each in report.to_sign],
+        "sentences": list(report.sentences),
+        "findings": [
+            {**asdict(each), "figures": dict(each.figures), "action": each.action}
+            for each in report.findings
+        ],
+        "distances": [asdict(each) for each in report.distances],
+        "effects": [asdict(each) for each in report.effects],
+        "changes": list(report.changes),
+        "untested": list(report.untested),
+    }
+
+
+def travelling(report: AuditReport, *, salt: bytes) -> Mapping[str, str]:
+    """Return all that may leave of a report: policy, verdict, and a hash that only the party opens.
+
+    Parameters
+    ----------
+    report : AuditReport
+        From an audit.
+    salt : bytes of length 32
+        Random; kept beside the report.
+
+    Returns
+    -------
+    mapping of str to str
+        ``policy``, ``verdict`` and ``report``: HMAC-SHA256 of the report's canonical JSON under
+        the salt. Whoever is later shown report and salt can check them.
+
+    Raises
+    ------
+    SecretError
+        The salt is no bytes object of length 32.
+
+    Notes
+    -----
+    **Who sees what.** The analyst sees these three words. Without the salt, figures cannot be
+    guessed and compared with the hash.
+
+    **Cost.** None.
+    """
+    key = require_key(salt, name="the salt of an audit")
+    text = json.dumps(as_json(report), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return {
+        "policy": POLICY,
+        "verdict": report.verdict,
+        "report": hmac.digest(key, b"cobasis/audit/1\0" + text.encode(), "sha256").hex(),
+    }

@@ -1,0 +1,82 @@
+"""Bases that a party can make by itself, to compare the upload's own with."""
+
+import numpy as np
+
+from cobasis.algorithms.bases import BasisName, own_directions
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.rng import KeyStream, haar_columns
+from cobasis.privacy.audit.subject import Subject
+
+
+class Spans(Hidden):
+    """Leading directions by kind, found once, of which every number can be taken.
+
+    Parameters
+    ----------
+    subject : Subject
+        Whose rows.
+    own : str
+        The kind of its own basis.
+    largest : int
+        The most components that will be asked for.
+    key : bytes of length 32
+        Draws a random span.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** One decomposition for each kind that is asked for.
+    """
+
+    def __init__(self, subject: Subject, *, own: BasisName, largest: int, key: bytes) -> None:
+        self._subject, self._own, self._largest, self._key = subject, own, largest, key
+        self._found: dict[str, Matrix] = {}
+
+    def basis(self, kind: BasisName, size: int) -> Matrix | None:
+        """Return a basis of a kind, without a rotation: no figure depends on one.
+
+        Parameters
+        ----------
+        kind : str
+            Of the table of bases.
+        size : int
+            l.
+
+        Returns
+        -------
+        ndarray of shape (n_features, size), or None
+            None where a party alone cannot make it: rows have fewer directions, others shape a
+            consensus and nothing is known here of a larger one, or there are no public rows.
+
+        Notes
+        -----
+        **Who sees what.** The party alone. **Cost.** None, once its kind was asked for.
+        """
+        own = self._subject.basis
+        if kind == self._own and size == own.shape[1]:
+            return own
+        if kind not in self._found:
+            self._found[kind] = self._directions(kind)
+        found = self._found[kind]
+        return found[:, :size] if size <= found.shape[1] else None
+
+    def _directions(self, kind: BasisName) -> Matrix:
+        """Return as many directions of a kind as there are, strongest first."""
+        subject = self._subject
+        n_features, most = subject.basis.shape[0], self._largest
+        if kind == "haar":
+            stream = KeyStream(self._key, "audit/haar")
+            return haar_columns(stream, n_rows=n_features, n_columns=most)
+        if "consensus" in kind:
+            inside = subject.rows @ subject.basis
+            return subject.basis @ _leading(inside, inside.shape[1])
+        rows = subject.public_rows if kind == "public" else subject.rows
+        if rows is None:
+            return np.empty((n_features, 0))
+        return _leading(rows, most, centred=kind == "pca")
+
+
+def _leading(rows: Matrix, most: int, *, centred: bool = False) -> Matrix:
+    return own_directions(rows, n_components=most, party="", centred=centred).directions

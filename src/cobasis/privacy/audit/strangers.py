@@ -1,0 +1,247 @@
+"""P2 and P4: what somebody finds out who works with no party, and knows similar or few records."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.training import with_signs
+from cobasis.privacy.attacks.collusion import LeakedBasis
+from cobasis.privacy.attacks.known_records import fewest_known
+from cobasis.privacy.attacks.linkage import CandidatesAlone
+from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks.scoring import Content, Share, score_content, score_linkage
+from cobasis.privacy.audit.grading import (
+    KNOWN_GREEN,
+    KNOWN_RED,
+    LINKAGE,
+    Finding,
+    Grade,
+    graded,
+    worst,
+)
+from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.audit.words import per_cent, times
+
+FEWEST = 40
+"""With fewer rows nothing is split: what an attack makes of so few says nothing."""
+
+_ROWS_OF_P2, _ROWS_OF_P4 = 600, 600
+"""People whom the two attacks are tried on, at most; both find nearly as much with more."""
+
+_NARROW = 100
+"""So many columns are looked at as they are, too."""
+
+_LEADING = 8
+"""An attacker that leaves out directions keeps so many."""
+
+_ENOUGH = 100
+"""With fewer records of the same kind the attack that is played here is weak."""
+
+_SMALL, _SPLITS = 200, 3
+"""Tables of so few rows are split more than once: one split of them says little."""
+
+_DRAWS, _DIGITS = 3, 9
+
+
+def guessed(
+    subject: Subject, *, seed: int, quick: bool = False
+) -> tuple[Content | None, Share] | None:
+    """Play an analyst with similar records: half of the rows are the attacker's public sample.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is about to leave. Labels that are sent are used.
+    seed : int
+        Splits the rows, and starts the attack: settings are compared on the same halves.
+    quick : bool
+        Linkage only, and fewer ways.
+
+    Returns
+    -------
+    Content or None, and Share; or None
+        The most that is rebuilt of the other half, and how often the right one of them is picked
+        from a list of them, by whatever way does best; of small tables for the middle one of three
+        splits. None with fewer than 40 rows.
+
+    Notes
+    -----
+    Two ways need nobody's help: the list itself, since people are as far from each other in the
+    upload as on the list; and the public sample. An attacker need not use all that it sees: along
+    the leading half or quarter of the released directions, and twice as many of its own sample,
+    the two clouds are laid over each other more surely than in all 784 columns of Fashion-MNIST.
+
+    **Who sees what.** The party alone.
+
+    **Cost.** That of `cobasis.privacy.attacks.public_sample.PublicSample`, once or twice a
+    split, with half of the rows on each side.
+    """
+    if subject.n_rows < FEWEST:
+        return None
+    rng = np.random.default_rng(seed)
+    small = subject.n_rows <= _SMALL and not quick
+    found = [_of_halves(subject, rng=rng, quick=quick) for _ in range(_SPLITS if small else 1)]
+    return sorted(found, key=lambda each: each[1].value)[len(found) // 2]
+
+
+def _of_halves(
+    subject: Subject, *, rng: np.random.Generator, quick: bool
+) -> tuple[Content | None, Share]:
+    """Attack one half of the rows with the other."""
+    own, other = np.array_split(rng.permutation(subject.n_rows), 2)
+    victims, public = subject.only(other), subject.rows[own]
+    labels = None if subject.labels is None or subject.classes is None else subject.labels[own]
+    sent = None if labels is None else victims.release.labels
+    contents, linkages = [], [_by_list(victims)]
+    if quick and linkages[0].value > LINKAGE.red:  # which says enough, and costs little
+        return None, linkages[0]
+    for shown, seen in _views(victims.release.rows, public, quick=quick):
+        release = Release(rows=_rounded(victims.release.rows @ shown), labels=sent)
+        guess = PublicSample(rows=public @ seen, labels=labels, rng=rng).recover(release).basis
+        basis = seen @ (np.zeros((seen.shape[1], shown.shape[1])) if guess is None else guess)
+        found = LeakedBasis(basis=basis, prior_rows=public).recover(release)
+        linkages.append(
+            score_linkage(release.rows, found, candidates=victims.rows, places=victims.places)
+        )
+        if not quick:
+            contents.append(score_content(found, victims.rows))
+    best = max(contents, key=lambda each: each.explained.value, default=None)
+    return best, max(linkages, key=lambda each: each.value)
+
+
+def _by_list(victims: Subject) -> Share:
+    """Link people with the list itself, by their distances to all others on it."""
+    if min(victims.rows.shape) < victims.n_components:
+        return Share(value=0.0, chance=1 / victims.n_rows)
+    release = Release(rows=_rounded(victims.release.rows @ _leading(victims.release.rows)))
+    found = CandidatesAlone(candidates=victims.rows).recover(release)
+    return score_linkage(release.rows, found, candidates=victims.rows, places=victims.places)
+
+
+def _views(released: Matrix, public: Matrix, *, quick: bool) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield along which directions an attacker looks at released rows, and at its own sample."""
+    shown, seen, n_features = _leading(released), _leading(public), public.shape[1]
+    size, wide = min(shown.shape[1], seen.shape[1]), n_features > _NARROW
+    k = min(size, max(_LEADING, size // 2 if wide and not quick else size // 4))
+    yield shown[:, :k], seen[:, : 2 * k]
+    if not wide and not quick:
+        yield shown, np.eye(n_features)
+
+
+def _rounded(rows: Matrix) -> Matrix:
+    """Drop the last digits, which depend on the rotation, so that each look finds the same."""
+    scale = 2.0 ** np.ceil(np.log2(np.abs(rows).max(initial=1e-300)))
+    rounded: Matrix = np.round(rows / scale, _DIGITS) * scale
+    return rounded
+
+
+def _leading(rows: Matrix) -> Matrix:
+    """Return leading directions, signs from the scores: no rotation of the rows changes these."""
+    axes = np.linalg.svd(rows, full_matrices=False)[2].T
+    return with_signs(axes, np.sum((rows @ axes) ** 3, axis=0))
+
+
+def curious(subject: Subject, *, seed: int) -> Finding:
+    """Say what an analyst with similar public records would find out, alone: P2.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is about to leave.
+    seed : int
+        As for `guessed`.
+
+    Returns
+    -------
+    Finding
+        Linkage is graded; it is red without figures where there are too few rows to play it.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** As `guessed`.
+    """
+    title = "A curious analyst with similar public records, alone"
+    part = subject.some(_ROWS_OF_P2, seed=seed)
+    found = guessed(part, seed=seed)
+    content, linkage = found or (None, None)
+    if content is None or linkage is None:
+        words = f"With {subject.n_rows} rows this cannot be tried; take it for possible."
+        return Finding(id="P2", title=title, grade="red", words=words)
+    words = (
+        f"Nobody helps, and the analyst has {part.n_rows // 2:,} records of other people of the "
+        f"same kind: it rebuilds {per_cent(content.explained.value)} of the variance. Given a "
+        f"list of {round(1 / linkage.chance):,} people, it picks the right one "
+        f"{times(linkage.value)} (chance: {times(linkage.chance)})."
+    )
+    if part.n_rows < 2 * _ENOUGH:
+        words += f" So few records were all that was there to try; with {_ENOUGH} it does better."
+    figures = {
+        "linked": linkage.value,
+        "chance": linkage.chance,
+        "explained": content.explained.value,
+        "cells": content.cells.value,
+        "named": content.named.value,
+        "n_public": part.n_rows // 2,
+    }
+    least: Grade = "amber" if part.n_rows < 2 * _ENOUGH else "green"
+    grade = worst(least, graded(linkage.value, LINKAGE))
+    return Finding(id="P2", title=title, grade=grade, words=words, figures=figures)
+
+
+def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
+    """Find how few of the party's people somebody has to know: P4.
+
+    Parameters
+    ----------
+    subject : Subject
+        What is about to leave.
+    rng : numpy.random.Generator
+        Chooses who is known.
+
+    Returns
+    -------
+    Finding
+        The smaller of two numbers is graded; red without figures where rows are too few.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** Some least-squares solutions for each number that is tried, of at most 600 rows.
+    """
+    title = "People whose records have to be known"
+    if subject.n_rows < FEWEST:
+        words = (
+            f"With {subject.n_rows} rows this cannot be tried; take one known person for enough."
+        )
+        return Finding(id="P4", title=title, grade="red", words=words)
+    some = subject.some(_ROWS_OF_P4, seed=int(rng.integers(2**32)))
+    found = fewest_known(some.release, some.rows, rng=rng, draws=_DRAWS)
+    words = (
+        f"{_from(found.explained, found.tried)} half of the variance of everybody else's rows is "
+        f"rebuilt; {_from(found.named, found.tried).lower()} one in eleven is named among "
+        f"{some.n_rows:,}."
+    )
+    figures = {"explained_from": found.explained, "named_from": found.named, "tried": found.tried}
+    grade = worst(*(_grade(each, found.tried) for each in (found.explained, found.named)))
+    return Finding(id="P4", title=title, grade=grade, words=words, figures=figures)
+
+
+def _from(number: int | None, tried: int) -> str:
+    if number is None:
+        return f"With {tried:,} known people, the most that were tried, it does not happen that"
+    return f"From {number:,} known {'person' if number == 1 else 'people'} on"
+
+
+def _grade(number: int | None, tried: int) -> Grade:
+    """Return the grade of a number of people who have to be known; None is more than was tried."""
+    least = tried + 1 if number is None else number
+    if least > KNOWN_GREEN:
+        return "green"
+    if number is None:
+        return "amber"  # it is more than was tried, which says no more
+    return "amber" if least >= KNOWN_RED else "red"

@@ -1,0 +1,229 @@
+"""What an audit looks at: arrays that are about to leave, and what is agreed about them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.bases import BasisName
+from cobasis.errors import ShapeError
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.models.families import ModelName, Task
+from cobasis.privacy.attacks.release import Release
+
+MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
+"""How large a sample is at most: so many rows, or cells where a row is wide, but not fewer rows."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Subject(Hidden):
+    """One party's upload, and the raw rows that it was made of, in the same order.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        ``X_i`` on the agreed scale.
+    release : Release
+        What leaves: rows as they are written, after noise and rounding, the anchor's image, and
+        labels if any.
+    basis : ndarray of shape (n_features, n_components)
+        ``F_i``.
+    labels : ndarray of shape (n_rows,) or None
+        As they are in the table, also where others are sent.
+    columns : tuple of str
+        What each feature is called.
+    sensitive : mapping of str to ndarray of shape (n_rows,)
+        Columns that somebody declared sensitive, as numbers.
+    public_rows : ndarray of shape (n_public, n_features) or None
+        The agreed ones, where there are some.
+
+    Raises
+    ------
+    ShapeError
+        The tables do not go together.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    rows: Matrix
+    release: Release
+    basis: Matrix
+    labels: npt.NDArray[Any] | None = None
+    columns: tuple[str, ...] = ()
+    sensitive: Mapping[str, Matrix] = field(default_factory=dict)
+    public_rows: Matrix | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse tables that do not go together."""
+        as_matrix(self.rows, name="rows")
+        n_rows, n_features = self.rows.shape
+        expected: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+            "release.rows": (self.release.rows.shape, (n_rows, self.basis.shape[1])),
+            "basis": (self.basis.shape, (n_features, self.release.rows.shape[1])),
+        }
+        for name in ("labels", "release.labels"):
+            given = self.labels if name == "labels" else self.release.labels
+            if given is not None:
+                expected[name] = (given.shape, (n_rows,))
+        for name, values in self.sensitive.items():
+            expected[f"sensitive column '{name}'"] = (values.shape, (n_rows,))
+        for name, (found, wanted) in expected.items():
+            if found != wanted:
+                msg = (
+                    f"{name} has shape {found}, and with rows of shape {self.rows.shape} it has "
+                    f"to have {wanted}. Give the tables of one upload, in one order."
+                )
+                raise ShapeError(msg)
+
+    @property
+    def n_rows(self) -> int:
+        """How many people are looked at."""
+        return len(self.rows)
+
+    @property
+    def n_components(self) -> int:
+        """How many numbers of each leave."""
+        return int(self.basis.shape[1])
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """Where each person stands among these; twins, who cannot be told apart, at one place."""
+        _, first, inverse = np.unique(self.rows, axis=0, return_index=True, return_inverse=True)
+        found: npt.NDArray[np.intp] = first[inverse.ravel()]
+        return found
+
+    @property
+    def classes(self) -> npt.NDArray[Any] | None:
+        """The labels that are sent, where an attacker can match people class by class."""
+        sent = self.release.labels
+        return None if sent is None or sent.dtype.kind == "f" else sent
+
+    def called(self, column: int) -> str:
+        """Return the name of a feature."""
+        return self.columns[column] if self.columns else f"feature {column + 1}"
+
+    def some(self, most: int, *, seed: int) -> Self:
+        """Return a random part; all in their order where there are no more."""
+        if self.n_rows <= most:
+            return self
+        return self.only(np.random.default_rng(seed).permutation(self.n_rows)[:most])
+
+    def only(self, places: npt.NDArray[np.intp]) -> Self:
+        """Return some of the people, in this order."""
+        labels, sent = self.labels, self.release.labels
+        return replace(
+            self,
+            rows=self.rows[places],
+            release=replace(
+                self.release,
+                rows=self.release.rows[places],
+                labels=None if sent is None else sent[places],
+            ),
+            labels=None if labels is None else labels[places],
+            sensitive={name: values[places] for name, values in self.sensitive.items()},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """A guarantee of differential privacy, each condition of which the agreement enforces.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Of the features of one person in this upload.
+    statement : str
+        Unit, sensitivity, ball, basis, labels, sampler and what was spent so far, as agreement and
+        ledger state them; one sentence without full stop.
+    labels : str
+        How labels are treated, in words.
+    """
+
+    epsilon: float
+    delta: float
+    statement: str
+    labels: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What is agreed, and what was uploaded before.
+
+    Attributes
+    ----------
+    n_rows : int
+        Of the whole upload.
+    n_features, n_anchor_rows, n_parties : int
+        m, a and c.
+    anchor, basis : str
+        Their kinds, as agreed.
+    task : str
+        As agreed.
+    models : tuple of str
+        Families that the analyst may train; empty where none is trained.
+    class_counts : tuple of int
+        People of each class that is sent; empty without classes.
+    sensitive_label : bool
+        Whether somebody declared the label itself sensitive.
+    span : {"fresh", "kept", "forced"}
+        Whether these rows go through a new basis, the stored one, or a new one though they were
+        uploaded through another before.
+    added, gone : int or None
+        Rows that came and went since the same data set was uploaded last; None for the first time.
+    n_uploads : int
+        Uploads of these rows before this one.
+    noise : bool
+        Whether noise is added for which nobody claims a guarantee.
+    guarantee : Guarantee or None
+        What differential privacy the agreement gives; None without.
+    """
+
+    n_rows: int
+    n_features: int
+    n_anchor_rows: int
+    n_parties: int
+    anchor: AnchorKind
+    basis: BasisName
+    task: Task
+    models: tuple[ModelName, ...] = ()
+    class_counts: tuple[int, ...] = ()
+    sensitive_label: bool = False
+    span: Literal["fresh", "kept", "forced"] = "fresh"
+    added: int | None = None
+    gone: int | None = None
+    n_uploads: int = 0
+    noise: bool = False
+    guarantee: Guarantee | None = None
+
+
+def sample_size(n_rows: int, n_features: int) -> int:
+    """Return how many rows of a table are looked at.
+
+    Parameters
+    ----------
+    n_rows, n_features : int
+        The table's shape.
+
+    Returns
+    -------
+    int
+        All of a small table; of a large one at most 2,000, and fewer where rows are wide.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+
+    Examples
+    --------
+    >>> sample_size(455, 30), sample_size(60_000, 784), sample_size(60_000, 4_000)
+    (455, 2000, 400)
+    """
+    return min(n_rows, MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_features))

@@ -1,0 +1,105 @@
+"""How an audit writes numbers, for readers who have other work than reading numbers."""
+
+_MANY = 0.995
+
+
+def per_cent(share: float) -> str:
+    """Return a share in per cent; what is worse than guessing is 0.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1; below 0 where an attack is worse than guessing the average.
+
+    Returns
+    -------
+    str
+        Whole per cent; the last one is not rounded away.
+
+    Notes
+    -----
+    **Who sees what.** Whoever is shown the number.
+
+    **Cost.** None.
+
+    Examples
+    --------
+    >>> per_cent(0.847), per_cent(0.9968), per_cent(0.004), per_cent(-3.2), per_cent(1.0)
+    ('85 %', '99.7 %', '0.4 %', '0 %', '100 %')
+    """
+    percent = 100 * min(max(share, 0.0), 1.0)
+    if percent in {0.0, 100.0} or 1 <= percent <= 100 * _MANY:
+        return f"{percent:.0f} %"
+    if percent < 1:
+        return f"{percent:.1f} %" if percent >= 0.05 else "less than 0.1 %"  # noqa: PLR2004
+    text = f"{percent:.1f}"
+    return f"{text} %" if text != "100.0" else "more than 99.9 %"
+
+
+def times(share: float) -> str:
+    """Return how often in a thousand something happens.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+        As ``998 times in 1,000``.
+
+    Notes
+    -----
+    **Who sees what.** Whoever is shown the number.
+
+    **Cost.** None.
+
+    Examples
+    --------
+    >>> times(0.998), times(0.0025), times(0.0002), times(1)
+    ('998 times in 1,000', '2.5 times in 1,000', 'less than once in 1,000', 'every time')
+    """
+    if share >= 1:
+        return "every time"
+    thousand = 1000 * share
+    if thousand == 0:
+        return "never in 1,000"
+    if thousand < 1:
+        return "less than once in 1,000"
+    text = f"{thousand:.1f}".removesuffix(".0") if thousand < 10 else f"{thousand:.0f}"  # noqa: PLR2004
+    if text in {"1", "1000"}:
+        return "once in 1,000" if text == "1" else "999 times in 1,000"
+    return f"{text} times in 1,000"
+
+
+def of_ten(share: float) -> str:
+    """Return a share as so many of ten.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+        As ``7 in 10``.
+
+    Notes
+    -----
+    **Who sees what.** Whoever is shown the number.
+
+    **Cost.** None.
+
+    Examples
+    --------
+    >>> of_ten(0.7), of_ten(0.96), of_ten(1.0), of_ten(0.01)
+    ('7 in 10', 'more than 9 in 10', '10 in 10', 'fewer than 1 in 10')
+    """
+    tenths = round(10 * share)
+    if share < 0.05:  # noqa: PLR2004
+        return "fewer than 1 in 10"
+    if tenths == 10 and share < 1:  # noqa: PLR2004
+        return "more than 9 in 10"
+    return f"{tenths} in 10"

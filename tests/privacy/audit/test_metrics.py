@@ -1,0 +1,113 @@
+"""P1 to P4: what is rebuilt and linked, held against what has to come out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cobasis.privacy.audit.collusion import colluded, explained, linkage, linked, rebuilt
+from cobasis.privacy.audit.strangers import acquainted, curious, guessed
+from privacy.audit.uploads import cancer, digits, isometry, subject
+
+ROWS, LABELS = cancer()
+UPLOAD = subject(ROWS, LABELS, n_components=5)
+
+
+def test_p1_is_everything_where_nothing_is_projected_away():
+    whole = subject(ROWS, LABELS, n_components=30)
+    figures = colluded(whole).figures
+    assert figures["explained"] == pytest.approx(1, abs=1e-9)
+    assert figures["cells"] == 1
+
+
+def test_p1_is_at_least_what_the_span_holds_and_grows_with_it():
+    shares = []
+    for size in (2, 5, 10):
+        upload = subject(ROWS, LABELS, n_components=size)
+        kept = ROWS @ upload.basis @ upload.basis.T
+        spread = ((ROWS - ROWS.mean(axis=0)) ** 2).sum()
+        shares.append(colluded(upload).figures["explained"])
+        assert shares[-1] >= 1 - ((ROWS - kept) ** 2).sum() / spread - 1e-12
+    assert shares == sorted(shares)
+    assert colluded(UPLOAD).grade == "red"
+
+
+def test_p1_tells_of_the_people_who_are_rebuilt_best_and_of_the_worst_column():
+    figures = colluded(UPLOAD).figures
+    assert figures["explained_worst_percent"] > figures["explained"]
+    assert figures["worst_column"].startswith("column ")
+    assert figures["worst_column_explained"] > figures["explained"]
+
+
+def test_p1_finds_nothing_in_noise():
+    rng = np.random.default_rng(0)
+    upload = subject(ROWS, LABELS, n_components=5)
+    random = rng.normal(size=upload.release.rows.shape)
+    upload = replace(upload, release=replace(upload.release, rows=random))
+    assert explained(upload, rebuilt(upload)) < 0.1
+    assert linkage(upload).value < 0.05
+
+
+def test_p3_is_every_person_without_noise_and_few_with_much():
+    assert linkage(UPLOAD).value == 1
+    assert linked(UPLOAD).grade == "red"
+    shares = [
+        linkage(subject(ROWS, LABELS, n_components=5, noise=noise)).value
+        for noise in (0.05, 0.5, 5.0)
+    ]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] < 0.05
+
+
+def test_p3_counts_twins_at_one_place():
+    twice = np.vstack([ROWS[:60], ROWS[:60]])
+    assert linkage(subject(twice, n_components=4)).value == 1
+
+
+def test_p2_links_people_with_nobodys_help():
+    rows, labels = digits(200)
+    upload = subject(rows, labels, n_components=16)
+    finding = curious(upload, seed=1)
+    assert finding.figures["linked"] > 0.9
+    assert finding.figures["explained"] > 0.4
+    assert finding.grade == "red"
+
+
+def test_p2_finds_nobody_in_rows_that_have_nothing_in_common():
+    rng = np.random.default_rng(0)
+    upload = subject(rng.normal(size=(200, 12)), n_components=4)
+    strange = replace(upload, rows=rng.normal(size=(200, 12)))
+    assert curious(strange, seed=1).figures["linked"] < 0.06
+
+
+def test_p2_is_the_same_whatever_rotation_the_upload_has():
+    one = guessed(subject(ROWS, LABELS, n_components=5, noise=0.1, seed=1), seed=3, quick=True)
+    clean = subject(ROWS, LABELS, n_components=5, seed=1)
+    turn = isometry(np.random.default_rng(5), 5, 5)
+    turned = replace(
+        clean,
+        basis=clean.basis @ turn,
+        release=replace(clean.release, rows=clean.release.rows @ turn),
+    )
+    two, three = guessed(clean, seed=3), guessed(turned, seed=3)
+    assert two[1].value == three[1].value
+    assert two[0].explained.value == pytest.approx(three[0].explained.value, abs=1e-6)
+    assert one[1].value < two[1].value
+
+
+def test_p2_is_never_green_with_few_records_to_try():
+    noisy = subject(ROWS[:120], LABELS[:120], n_components=5, noise=100.0)
+    assert curious(noisy, seed=0).grade == "amber"
+    assert "with 100 it does better" in curious(noisy, seed=0).words
+    few = curious(subject(ROWS[:30], LABELS[:30], n_components=5), seed=0)
+    assert (few.grade, dict(few.figures)) == ("red", {})
+
+
+def test_p4_falls_to_a_few_known_people_and_is_green_in_noise():
+    finding = acquainted(UPLOAD, rng=np.random.default_rng(0))
+    assert finding.grade == "red"
+    assert finding.figures["named_from"] <= 20
+    noisy = subject(ROWS, LABELS, n_components=5, noise=50.0)
+    assert acquainted(noisy, rng=np.random.default_rng(0)).grade in {"amber", "green"}
+    few = acquainted(subject(ROWS[:30], n_components=5), rng=np.random.default_rng(0))
+    assert few.grade == "red"

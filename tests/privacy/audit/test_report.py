@@ -1,0 +1,209 @@
+"""The whole audit: one object, in fixed words, and nothing of it travels but three words."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cobasis.errors import OptionError, SecretError
+from cobasis.privacy.audit import (
+    Guarantee,
+    Setting,
+    as_json,
+    audit,
+    sample_size,
+    settings_of,
+    travelling,
+)
+from privacy.audit.uploads import about, cancer, facts, subject
+
+ROWS, LABELS = cancer(100)
+UPLOAD = subject(ROWS, LABELS, n_components=6)
+GUARANTEE = Guarantee(
+    epsilon=8, delta=1e-6, statement="differential privacy, epsilon 8", labels="randomised response"
+)
+
+
+def audited(upload=UPLOAD, *, settings=(), seed=0, **changes):
+    return audit(
+        upload,
+        facts=facts(upload, **changes),
+        about=about(upload),
+        rng=np.random.default_rng(seed),
+        settings=settings,
+    )
+
+
+@pytest.fixture(scope="module")
+def report():
+    return audited(settings=None)
+
+
+def test_every_metric_of_the_policy_is_there_in_its_order(report):
+    assert [each.id for each in report.findings] == [
+        *(f"P{at}" for at in range(1, 7)),
+        *(f"H{at}" for at in range(1, 7)),
+        "D1",
+    ]
+    assert report["P1"].id == "P1"
+
+
+def test_the_verdict_is_one_of_three_fixed_sentences(report):
+    assert report.verdict_words == "Pseudonymised personal data. Treat as personal data."
+    noisy = audited(subject(ROWS, LABELS, n_components=6, noise=0.5), noise=True)
+    linked = round(100 * noisy["P3"].figures["linked"])
+    assert noisy.verdict_words == (
+        f"Pseudonymised, added noise lowers linkage to {linked} %; no formal guarantee."
+    )
+    private = audited(guarantee=GUARANTEE)
+    assert private.verdict_words == (
+        "Protected by differential privacy: eps=8, delta=1e-06, per record, features only."
+    )
+    assert len({report.verdict, noisy.verdict, private.verdict}) == 3
+
+
+def test_a_guarantee_is_stated_where_the_agreement_gives_one_and_nowhere_else(report):
+    assert report["D1"].words.startswith("No formal guarantee")
+    assert audited(guarantee=GUARANTEE)["D1"].words == "Differential privacy, epsilon 8."
+    assert "ifferential" not in json.dumps(as_json(report))
+
+
+def test_four_sentences_hold_this_tables_figures(report):
+    assert len(report.sentences) == 4
+    rebuilt = round(100 * report["P1"].figures["explained"])
+    assert f"{rebuilt} % of the information in each record" in report.sentences[0]
+    assert "50 similar public records" in report.sentences[1]
+    assert f"records of {report['P4'].figures['named_from']} of your people" in report.sentences[2]
+    assert report.sentences[3] == "The model you get back contains no records."
+
+
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        ((), "no model"),
+        (("boosted_trees",), "single values as thresholds"),
+        (("svm",), "contains records of others"),
+    ],
+)
+def test_the_fourth_sentence_follows_from_the_agreed_models(models, words):
+    assert words in audited(models=models).sentences[3]
+
+
+def test_what_would_change_it_is_measured_and_said(report):
+    names = [each.name for each in report.effects]
+    assert names == [
+        "as it is",
+        "3 components",
+        "1 component",
+        "noise 0.1",
+        "noise 0.4",
+        "random basis",
+        "no labels",
+    ]
+    now, fewer, _, _, noise, *_ = report.effects
+    assert fewer.content < now.content
+    assert (now.leaked, fewer.leaked) == (1, 1)
+    assert noise.leaked < 0.5
+    assert noise.content < now.content
+    assert now.accuracy > noise.accuracy
+    assert now.alone == report["P2"].figures["linked"]
+    assert len(report.changes) == len(names) - 1
+    assert report.changes[0].startswith("3 components: information rebuilt")
+
+
+def test_settings_that_somebody_asks_for_are_measured():
+    asked = settings_of(UPLOAD, n_components=[2, 4], noise=[0.2])
+    found = audited(settings=asked)
+    assert [each.name for each in found.effects][:4] == [
+        "as it is",
+        "2 components",
+        "4 components",
+        "noise 0.2",
+    ]
+    assert found.effects[1].content < found.effects[2].content < found.effects[0].content
+
+
+@pytest.mark.parametrize(("n_components", "noise"), [((0,), ()), ((31,), ()), ((), (0.0,))])
+def test_settings_that_cannot_be_are_refused(n_components, noise):
+    with pytest.raises(OptionError):
+        settings_of(UPLOAD, n_components=n_components, noise=noise)
+
+
+def test_a_party_alone_cannot_make_a_larger_consensus_and_that_is_left_out():
+    asked = (Setting(n_components=6), Setting(n_components=3), Setting(n_components=9))
+    found = audited(settings=asked, basis="consensus")
+    assert [each.name for each in found.effects] == ["as it is", "3 components"]
+
+
+def test_distances_are_swept_over_components_and_bases(report):
+    kinds = {each.basis for each in report.distances}
+    assert kinds == {"this upload", "svd", "haar", "consensus"}
+    own = next(each for each in report.distances if each.basis == "this upload")
+    assert own.worst < own.mean < 1
+    svd = [each.mean for each in report.distances if each.basis == "svd"]
+    assert svd == sorted(svd, reverse=True)
+    public = replace(UPLOAD, public_rows=ROWS[:50])
+    assert "public" in {each.basis for each in audited(public).distances}
+
+
+def test_the_same_rows_give_the_same_findings_whatever_the_rotation():
+    one, two = (
+        audited(subject(ROWS, LABELS, n_components=6, seed=seed), seed=5) for seed in (1, 2)
+    )
+    for first, second in zip(one.findings, two.findings, strict=True):
+        assert (first.id, first.grade, first.words) == (second.id, second.grade, second.words)
+
+
+def test_what_was_not_tested_names_rows_that_were_not_looked_at():
+    found = audited(n_rows=5000)
+    assert "4,900 of 5,000 rows" in found.untested[0]
+    assert "sensitive" in found.untested[1]
+
+
+def test_json_is_plain_and_whole(report):
+    told = json.loads(json.dumps(as_json(report), allow_nan=False))
+    assert told["verdict"] == "pseudonymised"
+    assert len(told["findings"]) == 13
+    assert told["to_sign"] == [each.id for each in report.to_sign]
+
+
+def test_only_policy_verdict_and_a_salted_hash_travel(report):
+    one = travelling(report, salt=bytes(32))
+    assert set(one) == {"policy", "verdict", "report"}
+    assert one == travelling(report, salt=bytes(32))
+    assert one["report"] != travelling(report, salt=b"1" * 32)["report"]
+    assert one["report"] != travelling(audited(seed=9), salt=bytes(32))["report"]
+    with pytest.raises(SecretError):
+        travelling(report, salt=b"short")
+
+
+def test_a_report_is_not_shown_by_accident(report):
+    assert repr(report) == "<AuditReport, hidden>"
+
+
+@pytest.mark.parametrize(
+    "upload",
+    [
+        subject(ROWS[:12], LABELS[:12], n_components=3),
+        subject(ROWS, n_components=3),
+        subject(ROWS, np.ones(len(ROWS), np.int64), n_components=3),
+        subject(ROWS, ROWS[:, 0] * 3, n_components=3),
+        subject(ROWS[:60, :6], LABELS[:60], n_components=6),
+        subject(np.repeat(ROWS[:3], 20, axis=0), n_components=1),
+        subject(ROWS[:, :1], LABELS, n_components=1),
+    ],
+    ids=["twelve", "no labels", "one class", "numbers", "square", "three people", "one column"],
+)
+def test_odd_tables_are_audited_all_the_same(upload):
+    task = "regression" if upload.labels is not None and upload.classes is None else None
+    found = audited(upload, settings=None, **({"task": task} if task else {}))
+    assert found["P3"].figures["linked"] == 1
+    assert json.dumps(as_json(found), allow_nan=False)
+
+
+def test_samples_are_stated_and_never_larger_than_the_table():
+    assert sample_size(100, 10) == 100
+    assert sample_size(10**6, 30) == 2000
+    assert sample_size(10**6, 4000) == 400
+    assert sample_size(50, 4000) == 50

@@ -1,0 +1,75 @@
+"""The page on which somebody decides: in a fixed order, in words, complete in itself."""
+
+import re
+
+import numpy as np
+import pytest
+
+from cobasis.privacy.audit import audit
+from cobasis.report.audit_page import MARKS, render_audit
+from privacy.audit.uploads import about, cancer, facts, subject
+
+UPLOAD = subject(*cancer(100), n_components=5)
+
+
+def page(*, told=None, seal="", **changes):
+    report = audit(
+        UPLOAD,
+        facts=facts(UPLOAD, **changes),
+        about=about(UPLOAD, **(told or {})),
+        rng=np.random.default_rng(0),
+    )
+    return render_audit(report, task="classification", seal=seal)
+
+
+@pytest.fixture(scope="module")
+def text():
+    return page(seal="b" * 64)
+
+
+def test_the_order_is_that_of_the_policy(text):
+    marks = [
+        "Pseudonymised personal data. Treat as personal data.",
+        "has to sign",
+        "What it means for the people in the table",
+        "What would change it, and by how much",
+        "What was not tested",
+        "Signatures",
+        "The figures behind it",
+    ]
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+
+
+def test_the_page_refers_to_nothing_outside_itself(text):
+    outside = re.sub(r'xmlns(:\w+)?="[^"]+"', "", text)
+    assert not re.search(r"(src|href)\s*=\s*[\"'](?!#)", outside)
+    assert "http" not in outside
+    assert text.count("<svg") == 2
+
+
+def test_there_is_no_score_and_no_green_sign_of_safety(text):
+    assert not re.search(r"shield|✓|✔|green|score|#0[0-9a-f]8[0-9a-f]0", text)
+    assert "safe" not in MARKS.values()
+
+
+def test_words_from_outside_are_escaped():
+    found = page(told={"party": "<script>alert(1)</script>"})
+    assert "<script>" not in found
+    assert "&lt;script&gt;" in found
+
+
+def test_signature_block_names_data_tool_policy_and_seal(text):
+    for word in ("0123456789abcdef", "cobasis 0", "cobasis/audit/1", "b" * 64, "signature", "date"):
+        assert word in text
+
+
+def test_a_blocked_upload_says_so_first_and_asks_for_two_signatures():
+    found = page(span="forced")
+    assert found.index("This upload is blocked.") < found.index("What it means")
+    assert found.count("name and office") == 2
+
+
+def test_the_page_says_pseudonymised_and_never_anonymous(text):
+    assert "anonymous" not in text.lower()
+    assert "ifferential privacy" not in text
