@@ -35,13 +35,18 @@ Classes = Annotated[
     str | None, typer.Option(help="Labels that may occur: no,yes; by default the example's.")
 ]
 Id = Annotated[str | None, typer.Option("--id", help="The column of identifiers; never uploaded.")]
-Family = Annotated[ModelName | None, typer.Option(help="The model's family.")]
+Family = Annotated[
+    ModelName | None, typer.Option(help="The model's family; rff came nearest to pooled rows.")
+]
 Families = Annotated[str | None, typer.Option(help="Families the analyst may choose from.")]
 Holdout = Annotated[float | None, typer.Option(help="Share of rows that stays at a party.")]
 Components = Annotated[int | None, typer.Option(help="Columns of every secret basis.")]
 AnchorRows = Annotated[int | None, typer.Option(help="By default as many as encoded features.")]
 Anchor = Annotated[AnchorKind | None, typer.Option(help="The anchor's kind.")]
-Basis = Annotated[BasisName | None, typer.Option(help="How parties choose their bases.")]
+Basis = Annotated[
+    BasisName | None,
+    typer.Option(help="How parties choose their bases; consensus is best, from 3 on."),
+]
 Aligner = Annotated[AlignerName | None, typer.Option(help="The method.")]
 Precision = Annotated[
     Literal["fp64", "fp32", "fp16", "int8"] | None, typer.Option(help="Numbers of an upload.")
