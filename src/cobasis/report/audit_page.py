@@ -20,9 +20,10 @@ MARKS: Final[Mapping[str, str]] = {
 """How a grade is written: in words, since there is no picture of safety."""
 
 _DISTANCES = (
-    "0 is the record itself, 1 is as far as the average person. Full lines are means over "
-    "everybody, dotted ones the 1 % of people who are rebuilt best. Svd, consensus and haar are "
-    "bases that could be agreed on; the consensus is of three parties with rows like yours."
+    "0 is the record itself, 1 is as far as the average person. It is a distance, so 0.3 leaves a "
+    "tenth of the variance hidden. Full lines are means over everybody, dotted ones the 1 % of "
+    "people (at least one) who are rebuilt best. Svd (of a party's own rows), consensus and haar "
+    "(random) are bases that could be agreed on; the consensus is of three parties like yours."
 )
 
 
