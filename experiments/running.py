@@ -149,19 +149,25 @@ class Crew:
     pace: float = 1.0
     outcome: Outcome = field(default_factory=Outcome)
     given_up: set[tuple[str, str]] = field(default_factory=set)
+    worked: set[tuple[str, str]] = field(default_factory=set)
 
     def go_on(self, crew: list[Worker]) -> bool:
         """Begin what can be begun; tell whether anything is under way."""
         for each in crew:
-            task = None if each.task else self.next()
+            task = None if each.task else self.next(crew)
             if task:
                 each.begin(task)
         return any(each.task for each in crew)
 
-    def next(self) -> Task | None:
-        """Return the next task that would be done in time."""
-        while self.rest:
-            task = self.rest.pop(0)
+    def next(self, crew: list[Worker]) -> Task | None:
+        """Return the next task that would be done in time.
+
+        While a cell is tried for the first time its other repeats wait: they may be given up.
+        """
+        untried = {each.task.cell for each in crew if each.task} - self.worked
+        waiting = [task for task in self.rest if task.cell not in untried]
+        for task in waiting:
+            self.rest.remove(task)
             in_time = time.monotonic() + task.expected * self.pace < self.until
             if in_time and task.cell not in self.given_up:
                 return task
@@ -199,6 +205,7 @@ class Crew:
         results = self.kept[task.study]
         results.cells[found.place] = found
         results.write(load(task.study))
+        self.worked.add(task.cell)
         self.outcome.measured += 1
         if not self.console.is_terminal:
             self.console.print(f"{task}: {took:.1f} s", markup=False, highlight=False)
