@@ -71,7 +71,8 @@ def test_functions_take_at_most_two_positional_arguments(path):
     for node, _ in functions(path):
         if node.name.startswith("_"):
             continue  # private helpers, and Python's own methods
-        given = [each.arg for each in node.args.args if each.arg not in {"self", "cls"}]
+        every = [*node.args.posonlyargs, *node.args.args]
+        given = [each.arg for each in every if each.arg not in {"self", "cls"}]
         if len(given) > 2:
             many[node.name] = given
     assert many == {}

@@ -122,6 +122,60 @@ def _(model):
     tree_list(model, "tree_roots").type = 2
 
 
+@changes("an attribute of trees twice", "other attributes than", of="boosted_trees")
+def _(model):
+    node_of(model, "TreeEnsemble").attribute.append(tree_list(model, "tree_roots"))
+
+
+@changes("trees that take the mean of their leaves", "do not add up", of="boosted_trees")
+def _(model):
+    tree_list(model, "aggregate_function").i = 0
+
+
+@changes("trees that change their sums", "do not add up", of="boosted_trees")
+def _(model):
+    tree_list(model, "post_transform").i = 1
+
+
+@changes("trees of another domain", "operator :TreeEnsemble is none of", of="boosted_trees")
+def _(model):
+    node_of(model, "TreeEnsemble").domain = ""
+
+
+@changes("a root below zero", "have a root that", of="boosted_trees")
+def _(model):
+    tree_list(model, "tree_roots").ints[0] = -1
+
+
+@changes("a flag below zero", "have a flag that", of="boosted_trees")
+def _(model):
+    tree_list(model, "nodes_falseleafs").ints[0] = -1
+
+
+@changes("a root that is left out", "two parents, or with none", of="boosted_trees")
+def _(model):
+    tree_list(model, "tree_roots").ints.pop()
+
+
+@changes("a root once more", "two parents, or with none", of="boosted_trees")
+def _(model):
+    tree_list(model, "tree_roots").ints.append(tree_list(model, "tree_roots").ints[0])
+
+
+@changes("a leaf once more", "two parents, or with none", of="boosted_trees")
+def _(model):
+    model.CopyFrom(onnx.ModelProto.FromString(chain_of(2)))
+    tree_list(model, "nodes_falsenodeids").ints[1] = 0
+    tree_list(model, "leaf_targetids").ints.pop()
+    leaves = onnx.numpy_helper.from_array(np.ones(2))
+    tree_list(model, "leaf_weights").t.CopyFrom(leaves)
+
+
+@changes("a list where trees have a number", "n_targets is of another kind", of="boosted_trees")
+def _(model):
+    tree_list(model, "n_targets").type = 7
+
+
 @changes("an endless number of sums", "a step has 100000 columns", of="boosted_trees")
 def _(model):
     tree_list(model, "n_targets").i = 100_000
@@ -158,6 +212,28 @@ def test_a_tree_may_be_64_deep_and_no_deeper():
     assert read.predict(np.ones((2, WIDTH))).shape == (2,)
     refused(chain_of(65), "deeper than 64")
     refused(chain_of(100_000), "deeper than 64")
+
+
+def one_leaf(true, false):
+    """A tree of one node; its two sides are leaves."""
+    model = onnx.ModelProto.FromString(chain_of(1))
+    tree_list(model, "nodes_falseleafs").ints[:] = [1]
+    tree_list(model, "nodes_truenodeids").ints[:] = [true]
+    tree_list(model, "nodes_falsenodeids").ints[:] = [false]
+    tree_list(model, "leaf_targetids").ints[:] = [0] * (max(true, false) + 1)
+    tree_list(model, "leaf_weights").t.CopyFrom(
+        onnx.numpy_helper.from_array(np.ones(max(true, false) + 1))
+    )
+    return model.SerializeToString()
+
+
+def test_a_tree_of_one_leaf_passes_and_a_leaf_that_is_left_out_does_not():
+    """Where nothing is worth a split, both sides of the one node are the same leaf."""
+    for sides in ((0, 0), (0, 1), (1, 0)):
+        read = GraphModel(data=one_leaf(*sides), **agreed())
+        assert read.predict(np.ones((2, WIDTH))).shape == (2,)
+    for sides in ((1, 1), (0, 2), (2, 1)):
+        refused(one_leaf(*sides), "two parents, or with none")
 
 
 @pytest.mark.parametrize("name", changes)

@@ -157,10 +157,23 @@ def test_zero_is_no_budget(name):
 
 
 @pytest.mark.parametrize("call", [noise_scale, epsilon_of])
-def test_a_delta_of_one_is_refused(call):
+@pytest.mark.parametrize("delta", [0, 1, 1.5])
+def test_a_delta_of_zero_or_of_one_or_more_is_refused(call, delta):
     other = {"epsilon": 1.0} if call is noise_scale else {"noise": 1.0}
-    with pytest.raises(OptionError, match="delta=1"):
-        call(delta=1, sensitivity=1, **other)
+    with pytest.raises(OptionError, match=f"delta={delta}.* finite and between 0 and 1"):
+        call(delta=delta, sensitivity=1, **other)
+
+
+def test_an_epsilon_below_zero_is_refused_as_none_that_noise_is_made_for():
+    with pytest.raises(OptionError, match=r"epsilon=-1 .* finite and above 0"):
+        noise_scale(epsilon=-1, delta=1e-6, sensitivity=1)
+    with pytest.raises(OptionError, match=r"epsilon=-1 .* finite and zero or more"):
+        delta_of(epsilon=-1, noise=1, sensitivity=1)
+
+
+def test_the_smallest_sensitivity_that_there_is_gets_the_smallest_noise():
+    least = 5e-324
+    assert noise_scale(epsilon=64, delta=0.5, sensitivity=least) == least
 
 
 def test_zero_noise_and_zero_sensitivity_are_refused():

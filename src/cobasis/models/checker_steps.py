@@ -102,6 +102,8 @@ class Values:
         if task == "regression":
             if self.columns[PREDICTION] is not None:
                 refuse(f"its prediction has {self.columns[PREDICTION]} columns, not one number")
+            if self.made_by[PREDICTION][0] == "ArgMax":
+                refuse("its prediction is the place of a number, and not a number")
             return False
         by, source = self.made_by[SCORES]
         from_scores = {SCORES, source} if by == "Softmax" else {SCORES}
