@@ -247,4 +247,11 @@ def test_the_work_folder_holds_no_secret_and_only_its_owner_may_read_it(made):
         assert not [needle for needle in wanted if needle in data], name
     assert made.work.path.stat().st_mode & 0o077 == 0
     told = json.loads(made.work.transcript.read_text().splitlines()[1])
-    assert set(told["told"]) == {"party", "upload", "payload", "created", "n_rows"}
+    assert set(told["told"]) == {
+        "party",
+        "upload",
+        "payload",
+        "created",
+        "n_rows",
+        "audit",
+    }

@@ -59,6 +59,20 @@ def test_receive_says_who_is_in_and_who_is_missing(cobasis):
     assert "Missing: south" in again.stdout
 
 
+def test_receive_shows_the_audit_record_of_each_upload_also_later(cobasis):
+    cobasis("analyst receive icu.toml inbox/east.upload", by="lab")
+    said = cobasis("analyst receive icu.toml inbox", by="lab").stdout
+    assert "Audit by east: pseudonymised, policy cobasis/audit/1" in said
+    found = cobasis.json("analyst receive icu.toml inbox", by="lab")["files"]
+    assert [each["verdict"] for each in found] == ["received before"] * 2
+    for each in found:
+        assert (each["audit"]["policy"], each["audit"]["verdict"]) == (
+            "cobasis/audit/1",
+            "pseudonymised",
+        )
+        assert len(each["audit"]["report"]) == 64
+
+
 def test_a_file_that_is_refused_makes_the_exit_code_3_and_blocks_no_other(cobasis):
     (cobasis.folder / "inbox" / "bad.upload").write_bytes(b"junk")
     found = cobasis.json("analyst receive icu.toml inbox", by="lab", code=3)

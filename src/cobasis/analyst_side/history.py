@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
+from cobasis.analyst_side.audit_record import AuditRecord, audit_record
 from cobasis.bundle.chain import Entry, Fact
 from cobasis.bundle.expecting import AcceptedUpload
 from cobasis.models.families import ModelName
@@ -33,6 +34,8 @@ class Received:
         How many rows it has.
     time, line : str
         When it was received, and the hash of the transcript's line that says so.
+    audit : AuditRecord or None
+        What it says of the party's audit; None where it says nothing.
     """
 
     party: str
@@ -42,6 +45,7 @@ class Received:
     n_rows: int
     time: str
     line: str
+    audit: AuditRecord | None = None
 
     @property
     def accepted(self) -> AcceptedUpload:
@@ -165,7 +169,8 @@ def history_of(entries: Iterable[Entry]) -> History:
 
 def _received(entry: Entry, told: Mapping[str, Any]) -> Received:
     words = {name: told[name] for name in ("party", "upload", "payload", "created", "n_rows")}
-    return Received(**words, time=entry.time, line=entry.hash)
+    audit = audit_record(told.get("audit", ()))  # older lines have no such word
+    return Received(**words, time=entry.time, line=entry.hash, audit=audit)
 
 
 def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:

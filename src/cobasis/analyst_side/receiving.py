@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cobasis.analyst_side.audit_record import audit_record, audit_words
 from cobasis.analyst_side.checking import check_payload, file_digest
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import RECEIVED, History, Received
@@ -179,6 +180,7 @@ def _verdict(
         verdict="accepted" if new else "received before",
         party=received.party,
         n_rows=received.n_rows,
+        audit=received.audit,
     )
     return verdict, received
 
@@ -227,9 +229,10 @@ def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
         "created": manifest.created,
         "n_rows": payload.n_rows,
     }
-    entry = desk.transcript.append(RECEIVED, told)
+    words = audit_words(manifest.audit)
+    entry = desk.transcript.append(RECEIVED, {**told, "audit": words})
     point("receive.acknowledged")
-    return Received(**told, time=entry.time, line=entry.hash)
+    return Received(**told, time=entry.time, line=entry.hash, audit=audit_record(words))
 
 
 def _give_receipt(desk: AnalystDesk, received: Received) -> None:

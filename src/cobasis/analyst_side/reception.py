@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from cobasis.analyst_side.audit_record import AuditRecord
 from cobasis.analyst_side.history import History, Received
 from cobasis.protocol.agreement import Agreement
 
@@ -24,6 +25,8 @@ class FileVerdict:
         Rows that were accepted.
     code, reason : str
         Of the refusal; empty otherwise.
+    audit : AuditRecord or None
+        What an upload says of the party's audit; None where it says nothing.
     """
 
     file: str
@@ -32,6 +35,7 @@ class FileVerdict:
     n_rows: int | None = None
     code: str = ""
     reason: str = ""
+    audit: AuditRecord | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from cobasis.bundle.agreement_reading import (
     document_of,
     read_agreement,
     read_draft,
+    read_terms,
     text_of,
 )
 from cobasis.bundle.agreement_text import MARK, new_text
@@ -29,6 +30,7 @@ __all__ = [
     "enrol",
     "read_agreement",
     "read_draft",
+    "read_terms",
     "seal",
     "write_new",
 ]

@@ -19,6 +19,9 @@ from cobasis.protocol.signatures import Signature, check_sealed
 MAX_BYTES = 2**25
 """Some ten times what 8,192 features take."""
 
+_SOME = 3
+"""So many parties stand in a draft without any; every kind of basis can be agreed on by them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementFile:
@@ -142,6 +145,52 @@ def read_draft(path: str | Path) -> AgreementDraft:
     """
     fields = _fields_of(document_of(text_of(Path(path)), path=path), path=path)
     return AgreementDraft(fields=fields, missing=missing_fields(fields))
+
+
+def read_terms(path: str | Path) -> Agreement:
+    """Read an agreement, or a draft that lacks only who takes part and their secret's commitment.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file.
+
+    Returns
+    -------
+    Agreement
+        To measure with, and for nothing else: parties and commitment of a draft are made up.
+
+    Raises
+    ------
+    AgreementFileError
+        It is no TOML.
+    AgreementError
+        Another field is missing, or the fields contradict each other.
+    DiskError
+        It cannot be read.
+
+    Notes
+    -----
+    **Who sees what.** Public.
+
+    **Cost.** As `read_agreement`.
+    """
+    fields = _fields_of(document_of(text_of(Path(path)), path=path), path=path)
+    made_up = {
+        "parties": [f"party-{at}" for at in range(_SOME)],
+        "commitment": "0" * 64,
+        "minimum_parties": 1,
+    }
+    whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
+    required = [name for name, field in Agreement.model_fields.items() if field.is_required()]
+    empty = [name for name in missing_fields(whole) if name in required]
+    if empty:
+        msg = (
+            f"the draft '{path}' lacks {', '.join(empty)}, and no upload can be planned without. "
+            "Fill them; whoever takes part, and the commitment, may come later."
+        )
+        raise AgreementError(msg)
+    return Agreement.model_validate_json(json.dumps(whole))
 
 
 def text_of(path: Path) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.analyst_said import certified, file_answers, said_of_files
+from cobasis.cli.analyst_said import certified, file_answers, said_of_audits, said_of_files
 from cobasis.cli.options import Agreed, Owner, Yes, consent, owned, progress
 from cobasis.models.families import ModelName
 
@@ -76,6 +76,7 @@ def receive(
     count = f"{len(found.received)} of {len(agreed.parties)}, {agreed.minimum_parties} are needed"
     lines = [
         *said_of_files(found.files),
+        *said_of_audits(found.files),
         f"In: {', '.join(found.received) or 'nobody'} ({count})",
         f"Missing: {', '.join(found.missing) or 'nobody'}"
         + (f"; the deadline is {agreed.deadline}" if agreed.deadline and found.missing else ""),

@@ -46,6 +46,14 @@ class SecretAnswer(Answer):
     files: dict[str, str] = Field(description="The sealed file of each party.")
 
 
+class AuditRecordAnswer(Part):
+    """What an upload says of the audit that its party made: the party's own claim."""
+
+    policy: str
+    verdict: str = Field(description="As `party audit` has it.")
+    report: str = Field(description="Salted hash of the report that the party keeps.")
+
+
 class FileAnswer(Part):
     """What became of one file."""
 
@@ -55,6 +63,9 @@ class FileAnswer(Part):
     n_rows: int | None
     code: str = Field(description="Of the refusal; empty otherwise.")
     reason: str
+    audit: AuditRecordAnswer | None = Field(
+        description="Of an upload; null where no audit was made, or the file is no accepted upload."
+    )
 
 
 class ReceiveAnswer(Answer):

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
     """Return what became of files, for ``--json``."""
-    from cobasis.cli.analyst_answers import FileAnswer
+    from cobasis.cli.analyst_answers import AuditRecordAnswer, FileAnswer
 
-    return [FileAnswer.of(each) for each in files]
+    return [
+        FileAnswer.of(each, audit=None if each.audit is None else AuditRecordAnswer.of(each.audit))
+        for each in files
+    ]
 
 
 def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
@@ -24,6 +27,19 @@ def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
         what = f"{each.file}: {each.verdict}"
         told = f" ({each.party}{rows})" if each.party else f": {each.reason} [{each.code}]"
         lines.append(what + told)
+    return lines
+
+
+def said_of_audits(files: Iterable["FileVerdict"]) -> list[str]:
+    """Return, for each upload that is in, what its party said of an audit, for people."""
+    lines = []
+    for each in files:
+        if each.party is None:
+            continue
+        told = (
+            f"{each.audit.verdict}, policy {each.audit.policy}" if each.audit else "none is named"
+        )
+        lines.append(f"Audit by {each.party}: {told}")
     return lines
 
 

@@ -105,6 +105,9 @@ class EffectAnswer(Part):
     alone: float | None = Field(description="Right person picked by an analyst alone.")
     leaked: float = Field(description="Right person picked, if the secret basis leaks.")
     accuracy: float | None = Field(description="Of a simple model; R2 for a regression.")
+    accuracy_least: float | None = Field(description="Of three splits.")
+    accuracy_most: float | None
+    n_scored: int = Field(description="People whom a split was scored on.")
 
 
 class AuditAnswer(Answer):
@@ -125,6 +128,17 @@ class AuditAnswer(Answer):
     report_sha256: str = Field(description="The salted hash that would travel.")
     report_path: str = Field(description="The whole report and its salt, at the party.")
     pages: list[str] = Field(description="Files that -o wrote.")
+
+
+class PlanAnswer(Answer):
+    """`plan privacy`: what each defence would cost and win."""
+
+    n_rows: int
+    n_sampled: int = Field(description="Rows, drawn at random, that were looked at.")
+    metric: str = Field(description="accuracy, r2, or empty without labels.")
+    effects: list[EffectAnswer] = Field(description="The first is the agreement as it is.")
+    told: list[str] = Field(description="Rules, what was left out and why, in words.")
+    page: str = Field(description="The file that -o wrote; empty without one.")
 
 
 class SentAnswer(Answer):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, analyst, key, party, secret
+from cobasis.cli import agreement, analyst, key, party, plan, secret
 from cobasis.cli.demo import demo
 from cobasis.cli.inspect import inspect
 from cobasis.cli.verify import verify
@@ -42,6 +42,7 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
+app.add_typer(plan.app, name="plan")
 app.add_typer(secret.app, name="secret")
 app.add_typer(party.app, name="party")
 app.add_typer(analyst.app, name="analyst")

@@ -258,3 +258,12 @@ def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
         return
     for line in lines:
         typer.echo(line)
+
+
+def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:
+    """Return the numbers of an option; OptionError where it is no list of numbers."""
+    try:
+        return tuple(kind(each) for each in text.split(",") if each.strip())
+    except ValueError:
+        msg = f"{option} {text} is no list of numbers. Give some like 4,8,16."
+        raise OptionError(msg) from None

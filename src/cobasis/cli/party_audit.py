@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Agreed, Owner, ask_name, consent, owned, progress
+from cobasis.cli.options import Agreed, Owner, ask_name, consent, numbers, owned, progress
 
 if TYPE_CHECKING:
     from cobasis.cli.answers import AuditAnswer
@@ -62,8 +62,8 @@ def audit(
     from cobasis.party_side.readying import make_ready
 
     question = Question(
-        n_components=tuple(map(int, _numbers(n_components, int, option="--n-components"))),
-        noise=_numbers(noise, float, option="--noise"),
+        n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),
+        noise=numbers(noise, float, option="--noise"),
         sensitive=tuple(sensitive or ()),
     )
     pages = _pages(out, data)
@@ -194,14 +194,3 @@ def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
     text = render_audit(found.report, task=task, seal=found.record["report"])
     write_whole(page, text.encode())
     write_whole(beside, json.dumps(as_json(found.report), indent=1).encode())
-
-
-def _numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:
-    """Return the numbers of an option."""
-    from cobasis.errors import OptionError
-
-    try:
-        return tuple(kind(each) for each in text.split(",") if each.strip())
-    except ValueError:
-        msg = f"{option} {text} is no list of numbers. Give some like 4,8,16."
-        raise OptionError(msg) from None

@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Literal
@@ -14,19 +13,20 @@ from cobasis.bundle.payload import Payload, open_payload
 from cobasis.errors import OptionError
 from cobasis.features.columns import encoded_columns
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.desk import PartyDesk, time_now
+from cobasis.party_side.guarantee import budget_of
 from cobasis.party_side.projecting import Projected
 from cobasis.party_side.readying import Ready
-from cobasis.party_side.rows import labels_of
+from cobasis.party_side.rows import labels_of, picked
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit import (
     About,
     AuditReport,
     Facts,
     Guarantee,
+    Setting,
     Subject,
     audit,
     sample_size,
@@ -129,7 +129,8 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload = open_payload(made.payload)
     subject = _subject(made, payload, places, asked)
-    settings = settings_of(subject, n_components=asked.n_components, noise=asked.noise)
+    own = Setting(n_components=subject.n_components, budget=budget_of(desk.agreement))
+    settings = settings_of(subject, n_components=asked.n_components, noise=asked.noise, own=own)
     report = audit(
         subject,
         facts=_facts(made, payload.labels(), asked),
@@ -145,7 +146,7 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     desk, rows = made.ready.desk, made.ready.rows
     agreement = desk.agreement
     sent = np.argsort(made.plan.order)[places]  # where each of them stands in the upload
-    raw = _picked(rows.sent, places)
+    raw = picked(rows.sent, places)
     labels = labels_of(rows, desk, chosen=~rows.held)
     told = payload.labels()
     columns = encoded_columns(agreement.features)
@@ -166,23 +167,6 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
         },
         public_rows=check_public_rows(made.public_rows, agreement, party=desk.name),
     )
-
-
-def _picked(rows: Blocks, places: Places) -> Matrix:
-    """Return some rows of a table, whose places are sorted."""
-
-    def chosen(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
-        found = []
-        for block in blocks:
-            start, stop = np.searchsorted(places, [first, first + len(block)])
-            found.append(block[places[start:stop] - first])
-            first += len(block)
-        return found
-
-    parts = [
-        block for part in rows.over(chosen, step="drawing rows for the audit") for block in part
-    ]
-    return np.vstack(parts)
 
 
 def _released(payload: Payload, places: Places) -> Matrix:

@@ -4,6 +4,7 @@ import numpy as np
 
 from cobasis.errors import AgreementError
 from cobasis.party_side.rows import PartyRows
+from cobasis.privacy.audit import Budget
 from cobasis.protocol.agreement import Agreement
 from cobasis.vault import Spent
 
@@ -36,6 +37,38 @@ def guarantee_of(agreement: Agreement, spent: Spent) -> str:
     return (
         f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, epsilon "
         f"spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
+    )
+
+
+def budget_of(agreement: Agreement) -> Budget | None:
+    """Return what the agreement's noise is made of, for an audit to make other noise like it.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        The round's.
+
+    Returns
+    -------
+    Budget or None
+        None where there is no noise.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+    """
+    terms = agreement.dp
+    if terms is None:
+        return None
+    return Budget(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        radius=terms.radius,
+        centre=terms.centre,
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        label_epsilon=terms.label_epsilon,
+        n_classes=len(agreement.classes),
     )
 
 

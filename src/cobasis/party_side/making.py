@@ -13,6 +13,7 @@ from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.desk import MARKS, PartyDesk
 from cobasis.party_side.rows import PartyRows, labels_of
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.party import Party
 from cobasis.protocol.secrets import PartyKey
@@ -84,9 +85,13 @@ def read_public_rows(desk: PartyDesk, path: Path) -> npt.ArrayLike:
     -----
     **Who sees what.** Public. **Cost.** The rows in memory.
     """
-    agreement = desk.agreement
-    source = source_of(path, party=desk.name, features=agreement.features)
-    refuse_schema(source, agreement.features, labels=None, party=desk.name)
+    return public_rows_in(path, agreement=desk.agreement, party=desk.name)
+
+
+def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
+    """Read public rows from a file, whoever asks; as `read_public_rows` returns them."""
+    source = source_of(path, party=party, features=agreement.features)
+    refuse_schema(source, agreement.features, labels=None, party=party)
     frame = source.collect(*map(pl.col, agreement.columns))
     numbers = all(isinstance(each, NumericFeature) for each in agreement.features)
     return frame.to_numpy() if numbers else frame

@@ -238,3 +238,18 @@ def gathered(rows: Blocks) -> Matrix:
 
     parts = [block for part in rows.over(copied, step="reading rows") for block in part]
     return np.vstack(parts) if parts else np.empty((0, rows.shape[1]))
+
+
+def picked(rows: Blocks, places: npt.NDArray[np.intp]) -> Matrix:
+    """Return some rows of a table, whose places are sorted, as one table in memory."""
+
+    def chosen(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
+        found = []
+        for block in blocks:
+            start, stop = np.searchsorted(places, [first, first + len(block)])
+            found.append(block[places[start:stop] - first])
+            first += len(block)
+        return found
+
+    parts = [block for part in rows.over(chosen, step="drawing rows to look at") for block in part]
+    return np.vstack(parts)

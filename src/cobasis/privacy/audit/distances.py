@@ -6,8 +6,8 @@ import numpy as np
 
 from cobasis.errors import ConsensusError
 from cobasis.privacy.audit.report import Distance
+from cobasis.privacy.audit.settings import Setting
 from cobasis.privacy.audit.subject import Subject
-from cobasis.privacy.audit.what_if import Setting
 from cobasis.privacy.reconstruction import Lost, lost
 from cobasis.privacy.reconstruction import swept as lost_over
 

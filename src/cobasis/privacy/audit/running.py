@@ -12,10 +12,11 @@ from cobasis.privacy.audit.distances import distances, swept
 from cobasis.privacy.audit.grading import Finding
 from cobasis.privacy.audit.people import attributes, structure
 from cobasis.privacy.audit.report import About, AuditReport
+from cobasis.privacy.audit.settings import Setting, settings_of
 from cobasis.privacy.audit.spans import Spans
 from cobasis.privacy.audit.strangers import acquainted, curious
 from cobasis.privacy.audit.subject import Facts, Subject
-from cobasis.privacy.audit.what_if import Setting, effects, settings_of
+from cobasis.privacy.audit.what_if import effects
 from cobasis.privacy.audit.wording import (
     UNTESTED,
     effect_sentences,
@@ -82,7 +83,9 @@ def audit(
         asked = settings_of(subject) if settings is None else settings
         sizes = swept(subject, asked)
         spans = Spans(subject, own=facts.basis, largest=sizes[-1], key=rng.bytes(KEY_BYTES))
-        measured = effects(subject, facts, settings=asked, spans=spans, seed=seed)
+        measured = effects(
+            subject, settings=asked, kind=facts.basis, task=facts.task, spans=spans, seed=seed
+        )
         return AuditReport(
             about=about,
             verdict=verdict_of(facts),

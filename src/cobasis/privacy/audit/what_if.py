@@ -1,59 +1,26 @@
-"""What would change the figures: fewer components, noise, another basis, no labels."""
+"""What would change the figures: fewer components, noise, another basis, other labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from cobasis.algorithms.bases import BasisName
-from cobasis.errors import OptionError
+from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
+from cobasis.models.training import Labels
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit.accuracy import accuracy
 from cobasis.privacy.audit.collusion import explained, linkage, rebuilt
+from cobasis.privacy.audit.settings import Budget, Setting
 from cobasis.privacy.audit.spans import Spans
 from cobasis.privacy.audit.strangers import guessed
-from cobasis.privacy.audit.subject import Facts, Subject
+from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.clipping import clip_rows, sensitivity_of
+from cobasis.privacy.mechanism import calibrated, noised, randomised
 
 _ROWS, _ROWS_OF_CONTENT = 240, 1000
 """So many people are enough to compare settings: what is linked, and what is rebuilt."""
-
-_KINDS = {"haar": "random", "public": "public rows'"}
-"""Kinds of bases in words that say more."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One way in which an upload could be made.
-
-    Attributes
-    ----------
-    n_components : int
-        l.
-    basis : str
-        A kind of basis; empty for the upload's own.
-    noise : float
-        Standard deviation of Gaussian noise on each released number, as a share of the root mean
-        square distance of released rows from their mean. No guarantee comes with it.
-    labels : bool
-        Whether labels are sent.
-    """
-
-    n_components: int
-    basis: BasisName | Literal[""] = ""
-    noise: float = 0.0
-    labels: bool = True
-
-    def told_beside(self, own: "Setting") -> str:
-        """Return in words how it differs from the upload's own setting."""
-        told = []
-        if self.n_components != own.n_components:
-            told.append(f"{self.n_components:,} component{'s' * (self.n_components > 1)}")
-        told += [f"{_KINDS.get(self.basis, self.basis)} basis"] if self.basis else []
-        told += [f"noise {self.noise:g}"] if self.noise else []
-        told += [] if self.labels else ["no labels"]
-        return ", ".join(told) or "as it is"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +45,11 @@ class Effect:
         What guessing links, in the lists of the two.
     accuracy : float or None
         Of a ridge model of these rows alone, on the half that it was not fitted on: accuracy, or
-        R2 for numbers; None without labels.
+        R2 for numbers, as the mean of three splits; None without labels.
+    accuracy_least, accuracy_most : float or None
+        Of the three splits.
+    n_scored : int
+        People whom a split was scored on.
     """
 
     name: str
@@ -90,61 +61,17 @@ class Effect:
     chance: float
     chance_alone: float
     accuracy: float | None
-
-
-def settings_of(
-    subject: Subject, *, n_components: Sequence[int] = (), noise: Sequence[float] = ()
-) -> tuple[Setting, ...]:
-    """Return what to measure: as it is, then what was asked for, or the usual.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    n_components, noise : sequence
-        What somebody asks for; by default half and a quarter of the components, and noise of
-        0.1 and 0.4.
-
-    Returns
-    -------
-    tuple of Setting
-        The first is the upload as it is.
-
-    Raises
-    ------
-    OptionError
-        There are not so many features, or a noise is not a number from 0 to 100.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
-    own, n_features = subject.n_components, subject.rows.shape[1]
-    for size in n_components:
-        if not 1 <= size <= n_features:
-            msg = f"n_components={size} is not from 1 to {n_features}, the features. Ask for less."
-            raise OptionError(msg)
-    for scale in noise:
-        if not 0 < scale <= 100:  # noqa: PLR2004 -- a hundred times as long as the rows
-            msg = f"noise={scale!r} is no share of the rows' length above 0. Ask for 0.1, say."
-            raise OptionError(msg)
-    fewer = n_components or sorted({max(1, own // 2), max(1, own // 4)} - {own}, reverse=True)
-    found = [Setting(n_components=own)]
-    found += [Setting(n_components=size) for size in fewer if size != own]
-    found += [Setting(n_components=own, noise=scale) for scale in noise or (0.1, 0.4)]
-    found.append(Setting(n_components=own, basis="haar"))
-    if subject.classes is not None:
-        found.append(Setting(n_components=own, labels=False))
-    return tuple(found)
+    accuracy_least: float | None
+    accuracy_most: float | None
+    n_scored: int
 
 
 def effects(
     subject: Subject,
-    facts: Facts,
     *,
     settings: Sequence[Setting],
+    kind: BasisName,
+    task: str,
     spans: Spans,
     seed: int,
 ) -> tuple[Effect, ...]:
@@ -154,10 +81,12 @@ def effects(
     ----------
     subject : Subject
         What is about to leave; of large ones a random part is used.
-    facts : Facts
-        What is agreed.
     settings : sequence of Setting
         The first is the upload as it is; none measures nothing.
+    kind : str
+        Of the upload's own basis.
+    task : str
+        What labels are for.
     spans : Spans
         Makes other bases.
     seed : int
@@ -173,38 +102,111 @@ def effects(
     -----
     **Who sees what.** The party alone.
 
-    **Cost.** Two attacks and one small fit for each setting, on at most 240 rows.
+    **Cost.** Two attacks and three small fits for each setting, on at most 240 and 1,000 rows.
     """
     part = subject.some(_ROWS_OF_CONTENT, seed=seed)
     key = np.random.default_rng(seed).bytes(KEY_BYTES)
     found = []
     for setting in settings:
-        made = _made(part, setting, kind=setting.basis or facts.basis, spans=spans, key=key)
-        if made is not None:
-            name = setting.told_beside(settings[0])
-            found.append(_measured(made, setting, name=name, task=facts.task, seed=seed))
+        own = settings[0]
+        basis = spans.basis(setting.basis or kind, setting.n_components)
+        if setting == own:
+            made = part
+        elif basis is None:
+            continue
+        else:
+            exact = basis is part.basis and own.budget is None
+            rows = part.release.rows if exact else part.rows @ basis
+            made = as_set(part, rows, basis=basis, setting=setting, key=key)
+        found.append(_measured(made, setting, name=setting.told_beside(own), task=task, seed=seed))
     return tuple(found)
 
 
-def _made(
-    part: Subject, setting: Setting, *, kind: BasisName, spans: Spans, key: bytes
-) -> Subject | None:
-    """Return the upload that a setting would make; None where it cannot be made."""
-    basis = spans.basis(kind, setting.n_components)
-    if basis is None:
-        return None
-    rows = part.release.rows if basis is part.basis else part.rows @ basis
+def as_set(
+    subject: Subject, projected: Matrix, *, basis: Matrix, setting: Setting, key: bytes
+) -> Subject:
+    """Return the upload that a setting makes of people and a basis.
+
+    Parameters
+    ----------
+    subject : Subject
+        People, and their own labels.
+    projected : ndarray of shape (n_rows, n_components)
+        Their rows through the basis, without noise.
+    basis : ndarray of shape (n_features, n_components)
+        The setting's.
+    setting : Setting
+        Noise, labels, and whom to leave out.
+    key : bytes of length 32
+        Draws the noise.
+
+    Returns
+    -------
+    Subject
+        Without an image of the anchor.
+
+    Notes
+    -----
+    **Who sees what.** The party alone: nothing of it leaves.
+
+    **Cost.** As many normal numbers as are released.
+    """
+    labels, budget = subject.labels, setting.budget
+    own = labels if labels is None else _coarser(labels, setting, truth=True)
+    sent = labels if labels is None or not setting.labels else _coarser(labels, setting)
+    if sent is not None and budget is not None and budget.label_epsilon is not None:
+        stream = KeyStream(key, "audit/labels")
+        sent = randomised(
+            sent.astype(np.int64),
+            stream,
+            epsilon=budget.label_epsilon / budget.rows_per_person,
+            n_classes=budget.n_classes,
+        )
+    rows = projected if budget is None else _private(subject, basis, budget=budget, key=key)
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
         rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
-    labels = part.release.labels if setting.labels else None
-    return replace(part, basis=basis, release=Release(rows=rows, labels=labels))
+    made = replace(subject, basis=basis, release=Release(rows=rows, labels=sent), labels=own)
+    if labels is None or not setting.without:
+        return made
+    return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
+
+
+def _private(subject: Subject, basis: Matrix, *, budget: Budget, key: bytes) -> Matrix:
+    """Return rows with noise that comes with a guarantee, as a round would release them."""
+    values = _clipped(subject, budget).rows @ basis
+    sensitivity = sensitivity_of(
+        radius=budget.radius, adjacency=budget.adjacency, rows_per_person=budget.rows_per_person
+    )
+    calibration = calibrated(epsilon=budget.epsilon, delta=budget.delta, sensitivity=sensitivity)
+    normal = KeyStream(key, "audit/noise").tailed_normal(values.shape)
+    return noised(values, normal, calibration=calibration)
+
+
+def _clipped(subject: Subject, budget: Budget) -> Subject:
+    """Return the people as whoever knows the agreed ball would look for them."""
+    centre = budget.centre or None
+    return replace(subject, rows=clip_rows(subject.rows, radius=budget.radius, centre=centre))
+
+
+def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels:
+    """Return labels as a setting sends them; what a model is scored on is not rounded."""
+    found = labels.copy()
+    for group in setting.groups:
+        found[np.isin(labels, group)] = group[0]
+    if setting.step and not truth:
+        found = np.rint(found / setting.step) * setting.step
+    return found
 
 
 def _measured(subject: Subject, setting: Setting, *, name: str, task: str, seed: int) -> Effect:
     """Attack one upload, and fit a model on it."""
     some = subject.some(_ROWS, seed=seed)
     leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
+    if setting.budget is not None:
+        clipped = linkage(_clipped(some, setting.budget))
+        leaked = max(leaked, clipped, key=lambda each: each.value)
+    worth = accuracy(subject, task=task, seed=seed)
     return Effect(
         name=name,
         setting=setting,
@@ -214,5 +216,8 @@ def _measured(subject: Subject, setting: Setting, *, name: str, task: str, seed:
         leaked=leaked.value,
         chance=leaked.chance,
         chance_alone=0.0 if alone is None else alone[1].chance,
-        accuracy=accuracy(subject, task=task, seed=seed),
+        accuracy=None if worth is None else worth.mean,
+        accuracy_least=None if worth is None else worth.least,
+        accuracy_most=None if worth is None else worth.most,
+        n_scored=0 if worth is None else worth.n_rows,
     )

@@ -1,0 +1,105 @@
+"""``cobasis plan``: what a choice would come to, before anything is agreed or sent."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cobasis.cli.options import Agreed, AsJson, numbers, progress, say
+
+if TYPE_CHECKING:
+    from cobasis.privacy.audit import Plan
+
+app = typer.Typer(help="What a choice would come to, before it is agreed.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep this a group, though it has one command."""
+
+
+@app.command()
+def privacy(
+    agreement: Agreed,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Your table, CSV or Parquet.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="The same as a page.")] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="Table of public rows with the same columns.")
+    ] = None,
+    n_components: Annotated[
+        str, typer.Option(help="Numbers of components to compare, such as 4,8,16.")
+    ] = "",
+    noise: Annotated[str, typer.Option(help="Noise to compare, by default 0.1,0.2,0.4.")] = "",
+    epsilon: Annotated[str, typer.Option(help="Guarantees to compare, by default 32,8,2.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Measure on your own rows what each defence would cost and win; nothing leaves.
+
+    It takes an agreement, or a draft without parties, and your table. No key, vault or joined
+    secret is needed, nobody has to have signed, and nothing is kept or charged.
+
+    Example: cobasis plan privacy icu.toml data.csv --public public.csv -o plan.html
+    """
+    from cobasis.bundle.agreement_file import read_terms
+    from cobasis.party_side.opening import refuse_target
+    from cobasis.party_side.pricing import Asked, priced
+
+    asked = Asked(
+        n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),
+        noise=numbers(noise, float, option="--noise"),
+        epsilon=numbers(epsilon, float, option="--epsilon"),
+    )
+    for table in (data, agreement, public):
+        if out is not None and table is not None:
+            refuse_target(out, table=table)
+    agreed = read_terms(agreement)
+    with progress() as report:
+        found = priced(agreed, data, public=public, asked=asked, report=report)
+    if out is not None:
+        _write(out, found, round_id=agreed.round_id, task=agreed.task)
+    _show(found, round_id=agreed.round_id, task=agreed.task, out=out, as_json=as_json)
+
+
+def _write(out: Path, found: "Plan", *, round_id: str, task: str) -> None:
+    """Write the page, for its owner only."""
+    from cobasis.bundle.whole import write_whole
+    from cobasis.report.plan_page import render_plan
+
+    write_whole(out, render_plan(found, round_id=round_id, task=task).encode())
+
+
+def _show(found: "Plan", *, round_id: str, task: str, out: Path | None, as_json: bool) -> None:
+    """Print what was found, as JSON or as a table."""
+    from cobasis.cli.answers import EffectAnswer, PlanAnswer
+
+    answer = PlanAnswer.of(
+        found,
+        command="plan privacy",
+        round=round_id,
+        metric={"classification": "accuracy", "regression": "r2"}.get(task, ""),
+        effects=[EffectAnswer.of(each) for each in found.effects],
+        told=list(found.told),
+        page="" if out is None else str(out),
+    )
+    if not as_json:
+        _print(found, task=task)
+    told = [f"- {each}" for each in found.told]
+    say(answer, as_json=as_json, lines=[*told, *([f"Wrote {out}"] if out is not None else [])])
+
+
+def _print(found: "Plan", *, task: str) -> None:
+    """Print the table, and what its columns are."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from cobasis.report.plan_page import columns_of, row_of
+
+    titles, about = columns_of(found, task=task)
+    table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")
+    for at, title in enumerate(titles):
+        table.add_column(title, justify="right" if at else "left")
+    for each in found.effects:
+        table.add_row(*row_of(each, task=task))
+    console = Console()
+    console.print(table)
+    console.print(about, highlight=False)

@@ -1,0 +1,153 @@
+"""What each defence would cost and win on a party's own rows, before anything is agreed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cobasis.errors import DimensionError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.rng import KEY_BYTES
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.families import Task
+from cobasis.models.training import Labels
+from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.audit.choices import Offer, choices
+from cobasis.privacy.audit.settings import Setting
+from cobasis.privacy.audit.spans import Spans
+from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.audit.what_if import Effect, as_set, effects
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Plan(Hidden):
+    """The measured price of each defence.
+
+    Attributes
+    ----------
+    effects : tuple of Effect
+        The first is the agreement as it is.
+    told : tuple of str
+        What has to be said beside them; sentences.
+    n_rows, n_sampled : int
+        Rows of the table, and how many of them, drawn at random, were looked at.
+
+    Notes
+    -----
+    **Who sees what.** The party alone. **Cost.** None.
+    """
+
+    effects: tuple[Effect, ...]
+    told: tuple[str, ...]
+    n_rows: int
+    n_sampled: int
+
+
+def plan(
+    rows: Matrix,
+    labels: Labels | None,
+    *,
+    places: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.intp]],
+    own: Setting,
+    offer: Offer,
+    task: Task,
+    rng: np.random.Generator,
+    classes: Sequence[object] = (),
+    public_rows: Matrix | None = None,
+) -> Plan:
+    """Measure every defence that a consortium can choose.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_sampled, n_features)
+        Some rows of a table, on the agreed scale.
+    labels : ndarray of shape (n_all,) or None
+        Of all its rows.
+    places : sequence of int, of length n_sampled
+        Where `rows` stand among all.
+    own : Setting
+        The agreement as it is, with its kind of basis. A consensus is played by the span of the
+        party's own rows.
+    offer : Offer
+        What to tabulate.
+    task : str
+        What labels are for.
+    rng : numpy.random.Generator
+        For splits, spans and noise.
+    classes : sequence
+        What the positions in `labels` are called.
+    public_rows : ndarray of shape (n_public, n_features), optional
+        On the agreed scale.
+
+    Returns
+    -------
+    Plan
+        Nothing of it leaves.
+
+    Raises
+    ------
+    DimensionError
+        The rows, or the public ones, do not have as many directions as the agreement's components.
+    OptionError
+        As `cobasis.privacy.audit.choices.choices`.
+
+    Notes
+    -----
+    **Who sees what.** The party alone.
+
+    **Cost.** Two attacks and three small fits for each setting.
+    """
+    with one_blas_thread():
+        told = []
+        if own.basis.endswith("consensus"):
+            told.append(
+                "Nobody knows the consensus before it is made: the span of your own rows stands "
+                "for it, in which more of your rows is rebuilt."
+            )
+            own = replace(own, basis="svd")
+        public = public_rows is not None
+        found = choices(rows, labels, own=own, offer=offer, classes=classes, public=public)
+        own_labels = None if labels is None else labels[np.asarray(places)]
+        subject = _people(rows, own_labels, public_rows)
+        largest = max(each.n_components for each in found.settings)
+        spans = Spans(subject, own=own.basis or "svd", largest=largest, key=rng.bytes(KEY_BYTES))
+        made = _as_agreed(subject, own, spans=spans, key=rng.bytes(KEY_BYTES))
+        measured = effects(
+            made,
+            settings=found.settings,
+            kind=own.basis or "svd",
+            task=task,
+            spans=spans,
+            seed=int(rng.integers(2**32)),
+        )
+    return Plan(
+        effects=measured,
+        told=(*told, *found.told),
+        n_rows=len(rows) if labels is None else len(labels),
+        n_sampled=len(rows),
+    )
+
+
+def _people(rows: Matrix, labels: Labels | None, public_rows: Matrix | None) -> Subject:
+    """Return people of whom nothing was projected yet."""
+    return Subject(
+        rows=rows,
+        release=Release(rows=np.empty((len(rows), 0))),
+        basis=np.empty((rows.shape[1], 0)),
+        labels=labels,
+        public_rows=public_rows,
+    )
+
+
+def _as_agreed(subject: Subject, own: Setting, *, spans: Spans, key: bytes) -> Subject:
+    """Return the upload that the agreement would have; DimensionError where there is none."""
+    basis = spans.basis(own.basis or "svd", own.n_components)
+    if basis is None:
+        msg = (
+            f"the agreement's basis '{own.basis or 'svd'}' has {own.n_components:,} components, "
+            "and the rows it would be made of have fewer directions. Plan with fewer components, "
+            'or with basis = "haar".'
+        )
+        raise DimensionError(msg)
+    return as_set(subject, subject.rows @ basis, basis=basis, setting=own, key=key)

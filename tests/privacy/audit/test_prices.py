@@ -1,0 +1,236 @@
+"""The price of each defence, while an agreement is still a draft: every choice, measured."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cobasis.errors import DimensionError, OptionError
+from cobasis.privacy.audit import Budget, Offer, Setting, plan
+from cobasis.privacy.audit.accuracy import accuracy
+from cobasis.privacy.audit.choices import choices
+from cobasis.privacy.audit.spans import Spans
+from cobasis.privacy.audit.what_if import as_set
+from privacy.audit.uploads import digits, subject
+
+ROWS, LABELS = digits(500)
+PUBLIC, ROWS, LABELS = ROWS[:150], ROWS[150:], LABELS[150:]
+CENTRE = PUBLIC.mean(axis=0)
+BUDGET = Budget(
+    epsilon=1,
+    delta=1e-5,
+    radius=float(np.median(np.linalg.norm(PUBLIC - CENTRE, axis=1))),
+    centre=tuple(CENTRE),
+)
+OWN = Setting(n_components=8, basis="svd")
+NAMES = tuple("abcdefghij")
+KEY = b"k" * 32
+
+
+def planned(rows=ROWS, labels=LABELS, *, own=OWN, task="classification", seed=0, **changes):
+    told = {"offer": Offer(), "classes": NAMES if task == "classification" else (), **changes}
+    places = np.arange(len(rows))
+    rng = np.random.default_rng(seed)
+    return plan(rows, labels, places=places, own=own, task=task, rng=rng, **told)
+
+
+@pytest.fixture(scope="module")
+def found():
+    offer = Offer(noise=(0.1, 0.4), epsilon=(32, 2), budget=BUDGET, ball="of public rows")
+    return planned(offer=offer, public_rows=PUBLIC)
+
+
+def prices(found):
+    return {each.name: each for each in found.effects}
+
+
+def test_every_defence_has_a_line_in_one_order(found):
+    assert list(prices(found)) == [
+        "as it is",
+        "16 components",
+        "4 components",
+        "2 components",
+        "random basis",
+        "public rows' basis",
+        "no labels",
+        "labels in 5 classes",
+        "noise 0.1",
+        "noise 0.4",
+        "epsilon 32, public rows' basis",
+        "epsilon 2, public rows' basis",
+    ]
+
+
+def test_fewer_components_lower_content_and_only_noise_lowers_linkage_by_the_basis(found):
+    price = prices(found)
+    content = [price[f"{size} components"].content for size in (2, 4, 16)]
+    assert content == sorted(content)
+    assert all(price[name].leaked == 1 for name in price if not re.search("noise|epsilon", name))
+    assert price["noise 0.4"].leaked < price["noise 0.1"].leaked < 1
+    private = price["epsilon 2, public rows' basis"]
+    assert private.content < 0.1
+    assert private.leaked < 0.1
+
+
+def test_a_random_basis_hides_more_and_is_worth_less(found):
+    now, random = found.effects[0], prices(found)["random basis"]
+    assert random.content < now.content - 0.05
+    assert random.accuracy < now.accuracy
+
+
+def test_what_a_model_is_worth_has_its_rows_and_its_spread(found):
+    for each in found.effects:
+        assert each.n_scored == 175
+        assert each.accuracy_least <= each.accuracy <= each.accuracy_most
+    noisy = prices(found)["noise 0.4"]
+    assert noisy.accuracy_least < noisy.accuracy_most
+
+
+def test_the_same_rows_have_the_same_prices_and_another_seed_has_others():
+    few = Offer(n_components=(3,), noise=(0.3,))
+    one, same, other = (
+        planned(ROWS[:60], LABELS[:60], offer=few, seed=seed).effects for seed in (1, 1, 2)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_model_is_taught_what_is_sent_and_scored_without_noise_on_the_truth():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4))
+    labels = rows[:, 0]
+    upload = subject(rows, labels, n_components=4)
+    exact = accuracy(upload, task="regression", seed=0)
+    assert exact.mean == pytest.approx(1, abs=1e-6)
+    coarse = replace(upload, release=replace(upload.release, labels=np.rint(labels)))
+    assert 0.9 < accuracy(coarse, task="regression", seed=0).mean < 0.9999
+    shuffled = replace(upload, release=replace(upload.release, labels=rng.permutation(labels)))
+    assert accuracy(shuffled, task="regression", seed=0).mean < 0.1
+    noise = rng.normal(size=rows.shape)  # as large as the rows: half of each weight is lost
+    noisy = replace(upload, release=replace(upload.release, rows=upload.release.rows + noise))
+    scored_on_noise, scored_without = 0.5, 0.75
+    found = accuracy(noisy, task="regression", seed=0).mean
+    assert found == pytest.approx(scored_without, abs=0.1)
+    assert found > scored_on_noise + 0.1
+
+
+def chosen(labels, *, classes=NAMES, own=OWN, **changes):
+    return choices(ROWS, labels, own=own, offer=Offer(**changes), classes=classes)
+
+
+def test_the_two_smallest_classes_are_merged_until_half_are_left():
+    labels = np.repeat(np.arange(4), [50, 20, 30, 11])
+    found = chosen(labels)
+    assert [each.groups for each in found.settings if each.groups] == [((0,), (1, 2, 3))]
+    assert any("2 classes instead of 4" in each and "b + c + d" in each for each in found.told)
+    made = as_set(
+        subject(ROWS[:111], labels, n_components=3),
+        ROWS[:111, :3],
+        basis=np.eye(64)[:, :3],
+        setting=Setting(n_components=3, groups=((0,), (1, 2, 3))),
+        key=KEY,
+    )
+    assert np.unique(made.release.labels, return_counts=True)[1].tolist() == [50, 61]
+    assert (made.labels == made.release.labels).all()
+
+
+def test_two_classes_are_not_merged_and_that_is_said():
+    found = chosen(np.repeat([0, 1], 20))
+    assert not any(each.groups for each in found.settings)
+    assert any("two classes put together are no label" in each for each in found.told)
+
+
+def test_numbers_as_labels_are_rounded_to_at_most_half_their_deviation():
+    labels = np.random.default_rng(0).normal(scale=50, size=300)
+    found = chosen(labels, classes=())
+    assert [each.step for each in found.settings if each.step] == [20.0]
+    assert not any(each.step for each in chosen(np.ones(300), classes=()).settings)
+
+
+@pytest.mark.parametrize(("fewest", "out"), [(10, (2,)), (11, ())])
+def test_rows_of_classes_with_fewer_than_eleven_people_are_left_out(fewest, out):
+    labels = np.repeat([0, 1, 2], [40, 30, fewest])
+    found = chosen(labels)
+    assert [each.without for each in found.settings if each.without] == ([out] if out else [])
+    assert any(
+        ("10 of 80 rows stay at home" if out else "No class has") in each for each in found.told
+    )
+    if out:
+        rows = ROWS[:80]
+        prices = planned(rows, labels, offer=Offer(n_components=(3,), noise=(0.1,))).effects
+        left = next(each for each in prices if each.name == "without 1 small class")
+        assert (left.n_rows, prices[0].n_rows) == (70, 80)
+
+
+def test_without_a_public_ball_no_guarantee_is_played_and_that_is_said():
+    found = chosen(LABELS)
+    assert not any(each.budget for each in found.settings)
+    assert any(each.startswith("Noise with a guarantee was left out") for each in found.told)
+    assert any("none or at least 18 new ones" in each for each in found.told)
+
+
+def test_noise_with_a_guarantee_goes_through_no_basis_that_rows_shape():
+    kinds = {
+        each.basis for each in chosen(LABELS, budget=BUDGET).settings if each.budget is not None
+    }
+    assert kinds == {"haar"}
+
+
+def test_an_agreement_with_a_guarantee_is_measured_with_its_noise():
+    own = Setting(n_components=8, basis="haar", budget=replace(BUDGET, epsilon=2))
+    offer = Offer(n_components=(4,), noise=(0.1,), budget=None)
+    found = planned(ROWS[:120], LABELS[:120], own=own, offer=offer)
+    price = prices(found)
+    assert price["as it is"].leaked < 0.1
+    assert price["4 components"].leaked < 0.1
+    assert price["noise 0.1"].leaked > 0.5  # the other noise, in place of the agreed
+
+
+def test_released_rows_of_a_guarantee_stand_on_its_grid_and_labels_are_randomised():
+    budget = replace(BUDGET, epsilon=8, label_epsilon=1.0, n_classes=10)
+    setting = Setting(n_components=4, budget=budget)
+    upload = subject(ROWS, LABELS, n_components=4)
+    made = as_set(upload, ROWS @ upload.basis, basis=upload.basis, setting=setting, key=KEY)
+    steps = made.release.rows * 2**12
+    assert np.array_equal(steps, np.rint(steps))
+    assert 0.1 < np.mean(made.release.labels == LABELS) < 0.5
+    assert (made.labels == LABELS).all()
+
+
+def test_a_consensus_is_played_by_own_rows_and_that_is_said():
+    few = Offer(n_components=(3,), noise=(0.3,))
+    people = ROWS[:60], LABELS[:60]
+    consensus = planned(*people, own=replace(OWN, basis="consensus"), offer=few)
+    assert "the consensus before it is made" in consensus.told[0]
+    assert consensus.effects[0].content == planned(*people, offer=few).effects[0].content
+
+
+def test_what_cannot_be_made_is_refused():
+    with pytest.raises(OptionError, match="epsilon=65"):
+        planned(offer=Offer(epsilon=(65,)))
+    with pytest.raises(OptionError, match="n_components=65"):
+        planned(offer=Offer(n_components=(65,)))
+    with pytest.raises(OptionError, match="noise=0"):
+        planned(offer=Offer(noise=(0,)))
+    with pytest.raises(DimensionError, match="8 components"):
+        planned(ROWS[:5], LABELS[:5])
+
+
+def test_a_representation_of_few_rows_has_content_and_nothing_of_models():
+    found = planned(ROWS[:30], None, task="representation", classes=())
+    assert {each.alone for each in found.effects} == {None}
+    assert {each.accuracy for each in found.effects} == {None}
+    assert not any("label" in each.name for each in found.effects)
+    assert "hidden" in repr(found)
+
+
+def test_spans_of_no_basis_yet_are_those_of_the_rows():
+    blank = replace(
+        subject(ROWS, n_components=4),
+        basis=np.empty((64, 0)),
+        release=replace(subject(ROWS, n_components=4).release, rows=np.empty((len(ROWS), 0))),
+    )
+    found = Spans(blank, own="svd", largest=4, key=KEY).basis("svd", 4)
+    leading = np.linalg.svd(ROWS, full_matrices=False)[2][:4].T
+    assert np.linalg.svd(found.T @ leading, compute_uv=False) == pytest.approx(np.ones(4))
