@@ -73,7 +73,9 @@ def test_together_is_near_pooled_over_all_rows_that_were_held_back(done):
         word: np.average([getattr(each, word) for each in found.values()], weights=n_held)
         for word in ("together", "pooled", "constant")
     }
-    margin = {"svd": 0.06, "consensus": 0.10}[basis]
+    chance = 3 * np.sqrt(0.15 / n_held.sum())  # keys are real, so who is held back is drawn anew;
+    # the two models disagree on some 15 % of them: three standard errors of the difference
+    margin = {"svd": 0.03, "consensus": 0.06}[basis] + chance
     assert shares["together"] > shares["pooled"] - margin
     assert shares["together"] > shares["constant"]
     assert areas["together"] > areas["pooled"] - margin
