@@ -92,7 +92,7 @@ run_tests() { # pytest comes last, so that its summary closes the output
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     "$venv/bin/python" -m sphinx -W -q docs "$scratch"
-    "$venv/bin/python" -m pytest -n 2 --cov=cobasis --cov-report= "$@"
+    "$venv/bin/python" -m pytest -n 2 --dist loadgroup --cov=cobasis --cov-report= "$@"
     local package
     for package in linalg algorithms protocol; do
         printf 'lines and branches of %s that tests reach, in %%: ' "$package"

@@ -1,6 +1,12 @@
-"""Coverage is counted where the packages that it gates are tested: elsewhere it only costs time."""
+"""What saves minutes: where coverage is counted, and which tests share one process.
+
+Coverage is counted where the packages that it gates are tested. Two whole rounds, made by
+typing the tutorials, are made once for all tests of the walk.
+"""
 
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).parent
 COUNTED = ("algorithms", "linalg", "protocol", "analyst_side", "vault", "bundle/test_receipts.py")
@@ -11,3 +17,5 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not any(item.path.is_relative_to(each) for each in counted):
             item.add_marker("no_cover")
+        if item.path.is_relative_to(HERE / "walk") and item.path.name != "test_hospitals.py":
+            item.add_marker(pytest.mark.xdist_group("walk"))

@@ -20,6 +20,7 @@ from privacy.attacks.constructions import anchor, haar_basis, own_basis, release
 pytestmark = [
     pytest.mark.data,
     pytest.mark.slow,
+    pytest.mark.soak,
     pytest.mark.skipif(
         not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / "fashion-mnist").is_dir(),
         reason="COBASIS_DATA names no folder with fashion-mnist",
