@@ -19,3 +19,6 @@ def pytest_collection_modifyitems(items):
             item.add_marker("no_cover")
         if item.path.is_relative_to(HERE / "walk") and item.path.name != "test_hospitals.py":
             item.add_marker(pytest.mark.xdist_group("walk"))
+        if item.path.name == "test_cluster.py":  # two clusters at a time want one port
+            item.add_marker(pytest.mark.xdist_group("cluster"))
+    items.sort(key=lambda item: not item.path.is_relative_to(HERE / "walk"))  # the longest first
