@@ -32,7 +32,7 @@ def client():
     from distributed import Client, LocalCluster  # noqa: PLC0415 -- only these tests need it
 
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     with cluster, Client(cluster) as connected:
         yield connected
