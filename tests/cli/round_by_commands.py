@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shlex
 
 import pyrage
 from typer.testing import CliRunner
@@ -74,7 +75,7 @@ class Typed:
             "COBASIS_HOME": str(home),
             "COBASIS_PASSPHRASE_FILE": str(self.folder / "passphrase"),
         }
-        done = CliRunner().invoke(app, words.split(), env=told, input=typed)
+        done = CliRunner().invoke(app, shlex.split(words), env=told, input=typed)
         assert done.exit_code == code, (words, done.output, done.exception)
         return done
 

@@ -53,6 +53,26 @@ def test_columns_can_be_typed_and_what_is_not_said_stays_open(cobasis):
     assert document["n_anchor_rows"] == 4
 
 
+def test_constants_of_columns_can_be_typed(cobasis):
+    cobasis(
+        "agreement new icu.toml --missing fill --numbers 'age:centre=60,scale=20,unit=years' "
+        "--numbers a,b:low=0,high=2.5,fill=1 --category sex=f,m"
+    )
+    age, a, b, sex = loaded("icu.toml")["features"]
+    assert (age["centre"], age["scale"], age["unit"], age["fill"]) == (60, 20, "years", 60)
+    assert [(each["low"], each["high"], each["fill"]) for each in (a, b)] == [(0, 2.5, 1)] * 2
+    assert sex["missing"] == "level"
+
+
+@pytest.mark.parametrize(
+    "words", ["age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0"]
+)
+def test_a_constant_that_is_none_is_refused(cobasis, words):
+    told = cobasis(f"agreement new icu.toml --numbers {words}", code=2).stderr
+    assert "age:centre=60,scale=20,unit=years" in told
+    assert not (cobasis.folder / "icu.toml").exists()
+
+
 def test_on_a_terminal_what_is_missing_is_asked(cobasis, monkeypatch):
     monkeypatch.setattr(agreement_new, "on_terminal", lambda: True)
     line = "agreement new icu.toml --numbers age,pulse"

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import tomlkit
 from experiments.data.hospitals import HEART_FEATURES, heart_disease_4site
 from sklearn.metrics import roc_auc_score
 
@@ -72,26 +71,17 @@ def write_tables(folder):
 
 
 def agree(cobasis, *, basis):
-    """Write the agreement as people do: by flags, then the columns' constants by hand."""
+    """Write the agreement as people do: by flags."""
+    numbers = " ".join(
+        f"--numbers '{name}:centre={centre},scale={scale},unit={unit}'"
+        for name, (centre, scale, unit) in NUMBERS.items()
+    )
     words = " ".join(f"--category {name}={','.join(each)}" for name, each in WORDS.items())
     cobasis(
-        f"agreement new heart.toml --numbers {','.join(NUMBERS)} {words} --label disease --id row "
+        f"agreement new heart.toml {numbers} {words} --missing fill --label disease --id row "
         f"--task classification --classes no,yes --model logistic --n-components {COMPONENTS} "
         f"--holdout 0.2 --basis {basis} --retention-days 90 --purpose study --minimum-parties 3"
     )
-    path = cobasis.folder / "heart.toml"
-    document = tomlkit.parse(path.read_text())
-    width = len(NUMBERS)
-    for feature in document["features"]:
-        if feature["name"] in NUMBERS:
-            centre, scale, unit = NUMBERS[feature["name"]]
-            feature.update(centre=float(centre), scale=float(scale), unit=unit)
-            feature.update(missing="fill", fill=float(centre))
-        else:
-            feature["missing"] = "level"
-            width += len(feature["values"]) + 1
-    document["n_anchor_rows"] = width
-    path.write_text(tomlkit.dumps(document))
 
 
 def seal(cobasis):

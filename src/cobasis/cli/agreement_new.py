@@ -17,12 +17,15 @@ Example = Annotated[
     Path | None,
     typer.Option(help="A public table: its columns, words, means and spreads become public."),
 ]
-Numbers = Annotated[str | None, typer.Option(help="Columns of numbers: age,pulse.")]
+Numbers = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns of numbers: age,pulse or age:centre=60,scale=20,unit=years."),
+]
 Categories = Annotated[
     list[str] | None, typer.Option("--category", help="A column of words: sex=female,male.")
 ]
 Cells = Annotated[
-    Literal["refuse", "fill"], typer.Option(help="Empty cells; fill: the example's mean.")
+    Literal["refuse", "fill"], typer.Option(help="Empty cells; fill: the centre, or a level.")
 ]
 RoundId = Annotated[str | None, typer.Option("--round", help="Its name, which no other has.")]
 Purpose = Annotated[str | None, typer.Option(help="What the model is for, in words.")]
@@ -110,7 +113,7 @@ def new(
     _write(
         file,
         _asked(given),
-        features={"example": columns, "numbers": numbers, "categories": categories or []},
+        features={"example": columns, "numbers": numbers or [], "categories": categories or []},
         missing=missing,
         as_json=as_json,
     )
@@ -146,13 +149,8 @@ def _write(
     """Complete the fields, write the file, and say what is left to fill."""
     from cobasis.bundle.agreement_file import write_new
     from cobasis.cli.agreement_state import show_state
-    from cobasis.party_side.drafting import (
-        dp_of_words,
-        draft_fields,
-        features_of_example,
-        features_of_words,
-        labels_of_example,
-    )
+    from cobasis.party_side.drafting import draft_fields, features_of_example, labels_of_example
+    from cobasis.party_side.wording import dp_of_words, features_of_words
 
     example, label = features["example"], given["label"]
     for word in _LISTS:
@@ -161,9 +159,7 @@ def _write(
     if given["classes"] and all(each.lstrip("-").isdigit() for each in given["classes"]):
         given["classes"] = tuple(int(each) for each in given["classes"])
     given["dp"] = dp_of_words(given["dp"]) if given["dp"] else None
-    found = features_of_words(
-        (features["numbers"] or "").replace(",", " ").split(), features["categories"]
-    )
+    found = features_of_words(features["numbers"], features["categories"], missing=missing)
     if example is not None:
         leave = {label, given["id"], *(each.name for each in found)}
         found += features_of_example(example, leave_out=leave - {None}, missing=missing)

@@ -146,7 +146,7 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     desk, rows = made.ready.desk, made.ready.rows
     agreement = desk.agreement
     sent = np.argsort(made.plan.order)[places]  # where each of them stands in the upload
-    raw = picked(rows.sent, places)
+    raw, budget = picked(rows.sent, places), budget_of(agreement)
     labels = labels_of(rows, desk, chosen=~rows.held)
     told = payload.labels()
     columns = encoded_columns(agreement.features)
@@ -166,6 +166,7 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
             if each.feature.name in asked.sensitive
         },
         public_rows=check_public_rows(made.public_rows, agreement, party=desk.name),
+        clipped=None if budget is None else budget.clipped(raw),
     )
 
 

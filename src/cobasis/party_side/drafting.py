@@ -1,23 +1,19 @@
-"""A new agreement's fields: features from a public example or from words, and what follows."""
+"""A new agreement's fields: features from a public example, and what follows."""
 
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
-from pydantic import ValidationError
 
-from cobasis.errors import FeatureError, OptionError
+from cobasis.errors import FeatureError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.columns import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
-from cobasis.protocol.dp_terms import DPTerms
+from cobasis.party_side.wording import Features, Missing
 from cobasis.tables.sources import source_of
-
-Missing = Literal["refuse", "fill"]
-Features = tuple[NumericFeature | CategoryFeature, ...]
 
 MAX_WORDS = 1000
 _DIGITS = 3
@@ -102,90 +98,6 @@ def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
 
 def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
-
-
-def features_of_words(numbers: Iterable[str], categories: Iterable[str]) -> Features:
-    """Describe columns by words of a command line.
-
-    Parameters
-    ----------
-    numbers : iterable of str
-        Names.
-    categories : iterable of str
-        ``name=word,word,...`` each.
-
-    Returns
-    -------
-    tuple of NumericFeature or CategoryFeature
-        Numbers first; centre 0 and scale 1, to be filled by hand.
-
-    Raises
-    ------
-    OptionError
-        A category without words, or a name that cannot be one.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-    """
-    try:
-        found: list[NumericFeature | CategoryFeature] = [
-            NumericFeature(name=name.strip()) for name in numbers
-        ]
-        for each in categories:
-            name, _, words = each.partition("=")
-            values = tuple(word.strip() for word in words.split(",") if word.strip())
-            found.append(CategoryFeature(name=name.strip(), values=values))
-    except ValidationError as error:
-        msg = (
-            f"a feature cannot be described like that: {error.errors()[0]['msg']}. Write names as "
-            "age,pulse and categories as sex=female,male."
-        )
-        raise OptionError(msg) from None
-    return tuple(found)
-
-
-def dp_of_words(words: str) -> DPTerms:
-    """Return the terms of noise with a guarantee by words of a command line.
-
-    Parameters
-    ----------
-    words : str
-        ``epsilon=8,radius=2,most_rows=900,labels=public``; the lifetime is one upload's unless it
-        is given, and a centre is written by hand.
-
-    Returns
-    -------
-    DPTerms
-        For ``dp``.
-
-    Raises
-    ------
-    OptionError
-        A word that is no term, or a value that none takes.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-    """
-    given: dict[str, Any] = {}
-    try:
-        for each in filter(None, (part.strip() for part in words.split(","))):
-            name, _, value = each.partition("=")
-            kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
-            given[name.strip()] = kind.get(name.strip(), float)(value.strip())
-        once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
-        return DPTerms(**{"lifetime_epsilon": once, **given})
-    except ValidationError as error:
-        found = error.errors()[0]
-        problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-    except ValueError as error:
-        problem = str(error)
-    msg = (
-        f"--dp cannot be read: {problem}. Write it as epsilon=8,radius=2,most_rows=900,"
-        "labels=public; docs/reference/agreement.md lists its terms."
-    )
-    raise OptionError(msg)
 
 
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:

@@ -28,6 +28,8 @@ PART_ROWS, PART_BYTES = 2**18, 2**28
 Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each.
 """
 
+_LAST_EMPTY = "\0empty cells in the last column"
+
 Part = tuple[int, Callable[[], pl.DataFrame]]
 """The number of a part's first row, and what reads the part."""
 
@@ -94,11 +96,23 @@ class Source:
             return frame.slice(start, size).collect(engine="in-memory")
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
-        """Return something small of the table, read in parts; of a CSV file, every cell."""
-        whole_lines = self.path is not None and self.path.suffix.lower() in CSV
-        checks = pl.QueryOptFlags(projection_pushdown=not whole_lines)
+        """Return something small of the table, read in parts; of a CSV file, every cell.
+
+        polars takes a line that ends too early for one with empty cells. Such a line has none in
+        the last column, so only where that has empty cells are the lines counted through.
+        """
+        if self.path is None or self.path.suffix.lower() not in CSV:
+            with self.reading():
+                return self.frame.select(*columns).collect(engine="streaming")
+        last = pl.last().null_count().alias(_LAST_EMPTY)
+        every_cell = pl.QueryOptFlags(projection_pushdown=False)
         with self.reading():
-            return self.frame.select(*columns).collect(engine="streaming", optimizations=checks)
+            frame = self.frame.select(*columns, last)
+            found = frame.collect(engine="streaming", optimizations=every_cell)
+        line = _ragged_line(self.path) if found[_LAST_EMPTY].head(1).sum() else None
+        if line is not None:
+            raise TableError(_ragged(self.what, line))
+        return found.drop(_LAST_EMPTY)
 
 
 def _itself(frame: pl.DataFrame) -> pl.DataFrame:
@@ -250,19 +264,30 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
             "or still being written. Write it again; nothing of it was used."
         )
     line = _ragged_line(path)
-    where = (
-        f"line {line} has another number of fields than the first"
-        if line
-        else f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
+    if line is not None:
+        return _ragged(what, line)
+    return (
+        f"{what} cannot be read: a cell below the first {INFERRED_ROWS:,} rows is not of its "
+        "column's type. Correct the file; nothing of it was used."
     )
-    return f"{what} cannot be read: {where}. Correct the file; nothing of it was used."
+
+
+def _ragged(what: str, line: int) -> str:
+    return (
+        f"{what} cannot be read: line {line} has another number of fields than the first. Correct "
+        "the file; nothing of it was used."
+    )
 
 
 def _ragged_line(path: Path) -> int | None:
-    """Return the number of the first line with another number of fields, if there is one."""
+    """Return the number of the first line with another number of fields, if there is one.
+
+    An empty line has none, where there are several columns: polars makes a row of it as well.
+    """
     import csv  # noqa: PLC0415 -- only to explain a failure
 
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         rows = csv.reader(file)
-        width = len(next(rows, []))
-        return next((rows.line_num for row in rows if row and len(row) != width), None)
+        width = len(next(filter(None, rows), []))
+        wrong = (rows.line_num for row in rows if len(row) != width and (row or width > 1))
+        return next(wrong, None)

@@ -7,6 +7,7 @@ import pytest
 
 from cobasis.privacy.audit.collusion import colluded, explained, linkage, linked, rebuilt
 from cobasis.privacy.audit.strangers import acquainted, curious, guessed
+from cobasis.privacy.clipping import clip_rows
 from privacy.audit.uploads import cancer, digits, isometry, subject
 
 ROWS, LABELS = cancer()
@@ -62,6 +63,17 @@ def test_p3_is_every_person_without_noise_and_few_with_much():
 def test_p3_counts_twins_at_one_place():
     twice = np.vstack([ROWS[:60], ROWS[:60]])
     assert linkage(subject(twice, n_components=4)).value == 1
+
+
+def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
+    rows, _ = digits()
+    rows = rows - 0.3
+    inside = clip_rows(rows, radius=0.5)
+    clipped = subject(inside, n_components=30)
+    raw_list = replace(clipped, rows=rows)
+    own_list = replace(raw_list, clipped=inside)
+    assert linkage(raw_list).value < 0.5 < linkage(own_list).value
+    assert guessed(raw_list, seed=1)[1].value < 0.5 < guessed(own_list, seed=1)[1].value
 
 
 def test_p2_links_people_with_nobodys_help():

@@ -130,10 +130,9 @@ def linkage(subject: Subject) -> Share:
 
     **Cost.** One search for nearest rows among the projected ones.
     """
-    known = Recovered(rows=subject.rows, basis=subject.basis)
-    return score_linkage(
-        subject.release.rows, known, candidates=subject.rows, places=subject.places
-    )
+    listed = subject.listed
+    known = Recovered(rows=listed, basis=subject.basis)
+    return score_linkage(subject.release.rows, known, candidates=listed, places=subject.places)
 
 
 def linked(subject: Subject) -> Finding:

@@ -6,8 +6,9 @@ from typing import Literal
 
 from cobasis.algorithms.bases import BasisName
 from cobasis.errors import OptionError
+from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.audit.subject import Subject
-from cobasis.privacy.clipping import Adjacency
+from cobasis.privacy.clipping import Adjacency, clip_rows
 
 _KINDS = {"haar": "random", "public": "public rows'"}
 """Kinds of bases in words that say more."""
@@ -43,6 +44,10 @@ class Budget:
     rows_per_person: int = 1
     label_epsilon: float | None = None
     n_classes: int = 0
+
+    def clipped(self, rows: Matrix) -> Matrix:
+        """Move rows into the ball."""
+        return clip_rows(rows, radius=self.radius, centre=self.centre or None)
 
 
 @dataclass(frozen=True, kw_only=True)

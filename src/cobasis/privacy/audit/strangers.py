@@ -91,7 +91,7 @@ def _of_halves(
 ) -> tuple[Content | None, Share]:
     """Attack one half of the rows with the other."""
     own, other = np.array_split(rng.permutation(subject.n_rows), 2)
-    victims, public = subject.only(other), subject.rows[own]
+    victims, public = subject.only(other), subject.listed[own]
     labels = None if subject.labels is None or subject.classes is None else subject.labels[own]
     sent = None if labels is None else victims.release.labels
     contents, linkages = [], [_by_list(victims)]
@@ -103,7 +103,7 @@ def _of_halves(
         basis = seen @ (np.zeros((seen.shape[1], shown.shape[1])) if guess is None else guess)
         found = LeakedBasis(basis=basis, prior_rows=public).recover(release)
         linkages.append(
-            score_linkage(release.rows, found, candidates=victims.rows, places=victims.places)
+            score_linkage(release.rows, found, candidates=victims.listed, places=victims.places)
         )
         if not quick:
             contents.append(score_content(found, victims.rows))
@@ -116,8 +116,8 @@ def _by_list(victims: Subject) -> Share:
     if min(victims.rows.shape) < victims.n_components:
         return Share(value=0.0, chance=1 / victims.n_rows)
     release = Release(rows=_rounded(victims.release.rows @ _leading(victims.release.rows)))
-    found = CandidatesAlone(candidates=victims.rows).recover(release)
-    return score_linkage(release.rows, found, candidates=victims.rows, places=victims.places)
+    found = CandidatesAlone(candidates=victims.listed).recover(release)
+    return score_linkage(release.rows, found, candidates=victims.listed, places=victims.places)
 
 
 def _views(released: Matrix, public: Matrix, *, quick: bool) -> Iterator[tuple[Matrix, Matrix]]:

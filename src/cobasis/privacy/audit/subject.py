@@ -40,6 +40,9 @@ class Subject(Hidden):
         Columns that somebody declared sensitive, as numbers.
     public_rows : ndarray of shape (n_public, n_features) or None
         The agreed ones, where there are some.
+    clipped : ndarray of shape (n_rows, n_features) or None
+        The rows inside the agreed ball, where there is one: everybody knows it, so an attacker
+        moves a list of people into it as well.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Subject(Hidden):
     columns: tuple[str, ...] = ()
     sensitive: Mapping[str, Matrix] = field(default_factory=dict)
     public_rows: Matrix | None = None
+    clipped: Matrix | None = None
 
     def __post_init__(self) -> None:
         """Refuse tables that do not go together."""
@@ -71,6 +75,8 @@ class Subject(Hidden):
             given = self.labels if name == "labels" else self.release.labels
             if given is not None:
                 expected[name] = (given.shape, (n_rows,))
+        if self.clipped is not None:
+            expected["clipped"] = (self.clipped.shape, self.rows.shape)
         for name, values in self.sensitive.items():
             expected[f"sensitive column '{name}'"] = (values.shape, (n_rows,))
         for name, (found, wanted) in expected.items():
@@ -90,6 +96,11 @@ class Subject(Hidden):
     def n_components(self) -> int:
         """How many numbers of each leave."""
         return int(self.basis.shape[1])
+
+    @property
+    def listed(self) -> Matrix:
+        """The rows as whoever has a list of these people compares them with the upload."""
+        return self.rows if self.clipped is None else self.clipped
 
     @property
     def places(self) -> npt.NDArray[np.intp]:
@@ -127,6 +138,7 @@ class Subject(Hidden):
             ),
             labels=None if labels is None else labels[places],
             sensitive={name: values[places] for name, values in self.sensitive.items()},
+            clipped=None if self.clipped is None else self.clipped[places],
         )
 
 

@@ -16,7 +16,7 @@ from cobasis.privacy.audit.settings import Budget, Setting
 from cobasis.privacy.audit.spans import Spans
 from cobasis.privacy.audit.strangers import guessed
 from cobasis.privacy.audit.subject import Subject
-from cobasis.privacy.clipping import clip_rows, sensitivity_of
+from cobasis.privacy.clipping import sensitivity_of
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 
 _ROWS, _ROWS_OF_CONTENT = 240, 1000
@@ -166,7 +166,13 @@ def as_set(
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
         rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
-    made = replace(subject, basis=basis, release=Release(rows=rows, labels=sent), labels=own)
+    made = replace(
+        subject,
+        basis=basis,
+        release=Release(rows=rows, labels=sent),
+        labels=own,
+        clipped=None if budget is None else budget.clipped(subject.rows),
+    )
     if labels is None or not setting.without:
         return made
     return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
@@ -174,19 +180,13 @@ def as_set(
 
 def _private(subject: Subject, basis: Matrix, *, budget: Budget, key: bytes) -> Matrix:
     """Return rows with noise that comes with a guarantee, as a round would release them."""
-    values = _clipped(subject, budget).rows @ basis
+    values = budget.clipped(subject.rows) @ basis
     sensitivity = sensitivity_of(
         radius=budget.radius, adjacency=budget.adjacency, rows_per_person=budget.rows_per_person
     )
     calibration = calibrated(epsilon=budget.epsilon, delta=budget.delta, sensitivity=sensitivity)
     normal = KeyStream(key, "audit/noise").tailed_normal(values.shape)
     return noised(values, normal, calibration=calibration)
-
-
-def _clipped(subject: Subject, budget: Budget) -> Subject:
-    """Return the people as whoever knows the agreed ball would look for them."""
-    centre = budget.centre or None
-    return replace(subject, rows=clip_rows(subject.rows, radius=budget.radius, centre=centre))
 
 
 def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels:
@@ -203,9 +203,6 @@ def _measured(subject: Subject, setting: Setting, *, name: str, task: str, seed:
     """Attack one upload, and fit a model on it."""
     some = subject.some(_ROWS, seed=seed)
     leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
-    if setting.budget is not None:
-        clipped = linkage(_clipped(some, setting.budget))
-        leaked = max(leaked, clipped, key=lambda each: each.value)
     worth = accuracy(subject, task=task, seed=seed)
     return Effect(
         name=name,

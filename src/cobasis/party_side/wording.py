@@ -1,0 +1,133 @@
+"""An agreement's columns and terms by words of a command line."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from cobasis.errors import OptionError
+from cobasis.features.category import CategoryFeature
+from cobasis.features.numeric import NumericFeature
+from cobasis.protocol.dp_terms import DPTerms
+
+Missing = Literal["refuse", "fill"]
+Features = tuple[NumericFeature | CategoryFeature, ...]
+
+
+def features_of_words(
+    numbers: Iterable[str], categories: Iterable[str], *, missing: Missing = "refuse"
+) -> Features:
+    """Describe columns by words of a command line.
+
+    Parameters
+    ----------
+    numbers : iterable of str
+        ``age,pulse`` or, with constants, ``age:centre=60,scale=20,unit=years``: any of centre,
+        scale, unit, low, high and fill, for all columns that are named before the colon.
+    categories : iterable of str
+        ``name=word,word,...`` each.
+    missing : {"refuse", "fill"}
+        Whether parties may have empty cells: a number's centre then stands for a missing one,
+        where no fill is given, and a level of its own for a missing word.
+
+    Returns
+    -------
+    tuple of NumericFeature or CategoryFeature
+        Numbers first; centre 0 and scale 1 where nothing else is said.
+
+    Raises
+    ------
+    OptionError
+        A category without words, a name that cannot be one, or a constant that is none.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+
+    Examples
+    --------
+    >>> features_of_words(["age:centre=60,scale=20,unit=years"], [])
+    (NumericFeature(name='age', centre=60.0, scale=20.0, unit='years'),)
+    """
+    try:
+        return (
+            *(each for words in numbers for each in _numbers(words, missing)),
+            *(_category(words, missing) for words in categories),
+        )
+    except ValidationError as error:
+        found = error.errors()[0]
+        problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    except ValueError as error:
+        problem = str(error)
+    msg = (
+        f"a column cannot be described like that: {problem}. Write numbers as age,pulse or "
+        "age:centre=60,scale=20,unit=years and categories as sex=female,male."
+    )
+    raise OptionError(msg)
+
+
+def _numbers(words: str, missing: Missing) -> list[NumericFeature]:
+    """Describe the columns of one flag."""
+    names, _, constants = words.partition(":")
+    given: dict[str, Any] = {}
+    for each in filter(None, (part.strip() for part in constants.split(","))):
+        name, _, value = each.partition("=")
+        given[name.strip()] = value.strip() if name.strip() == "unit" else float(value)
+    if missing == "fill":
+        given.setdefault("fill", given.get("centre", 0.0))
+    if "fill" in given:
+        given["missing"] = "fill"
+    return [NumericFeature(name=name, **given) for name in names.replace(",", " ").split()]
+
+
+def _category(words: str, missing: Missing) -> CategoryFeature:
+    """Describe one column of words."""
+    name, _, values = words.partition("=")
+    return CategoryFeature(
+        name=name.strip(),
+        values=tuple(word.strip() for word in values.split(",") if word.strip()),
+        missing="level" if missing == "fill" else "refuse",
+    )
+
+
+def dp_of_words(words: str) -> DPTerms:
+    """Return the terms of noise with a guarantee by words of a command line.
+
+    Parameters
+    ----------
+    words : str
+        ``epsilon=8,radius=2,most_rows=900,labels=public``; the lifetime is one upload's unless it
+        is given, and a centre is written by hand.
+
+    Returns
+    -------
+    DPTerms
+        For ``dp``.
+
+    Raises
+    ------
+    OptionError
+        A word that is no term, or a value that none takes.
+
+    Notes
+    -----
+    **Who sees what.** Public. **Cost.** None.
+    """
+    given: dict[str, Any] = {}
+    try:
+        for each in filter(None, (part.strip() for part in words.split(","))):
+            name, _, value = each.partition("=")
+            kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
+            given[name.strip()] = kind.get(name.strip(), float)(value.strip())
+        once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
+        return DPTerms(**{"lifetime_epsilon": once, **given})
+    except ValidationError as error:
+        found = error.errors()[0]
+        problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    except ValueError as error:
+        problem = str(error)
+    msg = (
+        f"--dp cannot be read: {problem}. Write it as epsilon=8,radius=2,most_rows=900,"
+        "labels=public; docs/reference/agreement.md lists its terms."
+    )
+    raise OptionError(msg)
