@@ -82,18 +82,22 @@ set_up() {
 }
 
 check() {
-    "$venv/bin/ruff" check
-    "$venv/bin/ruff" format --check
-    "$venv/bin/mypy"
-    "$venv/bin/lint-imports" --no-logo
+    "$venv/bin/ruff" check &&
+        "$venv/bin/ruff" format --check &&
+        "$venv/bin/mypy" &&
+        "$venv/bin/lint-imports" --no-logo
 }
 
-run_tests() { # pytest comes last, so that its summary closes the output
+check_and_test() { # pytest comes last, so that its summary closes the output
+    local documenting package
     scratch=$(mktemp -d)
-    trap 'rm -rf "$scratch"' EXIT
-    "$venv/bin/python" -m sphinx -W -q docs "$scratch"
-    "$venv/bin/python" -m pytest -n 2 --dist loadgroup --cov=cobasis --cov-report= "$@"
-    local package
+    "$venv/bin/python" -m sphinx -W -q docs "$scratch" & # as long as mypy takes, on another core
+    documenting=$!
+    trap 'kill '"$documenting"' 2>/dev/null; rm -rf "$scratch"' EXIT
+    check || exit 1
+    wait "$documenting"
+    "$venv/bin/python" -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
+        --cov=cobasis --cov-report= "$@"
     for package in linalg algorithms protocol; do
         printf 'lines and branches of %s that tests reach, in %%: ' "$package"
         "$venv/bin/python" -m coverage report --format=total --precision=1 --fail-under=95 \
@@ -143,8 +147,8 @@ case $1 in
         export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # pytest's workers are enough threads
         case $* in
             check) check ;;
-            test) check; run_tests ;;
-            'test --slow') check; run_tests -m 'soak or not soak' ;;
+            test) check_and_test ;;
+            'test --slow') check_and_test -m 'soak or not soak' ;;
             *) exec "$venv/bin/python" -m pytest "${@:2}" ;;
         esac ;;
     bench)

@@ -1,15 +1,30 @@
 """What saves minutes: where coverage is counted, and which tests share one process.
 
-Coverage is counted where the packages that it gates are tested. Two whole rounds, made by
-typing the tutorials, are made once for all tests of the walk.
+Coverage is counted where the packages that it gates are tested. A file's tests go to one process,
+so that what they share is made once; two whole rounds, made by typing the tutorials, are made once
+for all tests of the walk, which begin.
 """
 
 from pathlib import Path
 
-import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).parent
 COUNTED = ("algorithms", "linalg", "protocol", "analyst_side", "vault", "bundle/test_receipts.py")
+HOSPITALS = "test_hospitals.py"
+"""Of the walk's tests those that make rounds of their own."""
+
+
+class ByFile(LoadScopeScheduling):
+    """Gives a process one file after the other, and the walk's files as one."""
+
+    def _split_scope(self, nodeid):
+        path = Path(nodeid.partition("::")[0])
+        return str(path.parent if path.parent.name == "walk" and path.name != HOSPITALS else path)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(items):
@@ -17,8 +32,4 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not any(item.path.is_relative_to(each) for each in counted):
             item.add_marker("no_cover")
-        if item.path.is_relative_to(HERE / "walk") and item.path.name != "test_hospitals.py":
-            item.add_marker(pytest.mark.xdist_group("walk"))
-        if item.path.name == "test_cluster.py":  # two clusters at a time want one port
-            item.add_marker(pytest.mark.xdist_group("cluster"))
     items.sort(key=lambda item: not item.path.is_relative_to(HERE / "walk"))  # the longest first

@@ -49,6 +49,7 @@ result = sink.n_fits
 """
 
 
+@pytest.mark.soak
 def test_two_thousand_parties_of_400_megabytes_align_in_300(tmp_path):
     write_folder(tmp_path / "uploads", n_parties=2000, n_anchor_rows=1000, n_components=50)
     size = sum(path.stat().st_size for path in (tmp_path / "uploads").iterdir())

@@ -43,7 +43,9 @@ def aligned(tmp_path_factory):
     return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels())
 
 
-@pytest.mark.parametrize("model", ["ridge", "rff", "logistic"])
+@pytest.mark.parametrize(
+    "model", [pytest.param("ridge", marks=pytest.mark.soak), "rff", "logistic"]
+)
 def test_linear_models_are_the_same_to_rounding(client, aligned, model):
     """The same sums in the same order: tolerance 1e-12."""
     afar = train_partitions(aligned, model=model, **CLASSES, cluster=client)

@@ -93,8 +93,12 @@ def distance(first, second):
 @pytest.mark.parametrize(
     ("oblique", "orthonormal", "anchor"),
     [
-        (("whitened", "samespan"), ("odc", "samespan_orth"), {}),
-        (("whitened", "diffspan"), ("odc", "diffspan_orth"), {}),
+        pytest.param(
+            ("whitened", "samespan"), ("odc", "samespan_orth"), {}, marks=pytest.mark.soak
+        ),
+        pytest.param(
+            ("whitened", "diffspan"), ("odc", "diffspan_orth"), {}, marks=pytest.mark.soak
+        ),
         (("whitened", "samespan"), ("whitened", "samespan_orth"), UNIFORM),
     ],
 )

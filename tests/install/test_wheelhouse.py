@@ -38,6 +38,7 @@ def run(*command, status=0, cwd=None):
 
 
 @pytest.mark.install
+@pytest.mark.soak
 def test_a_wheelhouse_installs_by_hash_with_no_network(tmp_path):
     cut_off = offline()
     wheels = tmp_path / "wheel house"

@@ -11,7 +11,7 @@ from cobasis.cli.demo_data import deal, load
 from cobasis.report.comparison import Settings, compare, score
 from cobasis.report.page import as_json, means, render
 
-FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [3, pytest.param(10, marks=pytest.mark.soak)])
+FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [1, pytest.param(10, marks=pytest.mark.soak)])
 
 
 def comparison(name, split, seed, **changes):
@@ -52,7 +52,7 @@ def test_rows_dealt_by_label_the_consensus_basis_is_near_pooled(n_seeds):
 
 @pytest.mark.parametrize("name", ["cancer", "diabetes"])
 def test_smaller_tables_run_and_gain_on_average(name):
-    runs = [means(comparison(name, "iid", seed)) for seed in range(3)]
+    runs = [means(comparison(name, "iid", seed)) for seed in range(2)]
     gains = [run["together"] - run["alone"] for run in runs]
     assert np.mean(gains) > 0
 

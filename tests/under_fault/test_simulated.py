@@ -50,7 +50,7 @@ def theatre(cast, in_memory, monkeypatch):
         yield Theatre(cast, in_memory)
 
 
-@pytest.mark.parametrize("n_schedules", [50, pytest.param(2000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("n_schedules", [25, pytest.param(2000, marks=pytest.mark.soak)])
 def test_the_invariants_hold_after_every_step_of_every_schedule(n_schedules, theatre, tell):
     for seed in range(n_schedules):
         theatre.play(seed)

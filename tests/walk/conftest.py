@@ -10,7 +10,8 @@ from walk.world import World
 REPEATABLE = {"propose", "adopt", "consensus"}
 CONSENSUS = (
     ("--holdout 0.2", "--holdout 0.2 --basis consensus"),
-    ("--model logistic -o", "--model mlp -o"),
+    ("--models logistic,mlp", "--models logistic,rff"),
+    ("--model logistic -o", "--model rff -o"),
 )
 
 
@@ -55,7 +56,7 @@ def walked(keys, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def agreed(keys, tmp_path_factory):
-    """The round with a consensus basis and a network, every command with --json."""
+    """The round with a consensus basis and random features, every command with --json."""
     world = begun(keys, tmp_path_factory.mktemp("consensus"))
     world.answers = []
 
