@@ -120,6 +120,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
         "|---|---|---|---|",
     ]
     names = dict.fromkeys(key.split("/")[-1] for key in values if "/lost by " in key)
+    most: dict[str, float] = {}
     for name in names:
         lost = {
             "/".join(key.split("/")[:2]): list(each)
@@ -130,8 +131,18 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
         worst = max(means, key=means.__getitem__)
         rule, mean = name.removeprefix("lost by "), float(np.mean(list(means.values())))
         lines.append(f"| {rule} | {summary(lost[worst])} | {worst} | {mean:.1f} |")
-    return lines
+        most[rule] = means[worst]
+    best = min(most, key=most.__getitem__)
+    seen = (
+        "what a party sees of its own rows helps"
+        if best.startswith(SEEN)
+        else "no rule on what a party sees of its own rows does as well"
+    )
+    return [*lines, "", f"The smallest of the greatest losses is that of **{best}**: {seen}."]
 
+
+SEEN = ("energy", "overlap")
+"""How rules begin that look at a party's own rows."""
 
 CELLS: list[dict[str, Any]] = [
     {"data": task, "parties": dealt} for task, dealt in product(TASKS, DEALS)

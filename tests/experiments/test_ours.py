@@ -270,7 +270,10 @@ def test_the_rules_table_names_where_most_is_lost():
         "ames/alike/lost by l = 50": [1.0, 3.0],
         "hiv/alike/lost by l = 50": [0.0, 0.0],
         "ames/alike/score, l=50": [80.0, 80.0],
+        "ames/alike/lost by energy 80%": [1.0, 1.0],
+        "hiv/alike/lost by energy 80%": [4.0, 4.0],
     }
-    *_, row = ours_choosing_l.analysis(values)
+    *_, row, _, _, verdict = ours_choosing_l.analysis(values)
     assert row.startswith("| l = 50 | 2")
     assert row.endswith("| ames/alike | 1.0 |")
+    assert "**l = 50**: no rule" in verdict
