@@ -6,7 +6,7 @@ here=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
 venv=$here/.venv
 
 words="./run.sh demo [OPTIONS]     the whole round on real data: alone, together, pooled
-./run.sh test [--slow]      all checks and tests; --slow: the long fault tests as well
+./run.sh test [--slow]      all checks and tests; --slow: the longest as well
 ./run.sh test ARGS          only 'pytest ARGS'
 ./run.sh check              the static checks alone: ruff, mypy, import-linter
 ./run.sh bench [--quick]    measures speed and memory against the goals; see bench --help
