@@ -65,7 +65,8 @@ def test_constants_of_columns_can_be_typed(cobasis):
 
 
 @pytest.mark.parametrize(
-    "words", ["age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0"]
+    "words",
+    ["age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0", "age:unit", ":centre=1"],
 )
 def test_a_constant_that_is_none_is_refused(cobasis, words):
     told = cobasis(f"agreement new icu.toml --numbers {words}", code=2).stderr

@@ -54,11 +54,8 @@ def features_of_words(
             *(each for words in numbers for each in _numbers(words, missing)),
             *(_category(words, missing) for words in categories),
         )
-    except ValidationError as error:
-        found = error.errors()[0]
-        problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
     except ValueError as error:
-        problem = str(error)
+        problem = _problem(error)
     msg = (
         f"a column cannot be described like that: {problem}. Write numbers as age,pulse or "
         "age:centre=60,scale=20,unit=years and categories as sex=female,male."
@@ -66,18 +63,30 @@ def features_of_words(
     raise OptionError(msg)
 
 
+def _problem(error: ValueError) -> str:
+    """Return what is wrong, in pydantic's words where it was asked."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    found = error.errors()[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+
 def _numbers(words: str, missing: Missing) -> list[NumericFeature]:
     """Describe the columns of one flag."""
-    names, _, constants = words.partition(":")
+    before, _, constants = words.partition(":")
+    names = before.replace(",", " ").split()
     given: dict[str, Any] = {}
     for each in filter(None, (part.strip() for part in constants.split(","))):
         name, _, value = each.partition("=")
+        if not names or not value:
+            msg = f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
+            raise ValueError(msg)
         given[name.strip()] = value.strip() if name.strip() == "unit" else float(value)
     if missing == "fill":
         given.setdefault("fill", given.get("centre", 0.0))
     if "fill" in given:
         given["missing"] = "fill"
-    return [NumericFeature(name=name, **given) for name in names.replace(",", " ").split()]
+    return [NumericFeature(name=name, **given) for name in names]
 
 
 def _category(words: str, missing: Missing) -> CategoryFeature:
@@ -121,11 +130,8 @@ def dp_of_words(words: str) -> DPTerms:
             given[name.strip()] = kind.get(name.strip(), float)(value.strip())
         once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
         return DPTerms(**{"lifetime_epsilon": once, **given})
-    except ValidationError as error:
-        found = error.errors()[0]
-        problem = f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
     except ValueError as error:
-        problem = str(error)
+        problem = _problem(error)
     msg = (
         f"--dp cannot be read: {problem}. Write it as epsilon=8,radius=2,most_rows=900,"
         "labels=public; docs/reference/agreement.md lists its terms."
