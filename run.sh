@@ -93,7 +93,7 @@ check_and_test() { # pytest comes last, so that its summary closes the output
     scratch=$(mktemp -d)
     "$venv/bin/python" -m sphinx -W -q docs "$scratch" & # as long as mypy takes, on another core
     documenting=$!
-    trap 'kill '"$documenting"' 2>/dev/null; rm -rf "$scratch"' EXIT
+    trap 'kill '"$documenting"' 2>/dev/null || true; rm -rf "$scratch"' EXIT
     check || exit 1
     wait "$documenting"
     "$venv/bin/python" -m pytest -n 2 --dist loadscope --no-loadscope-reorder \
