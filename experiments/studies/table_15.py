@@ -8,7 +8,7 @@ from experiments.models import ACCURACY, mlp
 from experiments.statistics import one_way
 from experiments.study import Published, Settings, Study, Values, in_columns, key
 from experiments.systems import OURS, PAPERS, generator, judged, prefixed
-from experiments.uploads import uploads
+from experiments.uploads import AsPrinted, uploads
 
 DATA = ("mnist", "fashion-mnist")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -16,7 +16,8 @@ SIZES = (196, 392, 784, 1568)
 ROUND: dict[str, Any] = {"anchor": "uniform", "n_components": 100}
 PARTIES: dict[str, int] = {"n_parties": 100, "n_rows": 100, "n_tests": 10_000}
 ALIGNERS: dict[str, Any] = {
-    **{name: PAPERS[name] for name in ("imakura", "kawakami", "odc")},
+    **{name: PAPERS[name] for name in ("imakura", "kawakami")},
+    "odc": AsPrinted(),
     **{name: OURS[name] for name in ("imakura, rescaled", "kawakami, rescaled")},
 }
 
@@ -140,7 +141,8 @@ STUDY = Study(
         "paper's theorems exclude. *Rescaled* is the same method with one scalar that takes the "
         "anchor's size out of the features: what is left of a trend then is no matter of scale. "
         "The paper's Kawakami row lies 1 to 3 points below that of its own Table 7, which is at "
-        "a = 1000."
+        "a = 1000. ODC is Algorithm 4 by the letter: with a = 196 the library refuses a direction "
+        "of one of a hundred parties as undetermined."
     ),
     unit="accuracy, %",
     cells=[
