@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -32,6 +33,9 @@ WIDE = 20.0
 
 LETTERS = 130
 """Of the legend, that fit on a line."""
+
+TITLE = 34
+"""Of a panel's title, too."""
 
 LONG, MANY = 14, 5
 """Words of more letters, or more words than these, are set at an angle."""
@@ -60,6 +64,14 @@ class Panel:
     def numbers(self) -> list[Number]:
         """Return all that stand at a level."""
         return [number for each in self.series.values() for _, number in each]
+
+    def beside(self, number: Number, *, name: str, laid: Layout) -> None:
+        """Add a number that no system's setting changes: at its level, or a line over all."""
+        level = number.settings.get(laid.across, "")
+        if level in laid.levels:
+            self.series.setdefault(name, []).append((level, number))
+        else:
+            self.lines[name] = number
 
 
 def draw(study: Study, found: Sequence[Number]) -> Figure | None:
@@ -132,6 +144,7 @@ def panels_of(found: Sequence[Number]) -> list[Panel]:
         at = each.settings[laid.across] if laid.across else each.name
         panel.series.setdefault(series, []).append((at, each))
     order = {rest: i for i, rest in enumerate(dict.fromkeys(place[0] for place in panels))}
+    own = {place: set(panel.series) for place, panel in panels.items()}
     for each in (each for each in shown if inside and holds_for_all(each.settings)):
         series, _, rest = each.name.partition("/")
         known = rest in order
@@ -140,7 +153,8 @@ def panels_of(found: Sequence[Number]) -> list[Panel]:
         for place, panel in panels.items():
             if _fits(each, of[place]) and (place[0] == rest or not known):
                 name = series if known else each.name
-                panel.lines[_other(name, each.settings) if name in panel.series else name] = each
+                called = _other(name, each.settings) if name in own[place] else name
+                panel.beside(each, name=called, laid=laid)
     return [panels[place] for place in sorted(panels, key=lambda place: order[place[0]])]
 
 
@@ -188,7 +202,7 @@ def _draw_panel(axes: "Axes", panel: Panel, *, styles: Mapping[str, Style], laid
             axes.set_xscale("log")
             axes.set_xticks(list(slots.values()), [_short(each) for each in slots.values()])
             axes.set_xticks([], minor=True)
-    axes.set_title(panel.title, fontsize=9)
+    axes.set_title(fill(panel.title, TITLE), fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.tick_params(labelsize=7.5)

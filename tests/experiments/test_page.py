@@ -165,6 +165,17 @@ def test_a_setting_with_numbers_becomes_a_curve(toys, toy_results):
     assert axes.get_xscale() == "log"
 
 
+def test_what_holds_for_all_systems_stands_at_its_level_where_it_has_one(toys, toy_results):
+    cells = [{"kind": kind, "data": data} for kind in ("dealt", "pooled") for data in "abc"]
+    study = toys(cells=cells, published={})
+    (panel, *_) = panels_of(numbers(study, toy_results(study)))
+    assert panel.lines == {}
+    assert {name: [at for at, _ in each] for name, each in panel.series.items()} == {
+        name: ["a", "b", "c"] for name in panel.series
+    }
+    assert len(panel.series) > 1
+
+
 def test_a_chart_is_the_same_every_time_and_refers_to_nothing_outside(toys, toy_results):
     study = toys()
     found = numbers(study, toy_results(study))
