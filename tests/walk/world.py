@@ -67,9 +67,9 @@ class World:
             (self.root / "practice").rename(self.root / "all")
         for role in ROLES:
             (self.root / "all" / role).rename(self.folder(role))
-            self.own(self.folder(role))
             (self.folder(role) / "pass").write_text(f"{role} keeps this to itself\n")
             (self.folder(role) / "pass").chmod(0o600)
+            self.own(self.folder(role))
 
     def own(self, folder):
         """Keep others out of a folder."""
