@@ -175,7 +175,7 @@ def read_terms(path: str | Path) -> Agreement:
 
     **Cost.** As `read_agreement`.
     """
-    fields = _fields_of(document_of(text_of(Path(path)), path=path), path=path)
+    fields = read_draft(path).fields
     made_up = {
         "parties": [f"party-{at}" for at in range(_SOME)],
         "commitment": "0" * 64,

@@ -24,6 +24,7 @@ from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit import (
     About,
     AuditReport,
+    Budget,
     Facts,
     Guarantee,
     Setting,
@@ -128,8 +129,9 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     size = sample_size(rows.n_sent, desk.agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload = open_payload(made.payload)
-    subject = _subject(made, payload, places, asked)
-    own = Setting(n_components=subject.n_components, budget=budget_of(desk.agreement))
+    budget = budget_of(desk.agreement)
+    subject = _subject(made, payload, places, asked, budget=budget)
+    own = Setting(n_components=subject.n_components, budget=budget)
     settings = settings_of(subject, n_components=asked.n_components, noise=asked.noise, own=own)
     report = audit(
         subject,
@@ -141,12 +143,14 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     return Audited(report=report, salt=secrets.token_bytes(KEY_BYTES))
 
 
-def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:
+def _subject(
+    made: Projected, payload: Payload, places: Places, asked: Question, *, budget: Budget | None
+) -> Subject:
     """Return the sampled people: their rows, and what stands of them in the upload's file."""
     desk, rows = made.ready.desk, made.ready.rows
     agreement = desk.agreement
     sent = np.argsort(made.plan.order)[places]  # where each of them stands in the upload
-    raw, budget = picked(rows.sent, places), budget_of(agreement)
+    raw = picked(rows.sent, places)
     labels = labels_of(rows, desk, chosen=~rows.held)
     told = payload.labels()
     columns = encoded_columns(agreement.features)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +109,8 @@ class Source:
         with self.reading():
             frame = self.frame.select(*columns, last)
             found = frame.collect(engine="streaming", optimizations=every_cell)
-        line = _ragged_line(self.path) if found[_LAST_EMPTY].head(1).sum() else None
+        empty = found[_LAST_EMPTY].head(1).sum()
+        line = _ragged_line(self.path, stamp_of(self.path)) if empty else None
         if line is not None:
             raise TableError(_ragged(self.what, line))
         return found.drop(_LAST_EMPTY)
@@ -263,7 +264,7 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
             f"{what} is no whole Parquet file ({type(error).__name__}): it is truncated, damaged "
             "or still being written. Write it again; nothing of it was used."
         )
-    line = _ragged_line(path)
+    line = _ragged_line(path, stamp_of(path))
     if line is not None:
         return _ragged(what, line)
     return (
@@ -279,10 +280,12 @@ def _ragged(what: str, line: int) -> str:
     )
 
 
-def _ragged_line(path: Path) -> int | None:
+@lru_cache(maxsize=8)
+def _ragged_line(path: Path, stamp: Stamp) -> int | None:  # noqa: ARG001 -- a changed file is read anew
     """Return the number of the first line with another number of fields, if there is one.
 
     An empty line has none, where there are several columns: polars makes a row of it as well.
+    A table is asked several things, and its lines are counted through once.
     """
     import csv  # noqa: PLC0415 -- only to explain a failure
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix
@@ -48,7 +49,7 @@ def plan(
     rows: Matrix,
     labels: Labels | None,
     *,
-    places: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.intp]],
+    places: npt.NDArray[np.intp],
     own: Setting,
     offer: Offer,
     task: Task,
@@ -64,7 +65,7 @@ def plan(
         Some rows of a table, on the agreed scale.
     labels : ndarray of shape (n_all,) or None
         Of all its rows.
-    places : sequence of int, of length n_sampled
+    places : ndarray of int, of shape (n_sampled,)
         Where `rows` stand among all.
     own : Setting
         The agreement as it is, with its kind of basis. A consensus is played by the span of the
@@ -108,7 +109,7 @@ def plan(
             own = replace(own, basis="svd")
         public = public_rows is not None
         found = choices(rows, labels, own=own, offer=offer, classes=classes, public=public)
-        own_labels = None if labels is None else labels[np.asarray(places)]
+        own_labels = None if labels is None else labels[places]
         subject = _people(rows, own_labels, public_rows)
         largest = max(each.n_components for each in found.settings)
         spans = Spans(subject, own=own.basis or "svd", largest=largest, key=rng.bytes(KEY_BYTES))

@@ -220,7 +220,7 @@ def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
         )
         return Finding(id="P4", title=title, grade="red", words=words)
     some = subject.some(_ROWS_OF_P4, seed=int(rng.integers(2**32)))
-    found = fewest_known(some.release, some.rows, rng=rng, draws=_DRAWS)
+    found = fewest_known(some.release, some.listed, rng=rng, draws=_DRAWS)
     words = (
         f"{_from(found.explained, found.tried)} half of the variance of everybody else's rows is "
         f"rebuilt; {_from(found.named, found.tried).lower()} one in eleven is named among "

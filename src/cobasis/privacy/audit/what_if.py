@@ -162,7 +162,10 @@ def as_set(
             epsilon=budget.label_epsilon / budget.rows_per_person,
             n_classes=budget.n_classes,
         )
-    rows = projected if budget is None else _private(subject, basis, budget=budget, key=key)
+    clipped = None if budget is None else budget.clipped(subject.rows)
+    rows = projected
+    if budget is not None and clipped is not None:
+        rows = _private(clipped @ basis, budget=budget, key=key)
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
         rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
@@ -171,16 +174,15 @@ def as_set(
         basis=basis,
         release=Release(rows=rows, labels=sent),
         labels=own,
-        clipped=None if budget is None else budget.clipped(subject.rows),
+        clipped=clipped,
     )
     if labels is None or not setting.without:
         return made
     return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
 
 
-def _private(subject: Subject, basis: Matrix, *, budget: Budget, key: bytes) -> Matrix:
-    """Return rows with noise that comes with a guarantee, as a round would release them."""
-    values = budget.clipped(subject.rows) @ basis
+def _private(values: Matrix, *, budget: Budget, key: bytes) -> Matrix:
+    """Return clipped rows with noise that gives them a guarantee, as a round releases them."""
     sensitivity = sensitivity_of(
         radius=budget.radius, adjacency=budget.adjacency, rows_per_person=budget.rows_per_person
     )
