@@ -15,7 +15,15 @@ from experiments.store import RECORDED, Results, commit
 from experiments.study import key, load
 from experiments.workers import Task, Trouble, Worker
 
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ENVIRONMENT = {
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+}
+"""One thread for each process, which keeps what it freed (glibc) for its next arrays.
+
+A network on raw pixels makes ten arrays of 50 MB a step, and spends most of its time on new pages.
+"""
 
 GRACE = 300.0
 """Seconds after the time is up in which cells under way may still end; then they are dropped."""
@@ -99,7 +107,7 @@ def run(
     A cell that would not be done in time, by what an earlier run says, is not begun, and none is
     begun after the time is up.
     """
-    os.environ.update(ONE_THREAD, COBASIS_COMMIT=commit())
+    os.environ.update(ENVIRONMENT, COBASIS_COMMIT=commit())
     left = max(0.0, until - time.monotonic())
     at_work = Crew(
         rest=ordered(tasks, available=workers * left),
