@@ -18,6 +18,7 @@ if str(ROOT) not in sys.path:
 from experiments.comparing import numbers  # noqa: E402
 from experiments.distances import distances, missing, overview  # noqa: E402
 from experiments.figures import draw, left_out, svg  # noqa: E402
+from experiments.pictures import figures  # noqa: E402
 from experiments.store import RECORDED, Results  # noqa: E402
 from experiments.study import load, names  # noqa: E402
 
@@ -90,6 +91,18 @@ def everything(kept: Kept) -> str:
     return "\n".join(["```{raw} html", svg(figure, title=title), "```", "", *note])
 
 
+def pictures(_: Kept) -> str:
+    """Return what leaves and what is rebuilt of it, in pictures that show nobody."""
+    lines: list[str] = []
+    for data, figure in figures():
+        if isinstance(figure, str):
+            lines += [f"*Not drawn in this build: {figure}*", ""]
+            continue
+        title = f"What leaves of {data}, and what is rebuilt of it"
+        lines += ["```{raw} html", svg(figure, title=title), "```", ""]
+    return "\n".join(lines)
+
+
 def gallery(kept: Kept) -> str:
     """Return the chart of each study that has a result and a chart."""
     lines: list[str] = []
@@ -117,6 +130,7 @@ PARTS: Mapping[str, Callable[[Kept], str]] = {
     "contents": contents,
     "studies": studies,
     "everything": everything,
+    "pictures": pictures,
     "gallery": gallery,
 }
 """By what stands between the braces."""

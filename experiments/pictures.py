@@ -1,0 +1,138 @@
+"""Figures 2 and 8 of the ODC paper, with digits and clothes: what leaves, and what comes back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cobasis.privacy.attacks.collusion import Collusion
+from cobasis.privacy.attacks.known_records import KnownRecords
+from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.release import Release
+from experiments.data.sources import MissingDataError
+from experiments.models import Table
+from experiments.noise import PAPERS_NOISE, papers_scale
+from experiments.studies._privacy_notes import DIGITS, FASHION
+from experiments.studies.privacy_content import drawn
+from experiments.systems import generator
+
+COMPONENTS = {DIGITS: 32, FASHION: 100}
+SHOWN, PEOPLE, ANCHOR_ROWS = 8, 600, 1000
+EPSILONS = (8.0, 2.0, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strip:
+    """One kind of picture of the same people.
+
+    Attributes
+    ----------
+    title : str
+        What they are.
+    pictures : ndarray of shape (n_shown, height, width)
+        Lighter is more.
+    """
+
+    title: str
+    pictures: Table
+
+
+def strips(data: str) -> list[Strip]:
+    """Make every kind of picture.
+
+    Parameters
+    ----------
+    data : str
+        "digits" or "fashion-mnist".
+
+    Returns
+    -------
+    list of Strip
+        The paper's kinds first, then what attackers make of the orthonormal projection.
+
+    Raises
+    ------
+    MissingDataError
+        Fashion-MNIST is not there.
+    """
+    own, labels, public, public_labels = (each[:PEOPLE] for each in drawn(data, repeat=0))
+    size, rng = COMPONENTS[data], generator(0, 8)
+    directions = np.linalg.svd(own, full_matrices=False)[2][:size].T
+    basis = directions @ np.linalg.qr(rng.normal(size=(size, size)))[0]
+    anchor = rng.random((ANCHOR_ROWS, own.shape[1]))
+    release = Release(rows=own @ basis, anchor_image=anchor @ basis, labels=labels)
+    places = rng.permutation(np.arange(SHOWN, PEOPLE))[: 2 * size]  # nobody who is shown
+    attacks: dict[str, KnownRecords | PublicSample | Collusion] = {
+        f"Rebuilt from it by somebody who knows {2 * size} of the {PEOPLE} people": KnownRecords(
+            places=places, records=own[places]
+        ),
+        "Rebuilt by somebody with other people's pictures, and the labels": PublicSample(
+            rows=public, labels=public_labels, rng=rng
+        ),
+        "Rebuilt by an analyst whom one party helps": Collusion(anchor=anchor),
+    }
+    return [
+        Strip(title="Original", pictures=_squares(own)),
+        *_noisy(own, rng),
+        Strip(
+            title=f"What leaves: {size} numbers each, orthonormal basis",
+            pictures=_grids(release.rows),
+        ),
+        Strip(
+            title="The same with a basis that is not orthonormal",
+            pictures=_grids(own @ directions @ rng.random((size, size))),
+        ),
+        *(
+            Strip(title=title, pictures=_squares(attack.recover(release).rows))
+            for title, attack in attacks.items()
+        ),
+    ]
+
+
+def _noisy(own: Table, rng: np.random.Generator) -> Iterator[Strip]:
+    """Add noise to raw pixels, as the paper does."""
+    for epsilon in EPSILONS:
+        noise = papers_scale(epsilon) * rng.normal(size=own[:SHOWN].shape)
+        title = f"{PAPERS_NOISE}, on raw pixels, epsilon {epsilon:g}"
+        yield Strip(title=title[0].upper() + title[1:], pictures=_squares(own[:SHOWN] + noise))
+
+
+def _squares(rows: Table) -> Table:
+    side = round(rows.shape[1] ** 0.5)
+    return rows[:SHOWN].reshape(-1, side, side)
+
+
+def _grids(rows: Table) -> Table:
+    """Lay out numbers that are no pixels, as nearly square as they go."""
+    n_numbers = rows.shape[1]
+    height = next(each for each in range(int(n_numbers**0.5), 0, -1) if n_numbers % each == 0)
+    return rows[:SHOWN].reshape(-1, height, n_numbers // height)
+
+
+def figure(data: str) -> Figure:
+    """Draw all strips, each picture stretched from its own darkest to its own lightest.
+
+    Raises
+    ------
+    MissingDataError
+        As `strips`.
+    """
+    found = strips(data)
+    drawn_on = Figure(figsize=(7.0, 0.98 * len(found)), layout="constrained")
+    parts = drawn_on.subfigures(len(found), 1, squeeze=False)
+    for (part,), strip in zip(parts, found, strict=True):
+        part.suptitle(strip.title, fontsize=8, x=0.01, ha="left")
+        for axes, picture in zip(part.subplots(1, SHOWN), strip.pictures, strict=True):
+            axes.imshow(picture, cmap="gray", interpolation="nearest")
+            axes.set_axis_off()
+    return drawn_on
+
+
+def figures() -> Iterator[tuple[str, Figure | str]]:
+    """Draw each set of pictures, or say why it cannot be."""
+    for data in COMPONENTS:
+        try:
+            yield data, figure(data)
+        except MissingDataError as error:
+            yield data, str(error)
