@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -169,6 +171,25 @@ def test_commitment_tag_and_anchor_are_under_different_uses_of_the_secret():
     recipe = agreement.anchor_recipe().decode()
     uses = {secret._mac(use, recipe.encode()).hex() for use in (b"anchor", b"draw")}
     assert len(uses | {secret.commitment(recipe)}) == 3
+
+
+def test_parties_of_one_process_share_the_anchor_that_their_secret_draws():
+    secret, twin = ConsortiumSecret(KEY), ConsortiumSecret(KEY)
+    agreement, directions = agree(secret), np.eye(WIDTH)
+    north, south = (Party(name, agreement=agreement, secret=secret) for name in NAMES[:2])
+    assert north._anchor is south._anchor
+    elsewhere = twin.anchor(agreement)
+    assert elsewhere is not north._anchor
+    np.testing.assert_array_equal(elsewhere.apply(directions), north._anchor.apply(directions))
+    longer = secret.anchor(agree(secret, n_anchor_rows=9))
+    assert longer.shape == (9, WIDTH)
+
+
+def test_a_secret_does_not_keep_an_anchor_that_nobody_holds():
+    secret = ConsortiumSecret(KEY)
+    drawn = weakref.ref(secret.anchor(agree(secret)))
+    gc.collect()
+    assert drawn() is None
 
 
 def test_equal_secret_and_recipe_give_an_equal_tag():

@@ -6,6 +6,7 @@
 import hashlib
 import hmac
 import secrets
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +67,11 @@ class ConsortiumSecret(_Key):
     <ConsortiumSecret, hidden>
     """
 
-    __slots__ = ()
+    __slots__ = ("_anchors",)
+
+    def __init__(self, key: bytes | None = None, *, simulated: bool = False) -> None:
+        super().__init__(key, simulated=simulated)
+        self._anchors: WeakValueDictionary[bytes, Anchor] = WeakValueDictionary()
 
     def commitment(self, round_id: str) -> str:
         """Return what the agreement holds of the secret: 64 hexadecimal digits."""
@@ -77,14 +82,18 @@ class ConsortiumSecret(_Key):
         return self._mac(b"anchor", agreement.anchor_recipe())
 
     def anchor(self, agreement: Agreement, *, public_rows: Matrix | None = None) -> Anchor:
-        """Draw the round's anchor."""
-        return draw_anchor(
-            agreement.anchor,
-            key=self._mac(b"draw", agreement.anchor_recipe()),
-            n_rows=agreement.n_anchor_rows,
-            n_features=agreement.n_features,
-            public_rows=public_rows if agreement.anchor in FROM_PUBLIC_ROWS else None,
-        )
+        """Draw the round's anchor; parties of one process that hold one secret share one."""
+        recipe = agreement.anchor_recipe()
+        found = self._anchors.get(recipe)
+        if found is None:
+            found = self._anchors[recipe] = draw_anchor(
+                agreement.anchor,
+                key=self._mac(b"draw", recipe),
+                n_rows=agreement.n_anchor_rows,
+                n_features=agreement.n_features,
+                public_rows=public_rows if agreement.anchor in FROM_PUBLIC_ROWS else None,
+            )
+        return found
 
     def check_opens(self, agreement: Agreement, *, party: str) -> None:
         """Raise CommitmentError unless this is the secret that the agreement commits to."""

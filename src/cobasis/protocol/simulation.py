@@ -104,7 +104,7 @@ def simulate(
     Warns
     -----
     PrivacyWarning
-        For uniform, public and smote anchors, once a party.
+        For uniform, public and smote anchors.
 
     Notes
     -----
