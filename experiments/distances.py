@@ -91,7 +91,7 @@ def _spans() -> Iterator[tuple[str, Source]]:
         top = [f"{data}/any/central/roc"]
         yield "table_07_tdc", Source(task=data, cell=f"{data}/{{}}/", model="/roc", ceilings=top)
     yield "table_08", Source(task="adult", cell="{}/", model="", ceilings=["any/central"])
-    top = ["central/mlp", "central/mlp on its top 100 directions"]
+    top = ["central/mlp", "central/mlp on its top 300 directions"]
     yield "table_09", Source(task="faces", cell="one round/{}/", model="", ceilings=top)
     for data in ("eicu demo, 4 regions", "eicu demo, 50 hospitals", "diabetes130, 50 sites"):
         top = [f"{data}/any/central"]

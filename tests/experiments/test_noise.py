@@ -120,8 +120,8 @@ def test_honest_noise_is_for_twice_the_radius():
 
 def test_every_honest_delta_is_a_tenth_of_one_over_a_partys_rows_or_less():
     assert ours_honest_dp.DELTA <= 1 / (10 * ours_honest_dp.ROWS)
-    n_rows = table_09.TRAIN // table_09.PARTIES
-    assert 1 / (10 * n_rows) >= table_09.PAPERS_DELTA
+    for setup in (table_09.FITS, table_09.SMALLER):
+        assert setup.delta <= 1 / (10 * setup.n_rows)
 
 
 def test_pairs_are_half_of_one_person_and_never_a_picture_with_itself(people):
