@@ -85,8 +85,8 @@ def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
     """Return tasks in the order in which they should begin.
 
     Of one repeat the dear ones come first, so that none is left alone at the end. Where a repeat
-    does not fit in the seconds that are available, the cheap ones come first, so that as many
-    tables as possible have something.
+    does not fit in the seconds that are available, every study's cheapest comes first and then the
+    other cheap ones, so that every table has something, and most have nearly all.
     """
     found: list[Task] = []
     by_repeat: dict[int, list[Task]] = {}
@@ -94,8 +94,14 @@ def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
         by_repeat.setdefault(task.repeat, []).append(task)
     for _, each in sorted(by_repeat.items()):
         available -= sum(task.expected for task in each)
-        sign = 1 if available < 0 else -1
-        found += sorted(each, key=lambda task: sign * task.expected)
+        if available >= 0:
+            found += sorted(each, key=lambda task: -task.expected)
+            continue
+        cheap = sorted(each, key=lambda task: task.expected)
+        cheapest: dict[str, Task] = {}
+        for task in cheap:
+            cheapest.setdefault(task.study, task)
+        found += sorted(cheap, key=lambda task: cheapest[task.study] is not task)
     return found
 
 

@@ -154,6 +154,11 @@ def test_where_a_repeat_does_not_fit_cheap_cells_come_first():
     assert [each.study for each in ordered(tasks, available=5.5)] == ["b", "a", "c"]
 
 
+def test_where_a_repeat_does_not_fit_every_study_has_something_first():
+    tasks = [task("a", 0, 1.0), task("a", 0, 2.0), task("b", 0, 9.0), task("c", 0, 3.0)]
+    assert [each.expected for each in ordered(tasks, available=5.0)] == [1.0, 3.0, 9.0, 2.0]
+
+
 def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     monkeypatch, tmp_path, toys
 ):
