@@ -34,7 +34,7 @@ from experiments.systems import (
     judged,
     prefixed,
     told_apart,
-    without_undetermined,
+    without_refused,
 )
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
@@ -164,7 +164,7 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[Shared | None, frozenset[st
                 analyst.receive(upload)
         return analyst.align().changes_of_basis
 
-    changes, left_out = without_undetermined(attempt, n_parties=len(given.uploads))
+    changes, left_out = without_refused(attempt, n_parties=len(given.uploads))
     if changes is None:
         return None, left_out
     uploads = [upload for upload in given.uploads if upload.party not in left_out]

@@ -17,7 +17,7 @@ from experiments.systems import (
     a_round,
     generator,
     top_directions,
-    without_undetermined,
+    without_refused,
 )
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
@@ -173,7 +173,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, Any]) -> Values:
     """Return the error of one round; nothing where most fits are refused."""
-    done, left_out = without_undetermined(
+    done, left_out = without_refused(
         lambda names: a_round(split.parties, repeat=repeat, exclude=names, **options),
         n_parties=len(split.parties),
     )

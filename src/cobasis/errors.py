@@ -88,6 +88,11 @@ class RemoteError(CobasisError, ValueError):
 
     exit_code = 3
 
+    def __init__(self, message: str, parties: tuple[str, ...] = ()) -> None:
+        """Keep the parties beside the message, where a fit or a basis of theirs is refused."""
+        super().__init__(message)
+        self.parties = parties
+
 
 class NotFiniteError(LocalError, code="CB101"):
     """NaN or infinity where every number has to be finite."""
@@ -223,11 +228,6 @@ class ConditionError(RemoteError, code="CB204"):
 
 class UndeterminedFitError(RemoteError, code="CB205"):
     """A fit that leaves directions of a party undetermined; ``parties`` says of whom."""
-
-    def __init__(self, message: str, parties: tuple[str, ...] = ()) -> None:
-        """Keep the parties beside the message."""
-        super().__init__(message)
-        self.parties = parties
 
 
 class ConsensusError(RemoteError, code="CB206"):

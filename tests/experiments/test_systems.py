@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from experiments.study import Published, in_columns
-from experiments.systems import told_apart, without_undetermined
+from experiments.systems import told_apart, without_refused
 
-from cobasis.errors import UndeterminedFitError
+from cobasis.errors import FlaggedPartyError, UndeterminedFitError
 
 
 def test_test_rows_that_agree_are_kept_once_and_counted():
@@ -22,21 +22,21 @@ def refusing(*parties):
     def attempt(left_out):
         for name in parties:
             if name not in left_out:
-                msg = f"party '{name}' is undetermined"
-                raise UndeterminedFitError(msg, (name,))
+                msg = f"party '{name}' is undetermined or flagged"
+                raise (FlaggedPartyError if name == "b" else UndeterminedFitError)(msg, (name,))
         return f"without {sorted(left_out)}"
 
     return attempt
 
 
 def test_refused_parties_are_left_out_one_after_the_other():
-    found, left_out = without_undetermined(refusing("b", "a"), n_parties=4)
+    found, left_out = without_refused(refusing("b", "a"), n_parties=4)
     assert found == "without ['a', 'b']"
     assert left_out == {"a", "b"}
 
 
 def test_where_most_are_refused_nothing_is_found():
-    found, left_out = without_undetermined(refusing(*"abcd"), n_parties=4)
+    found, left_out = without_refused(refusing(*"abcd"), n_parties=4)
     assert found is None
     assert left_out == {"a", "b", "c"}
 
@@ -47,7 +47,7 @@ def test_a_refusal_that_names_nobody_new_is_raised():
         raise UndeterminedFitError(msg, ("a",))
 
     with pytest.raises(UndeterminedFitError, match="again"):
-        without_undetermined(attempt, n_parties=4)
+        without_refused(attempt, n_parties=4)
 
 
 def test_a_printed_table_is_read_column_after_column():

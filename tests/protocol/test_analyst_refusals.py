@@ -209,8 +209,11 @@ def with_wrong_anchor(*, liar="east", names=NAMES):
 
 def test_a_wrong_anchor_under_the_right_tag_is_flagged_by_name():
     made = with_wrong_anchor()
-    with pytest.raises(FlaggedPartyError, match=r"party 'east' is nearer to unrelated.*CB310"):
+    with pytest.raises(
+        FlaggedPartyError, match=r"party 'east' is nearer to unrelated.*CB310"
+    ) as told:
         made.analyst.run()
+    assert told.value.parties == ("east",)
     assert made.analyst.certificate.flagged == ("east",)
     assert made.analyst.certificate.verdict == "flagged"
 

@@ -179,7 +179,7 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             "parties': another anchor, other features, or another order of them. Have it checked "
             "there, or exclude the party by name: exclude=[...]."
         )
-        raise FlaggedPartyError(msg)
+        raise FlaggedPartyError(msg, certificate.flagged)
 
 
 def _refuse_scale(what: str, scales: Mapping[str, float], band: float) -> None:
