@@ -90,15 +90,12 @@ def distance(first, second):
     return float(np.linalg.norm(first @ (left @ right) - second) / np.linalg.norm(second))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("oblique", "orthonormal", "anchor"),
     [
-        pytest.param(
-            ("whitened", "samespan"), ("odc", "samespan_orth"), {}, marks=pytest.mark.soak
-        ),
-        pytest.param(
-            ("whitened", "diffspan"), ("odc", "diffspan_orth"), {}, marks=pytest.mark.soak
-        ),
+        (("whitened", "samespan"), ("odc", "samespan_orth"), {}),
+        (("whitened", "diffspan"), ("odc", "diffspan_orth"), {}),
         (("whitened", "samespan"), ("whitened", "samespan_orth"), UNIFORM),
     ],
 )
