@@ -15,7 +15,7 @@ from experiments.comparing import CONDITIONS
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.statistics import Summary, summary
 from experiments.store import Results
-from experiments.studies import ours_bases
+from experiments.studies import ours_bases, table_09
 from experiments.studies._ours import IMAGES
 from experiments.study import key
 from experiments.styles import Style, looks
@@ -91,8 +91,9 @@ def _spans() -> Iterator[tuple[str, Source]]:
         top = [f"{data}/any/central/roc"]
         yield "table_07_tdc", Source(task=data, cell=f"{data}/{{}}/", model="/roc", ceilings=top)
     yield "table_08", Source(task="adult", cell="{}/", model="", ceilings=["any/central"])
-    top = ["central/mlp", "central/mlp on its top 300 directions"]
-    yield "table_09", Source(task="faces", cell="one round/{}/", model="", ceilings=top)
+    top = ["any/central/mlp", "any/central/mlp on its top 300 directions"]
+    cell = f"{table_09.FITS}/one round/{{}}/"
+    yield "table_09", Source(task="faces", cell=cell, model="", ceilings=top)
     for data in ("eicu demo, 4 regions", "eicu demo, 50 hospitals", "diabetes130, 50 sites"):
         top = [f"{data}/any/central"]
         yield (

@@ -9,16 +9,14 @@ from matplotlib.figure import Figure
 from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.known_records import KnownRecords
 from cobasis.privacy.attacks.public_sample import PublicSample
-from cobasis.privacy.attacks.release import Release
-from experiments.data.sources import MissingDataError
 from experiments.models import Table
 from experiments.noise import PAPERS_NOISE, papers_scale
 from experiments.studies._privacy_notes import DIGITS, FASHION
-from experiments.studies.privacy_content import drawn
+from experiments.studies.privacy_content import drawn, released
 from experiments.systems import generator
 
 COMPONENTS = {DIGITS: 32, FASHION: 100}
-SHOWN, PEOPLE, ANCHOR_ROWS = 8, 600, 1000
+SHOWN, PEOPLE = 8, 600
 EPSILONS = (8.0, 2.0, 0.5)
 
 
@@ -58,10 +56,7 @@ def strips(data: str) -> list[Strip]:
     """
     own, labels, public, public_labels = (each[:PEOPLE] for each in drawn(data, repeat=0))
     size, rng = COMPONENTS[data], generator(0, 8)
-    directions = np.linalg.svd(own, full_matrices=False)[2][:size].T
-    basis = directions @ np.linalg.qr(rng.normal(size=(size, size)))[0]
-    anchor = rng.random((ANCHOR_ROWS, own.shape[1]))
-    release = Release(rows=own @ basis, anchor_image=anchor @ basis, labels=labels)
+    release, anchor = released(own, labels, size=size, rng=rng)
     places = rng.permutation(np.arange(SHOWN, PEOPLE))[: 2 * size]  # nobody who is shown
     attacks: dict[str, KnownRecords | PublicSample | Collusion] = {
         f"Rebuilt from it by somebody who knows {2 * size} of the {PEOPLE} people": KnownRecords(
@@ -82,7 +77,7 @@ def strips(data: str) -> list[Strip]:
         ),
         Strip(
             title="The same with a basis that is not orthonormal",
-            pictures=_grids(own @ directions @ rng.random((size, size))),
+            pictures=_grids(release.rows @ rng.random((size, size))),
         ),
         *(
             Strip(title=title, pictures=_squares(attack.recover(release).rows))
@@ -95,8 +90,8 @@ def _noisy(own: Table, rng: np.random.Generator) -> Iterator[Strip]:
     """Add noise to raw pixels, as the paper does."""
     for epsilon in EPSILONS:
         noise = papers_scale(epsilon) * rng.normal(size=own[:SHOWN].shape)
-        title = f"{PAPERS_NOISE}, on raw pixels, epsilon {epsilon:g}"
-        yield Strip(title=title[0].upper() + title[1:], pictures=_squares(own[:SHOWN] + noise))
+        title = f"{PAPERS_NOISE.capitalize()}, on raw pixels, epsilon {epsilon:g}"
+        yield Strip(title=title, pictures=_squares(own[:SHOWN] + noise))
 
 
 def _squares(rows: Table) -> Table:
@@ -128,12 +123,3 @@ def figure(data: str) -> Figure:
             axes.imshow(picture, cmap="gray", interpolation="nearest")
             axes.set_axis_off()
     return drawn_on
-
-
-def figures() -> Iterator[tuple[str, Figure | str]]:
-    """Draw each set of pictures, or say why it cannot be."""
-    for data in COMPONENTS:
-        try:
-            yield data, figure(data)
-        except MissingDataError as error:
-            yield data, str(error)

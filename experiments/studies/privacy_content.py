@@ -42,10 +42,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
     data, size = str(settings["data"]), int(settings["l"])
     rows, labels, public, public_labels = drawn(data, repeat=repeat)
     rng = generator(repeat, size)
-    directions = np.linalg.svd(rows, full_matrices=False)[2][:size].T
-    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
-    basis, anchor = directions @ turn, rng.random((ANCHOR_ROWS, rows.shape[1]))
-    release = Release(rows=rows @ basis, anchor_image=anchor @ basis, labels=labels)
+    release, anchor = released(rows, labels, size=size, rng=rng)
     found = scored(NOTHING, Recovered(rows=np.zeros_like(rows)), rows)
     for words in KNOWN:
         count = known(words, size)
@@ -65,6 +62,16 @@ def run(settings: Settings, *, repeat: int) -> Values:
         sample = PublicSample(rows=public, labels=given, rng=rng)
         found |= scored(NAMES[name], sample.recover(release), rows)
     return found | scored(COLLUSION, Collusion(anchor=anchor).recover(release), rows)
+
+
+def released(
+    rows: Table, labels: Labels, *, size: int, rng: np.random.Generator
+) -> tuple[Release, Table]:
+    """Return an upload under a basis of the party's own span, and its anchor."""
+    directions = np.linalg.svd(rows, full_matrices=False)[2][:size].T
+    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    basis, anchor = directions @ turn, rng.random((ANCHOR_ROWS, rows.shape[1]))
+    return Release(rows=rows @ basis, anchor_image=anchor @ basis, labels=labels), anchor
 
 
 def known(words: str, size: int) -> int:

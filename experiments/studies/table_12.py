@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from cobasis.planning.traffic import Exchange, federated_bytes, return_bytes, upload_bytes
 from experiments.statistics import summary
 from experiments.store import RECORDED, Results
+from experiments.studies.table_09 import FITS
 from experiments.study import Settings, Study, Values
 
 PARTIES, ROWS, FEATURES, COMPONENTS, ANCHOR = 50, 400, 25, 20, 3000
@@ -20,10 +21,10 @@ SAID = {  # what the paper's Table 12 says: rounds, accuracy, guarantee
     TWICE: ("not in the paper", "", ""),
 }
 FOUND = {  # where the measured figures are: a study and a key
-    NOISE: (("table_09", "papers' noise, no guarantee, epsilon 8/mlp"),),
+    NOISE: (("table_09", "any/papers' noise, no guarantee, epsilon 8/mlp"),),
     FEDERATED: (("table_11", "eicu demo, 4 regions/any/fedavg"),),
     ONCE: (
-        ("table_09", "one round/diffspan_orth/odc"),
+        ("table_09", f"{FITS}/one round/diffspan_orth/odc"),
         ("table_11", "eicu demo, 4 regions/isometric anchor/odc"),
     ),
     TWICE: (("table_11", "eicu demo, 4 regions/isometric anchor/odc, consensus basis"),),

@@ -1,5 +1,6 @@
 """Tables that are not what they should be: one clear error, and no upload."""
 
+import csv
 import os
 
 import numpy as np
@@ -20,6 +21,7 @@ from cobasis.errors import (
     TableError,
 )
 from cobasis.tables import open_table, prepare_upload, streaming
+from cobasis.tables.sources import source_of
 from tables.parties import frame, site
 
 N_ROWS = 3_000
@@ -203,6 +205,22 @@ def test_a_short_csv_line_is_no_line_with_empty_cells(tmp_path, end):
     lines[1234] = end(lines[1234])
     path.write_text("\n".join(lines))
     attempt(path, tmp_path, expected=TableError, match="line 1235 has another number")
+
+
+def test_lines_are_counted_through_once_and_those_of_a_changed_file_again(tmp_path, monkeypatch):
+    path = tmp_path / "icu.csv"
+    path.write_text("a,b\n1,2\n3,\n")  # an empty last cell, which a short line would be read as
+    counted = []
+    reader = csv.reader
+    monkeypatch.setattr(csv, "reader", lambda file: counted.append(file.name) or reader(file))
+    source = source_of(path, party="icu")
+    for _ in range(3):
+        assert source.collect(pl.col("a").sum()).item() == 4
+    assert len(counted) == 1
+    path.write_text("a,b\n1,2\n3,\n4\n")
+    with pytest.raises(TableError, match="line 4 has another number"):
+        source_of(path, party="icu").collect(pl.col("a").sum())
+    assert len(counted) == 2
 
 
 def test_a_word_far_down_a_csv_file_is_refused_without_showing_it(tmp_path, monkeypatch):

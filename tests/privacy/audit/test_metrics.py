@@ -123,3 +123,13 @@ def test_p4_falls_to_a_few_known_people_and_is_green_in_noise():
     assert acquainted(noisy, rng=np.random.default_rng(0)).grade in {"amber", "green"}
     few = acquainted(subject(ROWS[:30], n_components=5), rng=np.random.default_rng(0))
     assert few.grade == "red"
+
+
+def test_p4_moves_what_is_known_into_the_ball_that_clipped_rows_left_from():
+    """Somebody who knows a person's true record and the agreement knows the clipped one too."""
+    clipped = clip_rows(ROWS, radius=1.0)
+    upload = subject(clipped, LABELS, n_components=5)
+    known = acquainted(upload, rng=np.random.default_rng(0)).figures
+    true = replace(upload, rows=ROWS, clipped=clipped)
+    found = acquainted(true, rng=np.random.default_rng(0)).figures
+    assert found["named_from"] == known["named_from"]

@@ -162,9 +162,10 @@ def as_set(
             epsilon=budget.label_epsilon / budget.rows_per_person,
             n_classes=budget.n_classes,
         )
-    clipped = None if budget is None else budget.clipped(subject.rows)
-    rows = projected
-    if budget is not None and clipped is not None:
+    if budget is None:
+        clipped, rows = None, projected
+    else:
+        clipped = budget.clipped(subject.rows)
         rows = _private(clipped @ basis, budget=budget, key=key)
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
