@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, cached, read_verified
+from experiments.data.splits import TEST, TRAIN, scaffold_parts
 from experiments.models import Labels, Table
 from experiments.systems import Dealt
 
@@ -104,15 +105,18 @@ class Molecules:
         Fingerprints, zeros and ones.
     labels : ndarray of shape (n,)
         Zeros and ones.
-    is_test : ndarray of shape (n,)
-        Whether a molecule is in the given test part.
+    smiles : sequence of str
+        What they were made from.
+    part : ndarray of str, of shape (n,)
+        Of the given random split: "train", "valid" or "test".
     n_dropped : int
         Molecules that RDKit cannot parse.
     """
 
     bits: Bits
     labels: Labels
-    is_test: npt.NDArray[np.bool_]
+    smiles: Sequence[str]
+    part: npt.NDArray[np.str_]
     n_dropped: int
 
 
@@ -131,7 +135,8 @@ def molecules(task: str) -> Molecules:
     return Molecules(
         bits=bits[parsed],
         labels=labels[parsed],
-        is_test=np.array([line["split"] == "test" for line in split])[parsed],
+        smiles=[line[given.smiles] for line, kept in zip(lines, parsed, strict=True) if kept],
+        part=np.array([line["split"] for line in split])[parsed],
         n_dropped=int(np.count_nonzero(~parsed)),
     )
 
@@ -161,8 +166,10 @@ def public_rows(count: int, *, rng: np.random.Generator) -> Table:
     return rows
 
 
-def deal_molecules(task: str, *, rng: np.random.Generator) -> Dealt:
-    """Deal training and validation part to four parties of one label; test on the given part.
+def deal_molecules(
+    task: str, *, rng: np.random.Generator, by_scaffold: bool = False, validation: bool = True
+) -> Dealt:
+    """Deal training and validation part to four parties of one label; test on the test part.
 
     Parameters
     ----------
@@ -170,11 +177,16 @@ def deal_molecules(task: str, *, rng: np.random.Generator) -> Dealt:
         One of `TASKS`.
     rng : numpy.random.Generator
         Chooses which rows of a label either of its two parties has.
+    by_scaffold : bool
+        By TDC's scaffold split, and not by the random one that is given.
+    validation : bool
+        Whether the validation part is dealt too.
     """
     found = molecules(task)
-    test = found.is_test
+    part = scaffold_parts(found.smiles) if by_scaffold else found.part
+    held, test = part != TEST if validation else part == TRAIN, part == TEST
     return Dealt(
-        parties=by_label(found.bits[~test], found.labels[~test], rng=rng),
+        parties=by_label(found.bits[held], found.labels[held], rng=rng),
         test_rows=found.bits[test].astype(np.float64),
         test_labels=found.labels[test],
     )

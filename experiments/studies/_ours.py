@@ -16,6 +16,7 @@ from experiments.data.images import images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import molecules
 from experiments.data.molecules import public_rows as pubchem
+from experiments.data.splits import TEST
 from experiments.models import ACCURACY, Labels, Make, Metric, Model, Table
 from experiments.studies.table_11 import COMPARED, SETUPS, Wards, wards
 from experiments.systems import Dealt, generator
@@ -122,7 +123,7 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
     rng = generator(repeat)
     order = rng.permutation(len(labels))
     if task in MOLECULES:
-        is_test = molecules(task).is_test[order]
+        is_test = molecules(task).part[order] == TEST
         train, test = order[~is_test], order[is_test]
         groups = _halves(labels, train) if skewed else np.array_split(train, 4)
         groups = [group[: most or MOST_ROWS] for group in groups]

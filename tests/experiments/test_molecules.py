@@ -81,7 +81,8 @@ def test_molecules_that_do_not_parse_are_dropped_and_counted(task):
     kept = [index for index in range(len(SMILES)) if index != 2]
     assert found.n_dropped == 1
     assert found.labels.tolist() == [LABELS[index] for index in kept]
-    assert found.is_test.tolist() == [PARTS[index] == "test" for index in kept]
+    assert found.part.tolist() == [PARTS[index] for index in kept]
+    assert found.smiles == [SMILES[index] for index in kept]
     assert found.bits.shape == (8, 2048)
     assert found.bits.any(axis=1).all()
 
@@ -104,6 +105,9 @@ def test_training_and_validation_rows_are_dealt_and_the_given_test_part_is_kept(
     dealt = molecules.deal_molecules(task, rng=np.random.default_rng(0))
     assert sum(len(labels) for _, labels in dealt.parties.values()) == 7
     assert dealt.test_labels.tolist() == [1]
+    fewer = molecules.deal_molecules(task, rng=np.random.default_rng(0), validation=False)
+    assert sum(len(labels) for _, labels in fewer.parties.values()) == 5
+    assert fewer.test_labels.tolist() == [1]
 
 
 def test_two_parties_hold_either_label_and_every_row_once():

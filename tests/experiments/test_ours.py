@@ -29,7 +29,8 @@ def small(monkeypatch):
         return rows.astype(np.uint8), labels
 
     bits, labels = table(400, 2)
-    given = Molecules(bits=bits, labels=labels, is_test=rng.random(400) < 0.2, n_dropped=0)
+    part = np.where(rng.random(400) < 0.2, "test", "train")
+    given = Molecules(bits=bits, labels=labels, smiles=[""] * 400, part=part, n_dropped=0)
     pool = rng.random((100, 9))
     tables = {"mnist": table(600, 5), "adult": table(600, 2)}
     monkeypatch.setattr(_ours, "molecules", lambda _: given)
