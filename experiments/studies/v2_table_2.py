@@ -166,7 +166,8 @@ def _explained() -> dict[str, str]:
     rule = "and the paper does not say when its GOPP stops: ours after 100 iterations."
     classifier = (
         "The paper's classifier is its reference 32's, which it does not describe; ours is Table "
-        "7's network. How much of the difference that makes cannot be told."
+        "7's network. The CYP tasks may also be on TDC's scaffold split, as Table 7's seem to be "
+        "(study `table_07_splits`)."
     )
     found: dict[str, str] = {}
     for data, rows in PRINTED.items():
