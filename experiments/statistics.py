@@ -9,6 +9,9 @@ from scipy import stats
 TWO = 2
 """Fewer repeats have no spread."""
 
+ROUNDING = 1e-12
+"""Of the largest value: differences that spread by less are one and the same."""
+
 LARGE = 1e5
 """From here on a number without a margin is printed whole."""
 
@@ -79,14 +82,14 @@ class Paired:
 def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
     """Compare two series of the same repeats, as the ODC paper's section 8 does.
 
-    Of a single repeat p and effect are NaN.
+    Of a single repeat p and effect are NaN. Differences that only rounding tells apart are one.
     """
     differences = np.subtract(second, first)
     if len(differences) < TWO:
         return Paired(difference=float(np.mean(differences)), p=np.nan, effect=np.nan)
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
-    if spread == 0:
+    if spread <= ROUNDING * np.abs([first, second]).max():
         p = 1.0 if mean >= 0 else 0.0
         return Paired(difference=mean, p=p, effect=float(np.sign(mean) * np.inf) if mean else 0.0)
     p = float(stats.ttest_rel(second, first, alternative="less").pvalue)
