@@ -52,7 +52,7 @@ class Outcome:
 
 
 def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results]) -> list[Task]:
-    """List what is not measured yet, first repeats first.
+    """List what is not measured yet, first repeats first; what is computed needs no more of them.
 
     How long each will take is a guess from what was kept or recorded: of the same cell, else of
     its study, else of all studies.
@@ -67,7 +67,8 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
     for name, known in told.items():
         study = load(name)
         guess = median(known.values() or everywhere or [0.0])
-        for repeat in range(study.repeats if repeats is None else repeats):
+        wanted = study.repeats if repeats is None or study.exact else repeats
+        for repeat in range(wanted):
             for settings in study.cells:
                 if key(settings, str(repeat)) not in kept[name].cells:
                     expected = known.get(key(settings, ""), guess)

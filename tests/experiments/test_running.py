@@ -174,6 +174,9 @@ def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     known = {"toy": kept, "new": Results("new", folder=tmp_path)}
     assert {each.expected for each in waiting(["new", "toy"], None, known)} == {7.0}
     assert [each.repeat for each in tasks] == sorted(each.repeat for each in tasks)
+    assert len(waiting(["toy"], 5, {"toy": kept})) == 29
+    monkeypatch.setattr("experiments.running.load", lambda _: toys(exact=True))
+    assert len(waiting(["toy"], 5, {"toy": kept})) == 17
 
 
 def test_a_damaged_file_is_named_and_not_overwritten(tmp_path):
