@@ -89,7 +89,9 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
         return Paired(difference=float(np.mean(differences)), p=np.nan, effect=np.nan)
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
-    if spread <= ROUNDING * np.abs([first, second]).max():
+    rounding = ROUNDING * np.abs([first, second]).max()
+    if spread <= rounding:
+        mean = mean if abs(mean) > rounding else 0.0
         p = 1.0 if mean >= 0 else 0.0
         return Paired(difference=mean, p=p, effect=float(np.sign(mean) * np.inf) if mean else 0.0)
     p = float(stats.ttest_rel(second, first, alternative="less").pvalue)

@@ -142,6 +142,12 @@ def molecules(task: str) -> Molecules:
 
 
 @cache
+def _by_scaffold(task: str) -> npt.NDArray[np.str_]:
+    """Return each molecule's part in TDC's scaffold split, which takes seconds to make."""
+    return scaffold_parts(molecules(task).smiles)
+
+
+@cache
 def _public_bits() -> Bits:
     """Return PubChem's fingerprints, without molecules of any task."""
     lines = _lines(PUBCHEM)
@@ -183,7 +189,7 @@ def deal_molecules(
         Whether the validation part is dealt too.
     """
     found = molecules(task)
-    part = scaffold_parts(found.smiles) if by_scaffold else found.part
+    part = _by_scaffold(task) if by_scaffold else found.part
     held, test = part != TEST if validation else part == TRAIN, part == TEST
     return Dealt(
         parties=by_label(found.bits[held], found.labels[held], rng=rng),

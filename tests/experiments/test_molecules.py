@@ -51,6 +51,7 @@ def task(tmp_path, monkeypatch):
     monkeypatch.setattr(molecules, "SPLIT", put(tmp_path, "split.csv.gz", "\n".join(split)))
     yield "tiny"
     molecules.molecules.cache_clear()
+    molecules._by_scaffold.cache_clear()
 
 
 def made_up(**_):
@@ -108,6 +109,14 @@ def test_training_and_validation_rows_are_dealt_and_the_given_test_part_is_kept(
     fewer = molecules.deal_molecules(task, rng=np.random.default_rng(0), validation=False)
     assert sum(len(labels) for _, labels in fewer.parties.values()) == 5
     assert fewer.test_labels.tolist() == [1]
+
+
+def test_a_scaffold_split_is_dealt_and_tested_where_it_is_asked_for(task):
+    dealt = molecules.deal_molecules(task, rng=np.random.default_rng(0), by_scaffold=True)
+    held = [rows for rows, _ in dealt.parties.values() if len(rows)]
+    rings = molecules.molecules(task).bits[[1, 5]]  # five of eight may be trained on: two rings
+    assert sorted(map(tuple, np.vstack(held))) == sorted(map(tuple, rings))
+    assert len(dealt.test_labels) == 6  # and all that have none are one group of six
 
 
 def test_two_parties_hold_either_label_and_every_row_once():

@@ -1,18 +1,37 @@
 """Pictures of what leaves show nothing to the eye, and attackers bring them back."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from experiments.data.sources import MissingDataError
-from experiments.pictures import FASHION, figure, strips
+from experiments.pictures import DIGITS, FASHION, figure, strips
+
+from experiments import pictures
+
+PAGES = Path(__file__).parents[2] / "docs" / "evidence_pages.py"
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return strips(DIGITS)
 
 
 def alike(one, other):
     return np.corrcoef(one.ravel(), other.ravel())[0, 1]
 
 
-def test_attackers_bring_back_what_the_eye_does_not_see():
-    found = strips("digits")
-    original, *rest = found
+def test_every_strip_is_drawn_under_its_title(digits, monkeypatch):
+    monkeypatch.setattr(pictures, "strips", {DIGITS: digits}.get)
+    parts = figure(DIGITS).subfigs
+    assert [part.get_suptitle() for part in parts] == [strip.title for strip in digits]
+    for part, strip in zip(parts, digits, strict=True):
+        np.testing.assert_array_equal(part.axes[-1].images[0].get_array(), strip.pictures[-1])
+
+
+def test_attackers_bring_back_what_the_eye_does_not_see(digits):
+    original, *rest = digits
     assert original.pictures.shape == (8, 8, 8)
     assert [each.pictures.shape for each in rest[3:5]] == [(8, 4, 8)] * 2
     rebuilt = [each for each in rest if each.title.startswith("Rebuilt")]
@@ -27,3 +46,17 @@ def test_pictures_that_need_data_say_so(monkeypatch, tmp_path):
     monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
     with pytest.raises(MissingDataError, match=r"(?i)fashion-mnist"):
         figure(FASHION)
+
+
+def test_the_page_shows_what_can_be_drawn_and_says_why_the_rest_is_not(monkeypatch, digits):
+    def drawn(data):
+        if data == FASHION:
+            raise MissingDataError("get it there")
+        return figure(data)
+
+    monkeypatch.setattr(pictures, "strips", {DIGITS: digits}.get)
+    shown = runpy.run_path(str(PAGES))["pictures"]
+    monkeypatch.setitem(shown.__globals__, "figure", drawn)
+    text = shown({})
+    assert text.count("<svg") == 1
+    assert "*Not drawn in this build: get it there*" in text

@@ -35,6 +35,8 @@ def test_the_paired_test_is_scipys_and_asks_whether_the_second_is_worse():
 def test_pairs_that_do_not_differ_at_all_and_single_ones_have_an_answer():
     assert paired([1.0, 2.0], [1.0, 2.0]).p == 1.0
     assert paired([93.1, 80.2], [93.0, 80.1]).p == 0.0  # one difference, but for rounding
+    same = paired([93.1, 80.2], [np.nextafter(each, 0) for each in (93.1, 80.2)])
+    assert (same.difference, same.p, same.effect) == (0.0, 1.0, 0.0)
     worse = paired([1.0, 2.0], [0.0, 1.0])
     assert (worse.p, worse.effect) == (0.0, -np.inf)
     assert np.isnan(paired([1.0], [0.5]).p)
