@@ -1,5 +1,6 @@
 """What our own studies share: every task, dealt alike or by label, and rows that are public."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from experiments.data.molecules import public_rows as pubchem
 from experiments.data.splits import TEST
 from experiments.models import ACCURACY, Labels, Make, Metric, Model, Table
 from experiments.studies.table_11 import COMPARED, SETUPS, Wards, wards
+from experiments.study import Published
 from experiments.systems import Dealt, generator
 
 IMAGES = ("mnist", "fashion-mnist")
@@ -212,3 +214,25 @@ def _ring(labels: Labels, places: Places) -> list[Places]:
             chosen += [held.pop() for _ in range(ROWS // width)]
         groups.append(np.array(chosen))
     return groups
+
+
+def from_print(
+    values: Mapping[str, Sequence[float]],
+    printed: Mapping[str, Published],
+    places: Mapping[str, str],
+) -> str:
+    """Return the mean distance of some numbers from printed ones, or nothing where one is missing.
+
+    Parameters
+    ----------
+    values : mapping of str to sequence of float
+        Ours, repeats of each.
+    printed : mapping of str to Published
+        A paper's.
+    places : mapping of str to str
+        Which of ours goes with which of the paper's.
+    """
+    if not all(ours in values for ours in places):
+        return ""
+    apart = [np.mean(values[ours]) - printed[theirs].value for ours, theirs in places.items()]
+    return f"{np.mean(np.abs(apart)):.1f}"

@@ -83,5 +83,4 @@ STUDY = Study(
         ),
         "odc, uniform anchor": FEWER_ROWS,
     },
-    repeats=10,
 )

@@ -1,5 +1,7 @@
 """Whitened ODC under an isometric anchor, in the four span conditions of Table 7."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from experiments.data.molecules import TASKS as MOLECULES
@@ -7,40 +9,47 @@ from experiments.data.molecules import deal_molecules
 from experiments.models import ACCURACY, Make, Metric, mlp
 from experiments.studies import table_07_images, table_07_tdc
 from experiments.study import Settings, Study, Values
-from experiments.systems import JUDGES, OURS, Dealt, generator, judged, prefixed
-from experiments.uploads import uploads
+from experiments.systems import JUDGES, OURS, Shared, generator, judged, prefixed
+from experiments.uploads import Uploads, uploads
 
 CONDITIONS = table_07_images.CONDITIONS
 METHOD = "whitened"
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
-    """Measure one condition, with the rows and bases of Table 7."""
-    task, condition = str(settings["data"]), str(settings["condition"])
+    """Measure one condition."""
+    how = {METHOD: partial(Uploads.aligned, aligner=OURS[METHOD])}
+    return as_in_table_7(settings, methods=how, repeat=repeat, anchor="isometric")
+
+
+def as_in_table_7(
+    settings: Settings,
+    *,
+    methods: Mapping[str, Callable[[Uploads], Shared]],
+    repeat: int,
+    **options: Any,  # noqa: ANN401
+) -> Values:
+    """Measure methods with Table 7's rows, bases and models; options change its round."""
+    task = str(settings["data"])
     molecules = task in MOLECULES
     table: Any = table_07_tdc if molecules else table_07_images
-    split = _dealt(task, repeat)
+    split = deal_molecules(task, rng=generator(repeat)) if molecules else table.dealt(task, repeat)
     sent = uploads(
         split,
         repeat=repeat,
         judges=JUDGES if molecules else table_07_images.JUDGES,
-        span_condition=condition,
-        **{**table.ROUND, "anchor": "isometric"},
+        span_condition=settings["condition"],
+        **{**table.ROUND, **options},
     )
     models: dict[str, Make] = {"": mlp} if molecules else table_07_images.MODELS
     metrics: dict[str, Metric] = dict(table_07_tdc.METRICS) if molecules else {"": ACCURACY}
     found: Values = {}
-    shared = sent.aligned(OURS[METHOD])
-    for name, make in models.items():
-        values = judged(shared, split.test_labels, make=make, metrics=metrics, repeat=repeat)
-        found |= prefixed(values, *([METHOD, name] if name else [METHOD]))
+    for method, align in methods.items():
+        shared = align(sent)
+        for name, make in models.items():
+            values = judged(shared, split.test_labels, make=make, metrics=metrics, repeat=repeat)
+            found |= prefixed(values, *([method, name] if name else [method]))
     return found
-
-
-def _dealt(task: str, repeat: int) -> Dealt:
-    if task in MOLECULES:
-        return deal_molecules(task, rng=generator(repeat))
-    return table_07_images.dealt(task, repeat)
 
 
 STUDY = Study(

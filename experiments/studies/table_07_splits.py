@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from experiments.data.molecules import deal_molecules
 from experiments.store import RECORDED, Results
 from experiments.studies import table_07_tdc
+from experiments.studies._ours import from_print
 from experiments.studies.table_07_tdc import PRINTED, measured
 from experiments.study import Settings, Study, Values
 from experiments.systems import PAPERS, generator
@@ -47,15 +46,10 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
 
 
 def _distance(values: Mapping[str, Sequence[float]], data: str, start: str) -> str:
-    """Return the mean distance from what is printed, or nothing where numbers are missing."""
+    """Return the mean distance from what is printed for a task."""
     places = [f"{condition}/{row}" for condition in CONDITIONS for row in PRINTED[data]]
-    if not all(f"{start}{place}" in values for place in places):
-        return ""
-    printed = table_07_tdc.STUDY.published
-    apart = [
-        np.mean(values[f"{start}{place}"]) - printed[f"{data}/{place}"].value for place in places
-    ]
-    return f"{np.mean(np.abs(apart)):.1f}"
+    pairs = {f"{start}{place}": f"{data}/{place}" for place in places}
+    return from_print(values, table_07_tdc.STUDY.published, pairs)
 
 
 STUDY = Study(

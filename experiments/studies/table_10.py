@@ -168,6 +168,5 @@ STUDY = Study(
         "celeba/orthonormal": "Another descriptor, and another way to show a vector as a picture.",
         "celeba/basis": "Another descriptor, and another way to show a vector as a picture.",
     },
-    repeats=5,
     more=False,
 )

@@ -257,6 +257,6 @@ STUDY = Study(
             "hospitals, and other features, of which the paper has no list"
         )
     },
-    repeats=10,
+    repeats=3,
     more=False,
 )

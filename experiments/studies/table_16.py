@@ -227,5 +227,5 @@ STUDY = Study(
         "pubchem/samespan_orth/": FEWER_ROWS,
     },
     analysis=analysis,
-    repeats=10,
+    repeats=3,
 )

@@ -198,5 +198,5 @@ STUDY = Study(
     run=run,
     published=_published(),
     explained=_explained(),
-    repeats=5,
+    repeats=3,
 )
