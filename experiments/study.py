@@ -61,7 +61,7 @@ class Study:
         here is listed as open.
     repeats : int
         How many repeats a result that is kept should have: 10, or 3 where one takes a core
-        more than two minutes.
+        more than a minute.
     more : bool
         Whether larger values are better.
     analysis : callable or None

@@ -129,6 +129,7 @@ STUDY = Study(
     unit="seconds, or times ODC's",
     cells=[{"c": count} for count in PARTIES],
     run=run,
+    repeats=3,
     more=False,
     times=TIMES,
 )

@@ -16,6 +16,7 @@ STUDY = Study(
     unit="seconds, or times ODC's",
     cells=[{"l": size} for size in (50, 100, 150, 200, 300, 400, 500)],
     run=run,
+    repeats=3,
     more=False,
     times=TIMES,
 )
