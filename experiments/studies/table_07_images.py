@@ -44,7 +44,7 @@ PRINTED = {  # for each condition in the order above
 }
 SHRUNK = (
     "Scale. Features of Algorithm 3 shrink as 1/sqrt(ac), and an MLP that stops early notices: the "
-    "same rows rescaled, or with each feature standardised, are within a point of the print (study "
+    "same rows rescaled, or with features standardised, are a point off on average, or less (study "
     "`ours_weighting`). The paper's own Table 15 has lower figures than its Table 7 for the same "
     "setup."
 )
