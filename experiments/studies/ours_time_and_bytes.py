@@ -250,7 +250,7 @@ STUDY = Study(
     unit="as named (accuracy in %, MB, s)",
     cells=[{"data": data, "method": method} for data in SIZES for method in METHODS],
     run=run,
-    repeats=3,
+    repeats=5,
     times=("*seconds*",),
     figure=False,
 )

@@ -255,7 +255,6 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[{"condition": condition} for condition in ("any", *CONDITIONS, SMALLER)],
     run=run,
-    repeats=3,
     published=in_columns(PRINTED_ANY, ["any"]) | in_columns(PRINTED, CONDITIONS),
     explained={
         "any/alone": (

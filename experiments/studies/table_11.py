@@ -257,6 +257,5 @@ STUDY = Study(
             "hospitals, and other features, of which the paper has no list"
         )
     },
-    repeats=3,
     more=False,
 )

@@ -227,5 +227,4 @@ STUDY = Study(
         "pubchem/samespan_orth/": FEWER_ROWS,
     },
     analysis=analysis,
-    repeats=3,
 )

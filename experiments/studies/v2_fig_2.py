@@ -149,6 +149,5 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[{"c": count} for count in STEPS],
     run=run,
-    repeats=3,
     published={"100/central": Published(value=96.5, margin=0.5)},
 )

@@ -23,5 +23,4 @@ STUDY = Study(
     unit="accuracy, %",
     cells=[{"l": "any"}, *({"l": size} for size in DIMENSIONS)],
     run=run,
-    repeats=3,
 )

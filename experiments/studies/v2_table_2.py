@@ -201,5 +201,5 @@ STUDY = Study(
     run=run,
     published=_published(),
     explained=_explained(),
-    repeats=3,
+    repeats=5,
 )
