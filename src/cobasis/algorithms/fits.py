@@ -13,6 +13,9 @@ from cobasis.linalg.spans import orthonormality_defect
 DETERMINED = 1e-8
 """Below this ratio of singular values the polar factor is arbitrary (rounding decides)."""
 
+SMALL = 100**3
+"""Multiplications that OpenBLAS still counts as a small product."""
+
 
 def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     r"""Find the orthogonal G closest to the target: the polar factors of :math:`A_i' Z`.
@@ -74,14 +77,30 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
 
     An image that is not finite is refused by name.
     """
-    shape = next(iter(images.values())).shape
-    cross = np.empty((len(images), shape[1], rows.shape[1]))
-    for image, product in zip(images.values(), cross, strict=True):
-        np.matmul(image.T, rows, out=product)
+    cross = _products(images, rows)
     if not np.isfinite(cross).all():
         for party, image in images.items():
             check_image(party, image, n_rows=None)
     return polar(cross)
+
+
+def _products(images: Images, rows: Matrix) -> Matrix:
+    """Return the ``A_i' Z``, by blocks of rows where that is what BLAS multiplies fastest.
+
+    OpenBLAS copies neither factor of a small product, and faster with the left one turned:
+    up to l = 100 that takes half to nine tenths of the time of one product a party.
+    """
+    tables, components = list(images.values()), rows.shape[1]
+    width = tables[0].shape[1]
+    block = SMALL // (components * width)
+    if block < max(components, width):
+        block = len(rows)
+    turned = np.zeros((len(tables), components, width))
+    for start in range(0, len(rows), block):
+        here = slice(start, start + block)
+        for index, image in enumerate(tables):
+            turned[index] += rows[here].T @ image[here]
+    return np.ascontiguousarray(turned.transpose(0, 2, 1))
 
 
 def _refuse_oblique(party: str, image: Matrix, components: int) -> None:
