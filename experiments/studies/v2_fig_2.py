@@ -89,6 +89,7 @@ def methods(point: Setting) -> Values:
         "imakura": Imakura(scale="paper"),
         "imakura, rescaled": Imakura(),
         "kawakami": Kawakami(scale="paper"),
+        "kawakami, rescaled": Kawakami(),
         "odc": ODC(rotation=turn),
     }
     found = {name: point.judge(sent.aligned(aligner)) for name, aligner in plain.items()}
@@ -133,9 +134,9 @@ OPEN = (
     "redraws split, anchor, bases, O and model seed. Kawakami's *feature scaling* is read from its "
     "authors' code: each aligned feature standardised, then weighted; where all spans agree all "
     "weights are 1, and what is left is the standardisation. Open in the paper: the network's "
-    "batches (32) and epochs (early stopping), the implementation. Our rows: Imakura with one "
-    "scalar that gives its features the size of ODC's, Kawakami without feature scaling, and "
-    "pooled images on their own top l directions."
+    "batches (32) and epochs (early stopping), the implementation. Our rows: Imakura and "
+    "Kawakami with one scalar that gives their features the size of ODC's, Kawakami without "
+    "feature scaling, and pooled images on their own top l directions."
 )
 
 STUDY = Study(
