@@ -161,6 +161,7 @@ def test_every_printed_number_belongs_to_a_cell(name):
         ("table_16", {"anchor": "uniform", "condition": "samespan_orth", "a": 512}),
         ("table_16", {"anchor": "pubchem", "condition": "diffspan_orth", "a": 512}),
         ("v2_table_2", {"rows": "dealt", "data": "hiv"}),
+        ("v2_table_2", {"rows": "dealt, ours", "data": "hiv"}),
         ("v2_table_2", {"rows": "pooled", "data": "hiv"}),
         ("ames", {"system": "odc, uniform anchor"}),
         ("ames", {"system": "odc, consensus basis"}),
