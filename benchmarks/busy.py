@@ -1,7 +1,7 @@
 """What happens to the time when a second process keeps every core busy.
 
-A machine that was not quiet before flatters the ratio, so a control of two threads of SHA-256
-is timed before and after the quiet time; where it says that a core was taken, nothing is judged.
+A machine that was not quiet before flatters the ratio, so of the quiet time only those rounds
+count in which a control says that no core was taken.
 """
 
 import os
@@ -12,14 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks import contenders, goals, threads
+from benchmarks import contenders, goals
 from benchmarks.inputs import different
-from benchmarks.timing import Call, interleaved, ratio, seconds, summary
+from benchmarks.second_core import in_free_rounds
+from benchmarks.timing import Call, seconds, summary
 from cobasis import ODC, align
 
 SHAPE = {"a": 1000, "l": 50, "c": 400}
 SHAPE_QUICK = {"a": 1000, "l": 50, "c": 200}
-ROUNDS, NAIVE_ROUNDS, CONTROL_ROUNDS = 7, 3, 3
+ROUNDS, NAIVE_ROUNDS, MOST_ROUNDS = 7, 3, 60
 NAIVE_PARTIES = 20
 """The loop without a cap is timed on these: on a busy machine a party can take a second."""
 OURS = "busy machine: ours against its quiet time"
@@ -48,7 +49,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``load_before_quiet``, ``control``, ``seconds``, ``slow-down`` and ``goals``.
+        ``load_before_quiet``, ``controls``, ``seconds``, ``slow-down`` and ``goals``.
     """
     images = different("isometric")(**(SHAPE_QUICK if quick else SHAPE))
     few = dict(list(images.items())[:NAIVE_PARTIES])
@@ -56,48 +57,34 @@ def measure(*, quick: bool) -> dict[str, Any]:
         "ours": lambda: align(ODC(), images),
         "scipy loop": lambda: contenders.scipy_loop(few),
     }
-    for call in calls.values():
-        call()
-    load_average, controls = os.getloadavg()[0], [control()]
-    quiet = {name: summary([seconds(call) for _ in range(ROUNDS)]) for name, call in calls.items()}
-    controls.append(control())
+    load_average = os.getloadavg()[0]
+    found = in_free_rounds(calls, wanted=ROUNDS, most=ROUNDS if quick else MOST_ROUNDS)
     with load():
         rounds = {"ours": ROUNDS, "scipy loop": 1 if quick else NAIVE_ROUNDS}
         busy = {
             name: summary([seconds(call) for _ in range(rounds[name])])
             for name, call in calls.items()
         }
-    slower = {name: busy[name]["median"] / quiet[name]["median"] for name in calls}
+    quiet = {name: summary(runs) for name, runs in found.runs.items() if len(runs) == ROUNDS}
+    slower = {name: busy[name]["median"] / quiet[name]["median"] for name in quiet}
     return {
         "cores": os.cpu_count(),
         "load_before_quiet": load_average,
-        "control": controls,
+        "controls": found.controls,
         "parties": {"ours": len(images), "scipy loop": len(few)},
         "seconds": {"quiet": quiet, "busy": busy},
         "slow-down": slower,
-        "goals": judged(slower, control=min(controls)),
+        "goals": judged(slower, where=found.told),
     }
 
 
-def control() -> float:
-    """Return how many times faster two threads of SHA-256 are than one: two where it is quiet."""
-    times = interleaved(
-        {"one": lambda: threads.hashed(1), "two": lambda: threads.hashed(2)}, rounds=CONTROL_ROUNDS
-    )
-    return ratio(times, "one", "two")["median"]
-
-
-def judged(slower: dict[str, float], *, control: float) -> list[dict[str, Any]]:
-    """Judge ours, unless the control says that the quiet time was not quiet."""
+def judged(slower: dict[str, float], *, where: str) -> list[dict[str, Any]]:
+    """Judge ours, unless too few rounds of the quiet time were quiet."""
     theirs = "busy machine: scipy loop, default BLAS threads, against its quiet time"
     asked = {OURS: ("ours", 3.0), theirs: ("scipy loop", None)}
-    if control < threads.CONTROL:
-        why = f"not quiet before: control reached {control:.2f}x, not {threads.CONTROL}x"
-        return [
-            goals.not_measured(what, why=f"{why}; {name} {slower[name]:.3g}x")
-            for what, (name, _) in asked.items()
-        ]
-    where = f"control {control:.2f}x"
+    if not slower:
+        why = f"not quiet before: {where}, and {ROUNDS} were wanted"
+        return [goals.not_measured(what, why=why) for what in asked]
     return [
         goals.goal(what, slower[name], most=most, unit="x", where=where)
         for what, (name, most) in asked.items()

@@ -1,35 +1,51 @@
 """A denominator is the best there is, and a quiet time counts where it was quiet."""
 
+from functools import partial
+
 import pytest
-from benchmarks import busy, party_table, threads
+from benchmarks import busy, party_table, second_core, threads
 
 
 def test_a_busy_goal_counts_where_the_quiet_time_was_quiet():
     slower = {"ours": 2.0, "scipy loop": 50.0}
-    ours, theirs = busy.judged(slower, control=1.95)
+    ours, theirs = busy.judged(slower, where="")
     assert (ours["verdict"], theirs["verdict"]) == ("met", "no goal")
-    assert busy.judged(slower | {"ours": 3.1}, control=1.95)[0]["verdict"] == "missed"
+    assert busy.judged(slower | {"ours": 3.1}, where="")[0]["verdict"] == "missed"
 
 
-def test_a_busy_goal_does_not_count_where_a_core_was_taken():
-    found = busy.judged({"ours": 2.0, "scipy loop": 50.0}, control=1.5)
-    assert [each["verdict"] for each in found] == ["not measured"] * 2
-    assert "control reached 1.50x, not 1.9x; ours 2x" in found[0]["where"]
-
-
-def test_the_control_is_asked_before_and_after_the_quiet_time(monkeypatch):
-    answers = iter([1.99, 1.2])
-    monkeypatch.setattr(busy, "control", lambda: next(answers))
+@pytest.mark.parametrize("free", [0, 6])
+def test_a_busy_goal_does_not_count_where_fewer_rounds_were_quiet(free, monkeypatch):
+    answers = iter([1.99] * free + [1.2] * busy.ROUNDS)
+    monkeypatch.setattr(second_core, "reached", lambda: next(answers))
     monkeypatch.setattr(busy, "SHAPE_QUICK", {"a": 40, "l": 3, "c": 4})
     found = busy.measure(quick=True)
-    assert found["control"] == [1.99, 1.2]
     assert found["load_before_quiet"] >= 0
-    assert found["goals"][0]["verdict"] == "not measured"
+    assert [each["verdict"] for each in found["goals"]] == ["not measured"] * 2
+    assert f"1.9x in {free} of 7 rounds, and 7 were wanted" in found["goals"][0]["where"]
+
+
+def test_rounds_count_where_the_second_core_was_free_until_there_are_enough(monkeypatch):
+    answers = iter([1.89, 1.9, 1.0, 1.95, 1.99])
+    monkeypatch.setattr(second_core, "reached", lambda: next(answers))
+    called = []
+    calls = {name: partial(called.append, name) for name in ("one", "two")}
+    found = second_core.in_free_rounds(calls, wanted=2, most=9)
+    assert found.controls == [1.89, 1.9, 1.0, 1.95]
+    assert {name: len(runs) for name, runs in found.runs.items()} == {"one": 2, "two": 2}
+    assert found.told == "control reached 1.9x in 2 of 4 rounds"
+    assert called == ["one", "two"] + ["one", "two", "two", "one"] * 2
+
+
+def test_two_threads_are_judged_by_the_rounds_that_count_and_not_by_too_few():
+    point = {"a": 1, "l": 1, "c": 1, "told": "", "speed-up": {"median": 1.8}}
+    assert threads.judged(point | {"runs": {"one": [1.0] * 9}}, rounds=9)["verdict"] == "met"
+    few = threads.judged(point | {"runs": {"one": [1.0] * 8}}, rounds=9)
+    assert few["verdict"] == "not measured"
 
 
 def test_the_control_compares_two_threads_with_one(monkeypatch):
-    monkeypatch.setattr(threads, "HASHED", bytes(2**20))
-    assert 0.2 < busy.control() < 5
+    monkeypatch.setattr(second_core, "HASHED", bytes(2**23))
+    assert 0.1 < second_core.reached() < 5
 
 
 def test_an_upload_is_compared_with_the_faster_of_two_reads(monkeypatch):
