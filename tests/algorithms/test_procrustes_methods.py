@@ -19,6 +19,7 @@ from aligners import (
     on_every_rotation,
     spread,
 )
+from cobasis.algorithms import fits
 from cobasis.algorithms.base import Alignment, Target, align
 from cobasis.algorithms.fits import procrustes_fits
 from cobasis.algorithms.gopp import GOPP
@@ -211,3 +212,16 @@ def test_gopps_mean_carries_everybody():
 def test_a_start_that_does_not_exist_is_refused():
     with pytest.raises(OptionError, match=r"start='warm' is not known.*\[CB107\]"):
         align(GOPP(start="warm"), make_toy("diffspan").images)
+
+
+@pytest.mark.parametrize("n_rows", [1, 24, 25, 26, 77])
+@pytest.mark.parametrize("small", [1, 4 * 3 * 25, 10**6])
+def test_products_by_blocks_are_products(n_rows, small, monkeypatch):
+    monkeypatch.setattr(fits, "SMALL", small)  # whole, blocks of 25 rows, one block
+    rng = np.random.default_rng(n_rows)
+    images = {name: rng.normal(size=(n_rows, 4)) for name in ("north", "south")}
+    rows = rng.normal(size=(n_rows, 3))
+    found = fits._products(images, rows)
+    expected = [image.T @ rows for image in images.values()]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert found.flags.c_contiguous
