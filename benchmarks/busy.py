@@ -20,7 +20,7 @@ from cobasis import ODC, align
 
 SHAPE = {"a": 1000, "l": 50, "c": 400}
 SHAPE_QUICK = {"a": 1000, "l": 50, "c": 200}
-ROUNDS, NAIVE_ROUNDS, MOST_ROUNDS = 7, 3, 60
+ROUNDS, NAIVE_ROUNDS = 7, 3
 NAIVE_PARTIES = 20
 """The loop without a cap is timed on these: on a busy machine a party can take a second."""
 OURS = "busy machine: ours against its quiet time"
@@ -58,14 +58,14 @@ def measure(*, quick: bool) -> dict[str, Any]:
         "scipy loop": lambda: contenders.scipy_loop(few),
     }
     load_average = os.getloadavg()[0]
-    found = in_free_rounds(calls, wanted=ROUNDS, most=ROUNDS if quick else MOST_ROUNDS)
+    found = in_free_rounds(calls, wanted=ROUNDS)
     with load():
         rounds = {"ours": ROUNDS, "scipy loop": 1 if quick else NAIVE_ROUNDS}
         busy = {
             name: summary([seconds(call) for _ in range(rounds[name])])
             for name, call in calls.items()
         }
-    quiet = {name: summary(runs) for name, runs in found.runs.items() if len(runs) == ROUNDS}
+    quiet = {name: summary(runs) for name, runs in found.runs.items() if found.free == ROUNDS}
     slower = {name: busy[name]["median"] / quiet[name]["median"] for name in quiet}
     return {
         "cores": os.cpu_count(),

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from benchmarks.timing import Call, seconds
+from benchmarks.timing import Call, a_round, seconds
 
 HASHED = bytes(48 * 2**20)
 FREE = 1.9
 """Where two threads of SHA-256 are this many times faster than one, two cores are free."""
+
+MOST = 60
+"""Rounds in which the control is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +35,18 @@ class Rounds:
     controls: list[float]
 
     @property
-    def told(self) -> str:
+    def free(self) -> int:
         """In how many rounds a second core was free."""
-        free = sum(each >= FREE for each in self.controls)
-        return f"control reached {FREE}x in {free} of {len(self.controls)} rounds"
+        return sum(each >= FREE for each in self.controls)
+
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        return f"control reached {FREE}x in {self.free} of {len(self.controls)} rounds"
 
 
-def in_free_rounds(calls: Mapping[str, Call], *, wanted: int, most: int) -> Rounds:
-    """Time every call once per round, until enough rounds had a second core free.
+def in_free_rounds(calls: Mapping[str, Call], *, wanted: int) -> Rounds:
+    """Time every call once in each round that has a second core free, until they are enough.
 
     Parameters
     ----------
@@ -47,20 +54,15 @@ def in_free_rounds(calls: Mapping[str, Call], *, wanted: int, most: int) -> Roun
         By contender; each is called once before the first round.
     wanted : int
         How many rounds have to count.
-    most : int
-        How many are tried.
     """
     for call in calls.values():
         call()
     found = Rounds(runs={name: [] for name in calls}, controls=[])
-    for turn in range(most):
+    while found.free < wanted and len(found.controls) < MOST:
         found.controls.append(reached())
-        times = {name: seconds(calls[name]) for name in list(calls)[:: 1 if turn % 2 == 0 else -1]}
         if found.controls[-1] >= FREE:
-            for name, each in times.items():
-                found.runs[name].append(each)
-            if sum(each >= FREE for each in found.controls) == wanted:
-                break
+            for name, took in a_round(calls, found.free):
+                found.runs[name].append(took)
     return found
 
 

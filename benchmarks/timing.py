@@ -32,10 +32,14 @@ def interleaved(calls: Mapping[str, Call], *, rounds: int, warm: bool = True) ->
             call()
     runs: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(rounds):
-        order = list(calls)[:: 1 if turn % 2 == 0 else -1]
-        for name in order:
-            runs[name].append(seconds(calls[name]))
+        for name, took in a_round(calls, turn):
+            runs[name].append(took)
     return {name: summary(each) for name, each in runs.items()}
+
+
+def a_round(calls: Mapping[str, Call], turn: int) -> list[tuple[str, float]]:
+    """Time every call once, in an order that alternates from turn to turn."""
+    return [(name, seconds(calls[name])) for name in list(calls)[:: 1 if turn % 2 == 0 else -1]]
 
 
 def seconds(call: Call) -> float:

@@ -124,8 +124,7 @@ def methods_for(condition: str) -> dict[str, Any]:
     ODC is that of Algorithm 4, which refuses nothing: E_i from U[0, 1] is badly conditioned. The
     rescaled rows run where bases are orthonormal, since their fits see nothing but spans.
     """
-    names = ["imakura", "kawakami", "odc", "whitened"]
-    names += [name for name in OURS if name not in names and condition.endswith("_orth")]
+    names = ["imakura", "kawakami", "odc", *(OURS if condition.endswith("_orth") else ["whitened"])]
     names += ["gopp"] if condition == "diffspan_orth" else []
     return {name: {**METHODS, "odc": AsPrinted()}[name] for name in names}
 

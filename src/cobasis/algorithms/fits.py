@@ -98,8 +98,9 @@ def _products(images: Images, rows: Matrix) -> Matrix:
     turned = np.zeros((len(tables), components, width))
     for start in range(0, len(rows), block):
         here = slice(start, start + block)
+        left = rows[here].T
         for index, image in enumerate(tables):
-            turned[index] += rows[here].T @ image[here]
+            turned[index] += left @ image[here]
     return np.ascontiguousarray(turned.transpose(0, 2, 1))
 
 
