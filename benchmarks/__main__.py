@@ -89,8 +89,6 @@ def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:
             return {"title": section.title, "failed": str(error)}
     took = time.perf_counter() - started
     found = answer["result"]
-    if section.judge is not None:
-        found = {**found, "goals": section.judge(found)}
     console.print(f"{name}: {section.title}, {took:.0f} s")
     return {
         "title": section.title,

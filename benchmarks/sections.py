@@ -1,11 +1,10 @@
 """What there is to measure: each section is a module with a function `measure`."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks import judging
 from benchmarks.inputs import INPUTS
 
 
@@ -23,15 +22,12 @@ class Section:
         For its ``measure``, beside ``quick``.
     threads : bool
         Whether BLAS may use as many threads as it likes.
-    judge : callable, optional
-        From its result to goals, where `measure` does not judge itself.
     """
 
     title: str
     module: str
     options: Mapping[str, Any] = field(default_factory=dict)
     threads: bool = False
-    judge: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
 
     @property
     def exists(self) -> bool:
@@ -61,7 +57,6 @@ SECTIONS: Mapping[str, Section] = {
         title="the analyst's training",
         module="analyst_training",
         threads=True,
-        judge=judging.training,
     ),
     "gpu": Section(title="polar on a graphics card", module="gpu", threads=True),
 }

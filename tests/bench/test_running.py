@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import goals, results, tables
+from benchmarks import analyst_training, goals, results, tables
 from benchmarks.children import in_a_child
 from benchmarks.machine import memory_bytes
 from benchmarks.sections import SECTIONS, Section
@@ -127,3 +127,14 @@ def test_the_command_line_names_every_section():
         text=True,
     )
     assert all(name in done.stdout for name in SECTIONS)
+
+
+def test_the_analyst_s_training_is_measured_in_processes_of_its_own(monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(analyst_training, "ROWS_QUICK", 4_000)
+    monkeypatch.setattr(analyst_training, "STEPS", ("partitions", "ridge"))
+    found = analyst_training.measure(quick=True)
+    assert found["steps"]["ridge"]["accuracy"] > 0.7
+    [judged] = found["goals"]
+    assert judged["verdict"] == "met"
+    assert judged["value"] == max(each["peak_bytes"] for each in found["steps"].values()) / 1e6
