@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from cobasis.algorithms.images import Images, Steady, batches, require_some
+from cobasis.algorithms.one_span import TurnedTarget
 from cobasis.algorithms.views import Overlay, View
 from cobasis.errors import DuplicatePartyError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
@@ -46,6 +47,11 @@ class Target:
     def column_energy(self) -> float:
         """The mean squared length of a column of Z."""
         return float(np.mean(np.sum(self.rows**2, axis=0)))
+
+    @cached_property
+    def turned(self) -> TurnedTarget:
+        """What finds the images that are Z turned."""
+        return TurnedTarget(self.rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from scipy.linalg import solve_triangular
 
 from cobasis.algorithms.base import Fit, Target
 from cobasis.algorithms.images import Images, check_image, factored
-from cobasis.errors import DimensionError, UndeterminedFitError
+from cobasis.errors import DimensionError, NotFiniteError, UndeterminedFitError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import PolarFactor, polar
 from cobasis.linalg.spans import orthonormality_defect
@@ -54,34 +54,43 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     ----------
     ODC paper, Algorithm 4 and eq. (71).
     """
-    names, tables = list(images), list(images.values())
-    width, components = tables[0].shape[1], target.rows.shape[1]
+    width, components = next(iter(images.values())).shape[1], target.rows.shape[1]
     if width > components:
         for party, table in images.items():
             _refuse_oblique(party, table, components)
+    turns = target.turned.rotations(images)
+    found = {party: Fit(change_of_basis=turn, determination=1.0) for party, turn in turns.items()}
+    others = {party: image for party, image in images.items() if party not in found}
+    return found | _by_products(others, target) if others else found
+
+
+def _by_products(images: Images, target: Target) -> dict[str, Fit]:
+    """Fit images of any spans, or refuse those whose directions Z does not determine."""
     factor = turned_onto(images, target.rows)
     largest, smallest = factor.singular_values[:, 0], factor.singular_values[:, -1]
     doubtful = smallest <= DETERMINED * np.maximum(largest, target.column_energy)
     for index in np.flatnonzero(doubtful):
         values = factor.singular_values[index]
-        _refuse_undetermined(names[index], tables[index], target.rows, values)
+        party, image = list(images.items())[index]
+        _refuse_undetermined(party, image, target.rows, values)
     determination = smallest / largest
     return {
         party: Fit(change_of_basis=rotation, determination=float(determined))
-        for party, rotation, determined in zip(names, factor.rotation, determination, strict=True)
+        for party, rotation, determined in zip(images, factor.rotation, determination, strict=True)
     }
 
 
 def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
     """Return the polar factors of ``A_i' Z`` for images of one shape.
 
-    An image that is not finite is refused by name.
+    An image that is not finite, or too large to square, is refused by name.
     """
-    cross = _products(images, rows)
-    if not np.isfinite(cross).all():
+    try:
+        return polar(_products(images, rows))
+    except NotFiniteError:
         for party, image in images.items():
             check_image(party, image, n_rows=None)
-    return polar(cross)
+        raise
 
 
 def _products(images: Images, rows: Matrix) -> Matrix:

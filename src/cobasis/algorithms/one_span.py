@@ -1,0 +1,84 @@
+"""Procrustes fits of images that are the target turned, from a few of their rows."""
+
+import numpy as np
+from scipy.linalg import pinvh
+
+from cobasis.algorithms.images import Images
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.polar import polar
+from cobasis.linalg.spans import orthonormality_defect
+
+ROWS_A_COMPONENT = 2
+"""How many rows a component are looked at; as many as columns would be badly conditioned."""
+
+ROUNDING = 1e-12
+"""By how much of its length an image's product may differ from the target's."""
+
+NEARLY = 1e-6
+"""A solution further than this from orthogonal is no turn, and not worth a polar factor."""
+
+
+class TurnedTarget:
+    r"""Finds the :math:`A_i = Z O_i` among images, and their :math:`G_i = O_i'`.
+
+    Parties with one span under an isometric anchor send such images. Any few rows determine
+    the turn, and one product of all rows with a vector tells whether there was no more to it.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_anchor_rows, n_components)
+        Z. Nothing is found where a few rows are most of them, or where its columns are not
+        orthonormal: it is because they are that such a fit is fully determined.
+
+    Notes
+    -----
+    The vector has a fixed seed: it must miss no difference, and need not be secret.
+
+    **Who sees what.** Anchor images of a batch, and Z.
+
+    **Cost.** ``2 a l^2`` once. Then ``2 a l + 10 l^3`` operations a party in place of
+    ``2 a l^2 + 18 l^3``; a batch of other images costs those of a single party more.
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        few = rows[: ROWS_A_COMPONENT * rows.shape[1]]
+        self._inverse: Matrix = np.zeros((0, 0))
+        if 2 * len(few) <= len(rows) and _orthonormal(rows):
+            self._inverse = pinvh(few.T @ few) @ few.T
+            self._vector = np.random.default_rng(0).standard_normal(rows.shape[1])
+            self._image = rows @ self._vector
+            self._allowed = ROUNDING * float(np.linalg.norm(self._image))
+
+    def rotations(self, images: Images) -> dict[str, Matrix]:
+        """Return the G_i of those images of a batch that are Z turned, if its last is one."""
+        last = next(reversed(list(images)))
+        if images[last].shape[1] != len(self._inverse):
+            return {}
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
+            return self._found(images) if self._found({last: images[last]}) else {}
+
+    def _found(self, images: Images) -> dict[str, Matrix]:
+        """Solve for each turn, and keep those that all rows agree with."""
+        count = self._inverse.shape[1]
+        turns = np.stack([self._inverse @ image[:count] for image in images.values()])
+        near = [orthonormality_defect(turn) <= NEARLY for turn in turns]
+        if not any(near):
+            return {}
+        names = [party for party, each in zip(images, near, strict=True) if each]
+        rotations = polar(turns[near]).rotation.transpose(0, 2, 1)
+        return {
+            party: rotation
+            for party, rotation in zip(names, rotations, strict=True)
+            if self._agrees(images[party], rotation)
+        }
+
+    def _agrees(self, image: Matrix, rotation: Matrix) -> bool:
+        """Return whether ``A_i G w`` is ``Z w`` up to rounding."""
+        off = image @ (rotation @ self._vector) - self._image
+        return float(np.linalg.norm(off)) <= self._allowed
+
+
+def _orthonormal(rows: Matrix) -> bool:
+    """Return whether columns are orthonormal to rounding, by their lengths first."""
+    lengths = np.einsum("ij,ij->j", rows, rows)
+    return bool(np.abs(lengths - 1).max() <= ROUNDING) and orthonormality_defect(rows) <= ROUNDING
