@@ -91,7 +91,7 @@ def test_an_image_that_has_no_usable_numbers_is_refused_by_name(shared, row, num
 def test_nothing_is_found_in_what_does_not_determine_the_fit(shared, rng):
     rows, images, turns = shared
     assert len(TurnedTarget(rows).rotations(images)) == 4
-    short = 4 * L - 1
+    short = 6 * L - 1
     few = orthonormal(rng, short, L)
     assert TurnedTarget(few).rotations({name: few @ turn for name, turn in turns.items()}) == {}
     for factor in (2.0, np.array([[1.0, 1.1, *[1.0] * (L - 2)]])):

@@ -1,21 +1,26 @@
 """Procrustes fits of images that are the target turned, from a few of their rows."""
 
+from contextlib import suppress
+
 import numpy as np
-from scipy.linalg import pinvh
+from scipy.linalg import cho_solve
 
 from cobasis.algorithms.images import Images
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.polar import polar
 from cobasis.linalg.spans import orthonormality_defect
 
 ROWS_A_COMPONENT = 2
 """How many rows a component are looked at; as many as columns would be badly conditioned."""
 
+WORTH = 3
+"""With less than so many times those rows, the product of all rows costs no more."""
+
 ROUNDING = 1e-12
 """By how much of its length an image's product may differ from the target's."""
 
-NEARLY = 1e-6
-"""A solution further than this from orthogonal is no turn, and not worth a polar factor."""
+NEARLY = 1e-7
+"""A solution further than this from orthogonal is no turn. Of what a nearer one lacks one step
+towards its polar factor leaves the square: rounding."""
 
 
 class TurnedTarget:
@@ -36,15 +41,16 @@ class TurnedTarget:
 
     **Who sees what.** Anchor images of a batch, and Z.
 
-    **Cost.** ``2 a l^2`` once. Then ``2 a l + 10 l^3`` operations a party in place of
+    **Cost.** ``2 a l^2`` once. Then ``2 a l + 8 l^3`` operations a party in place of
     ``2 a l^2 + 18 l^3``; a batch of other images costs those of a single party more.
     """
 
     def __init__(self, rows: Matrix) -> None:
         few = rows[: ROWS_A_COMPONENT * rows.shape[1]]
         self._inverse: Matrix = np.zeros((0, 0))
-        if 2 * len(few) <= len(rows) and _orthonormal(rows):
-            self._inverse = pinvh(few.T @ few) @ few.T
+        if WORTH * len(few) <= len(rows) and _orthonormal(rows):
+            with suppress(np.linalg.LinAlgError):  # these rows do not determine a turn
+                self._inverse = cho_solve((np.linalg.cholesky(few.T @ few), True), few.T)
             self._vector = np.random.default_rng(0).standard_normal(rows.shape[1])
             self._image = rows @ self._vector
             self._allowed = ROUNDING * float(np.linalg.norm(self._image))
@@ -61,15 +67,13 @@ class TurnedTarget:
         """Solve for each turn, and keep those that all rows agree with."""
         count = self._inverse.shape[1]
         turns = np.stack([self._inverse @ image[:count] for image in images.values()])
-        near = [orthonormality_defect(turn) <= NEARLY for turn in turns]
-        if not any(near):
-            return {}
-        names = [party for party, each in zip(images, near, strict=True) if each]
-        rotations = polar(turns[near]).rotation.transpose(0, 2, 1)
+        excess = turns.transpose(0, 2, 1) @ turns - np.eye(len(self._inverse))
+        near = np.abs(excess).max(axis=(1, 2)) <= NEARLY
+        turns -= turns @ excess / 2
         return {
-            party: rotation
-            for party, rotation in zip(names, rotations, strict=True)
-            if self._agrees(images[party], rotation)
+            party: turn.T
+            for (party, image), turn, each in zip(images.items(), turns, near, strict=True)
+            if each and self._agrees(image, turn.T)
         }
 
     def _agrees(self, image: Matrix, rotation: Matrix) -> bool:
