@@ -32,7 +32,7 @@ class TurnedTarget:
     Parameters
     ----------
     rows : ndarray of shape (n_anchor_rows, n_components)
-        Z. Nothing is found where a few rows are most of them, or where its columns are not
+        Z. Nothing is found where it has fewer than six rows a component, or columns that are not
         orthonormal: it is because they are that such a fit is fully determined.
 
     Notes
@@ -42,7 +42,7 @@ class TurnedTarget:
     **Who sees what.** Anchor images of a batch, and Z.
 
     **Cost.** ``2 a l^2`` once. Then ``2 a l + 8 l^3`` operations a party in place of
-    ``2 a l^2 + 18 l^3``; a batch of other images costs those of a single party more.
+    ``2 a l^2 + 18 l^3``; to see that a batch holds other images takes next to none.
     """
 
     def __init__(self, rows: Matrix) -> None:
@@ -56,12 +56,18 @@ class TurnedTarget:
             self._allowed = ROUNDING * float(np.linalg.norm(self._image))
 
     def rotations(self, images: Images) -> dict[str, Matrix]:
-        """Return the G_i of those images of a batch that are Z turned, if its last is one."""
-        last = next(reversed(list(images)))
-        if images[last].shape[1] != len(self._inverse):
+        """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
+        last = list(images.values())[-1]
+        if last.shape[1] != len(self._inverse):
             return {}
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
-            return self._found(images) if self._found({last: images[last]}) else {}
+            return self._found(images) if self._keeps_length(last) else {}
+
+    def _keeps_length(self, image: Matrix) -> bool:
+        """Return whether a few rows could come from a turn: it leaves a vector its length."""
+        turned = self._inverse @ (image[: self._inverse.shape[1]] @ self._vector)
+        length = float(np.linalg.norm(self._vector))
+        return abs(float(np.linalg.norm(turned)) - length) <= NEARLY * length
 
     def _found(self, images: Images) -> dict[str, Matrix]:
         """Solve for each turn, and keep those that all rows agree with."""
