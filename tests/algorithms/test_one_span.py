@@ -59,7 +59,9 @@ def test_an_image_that_differs_in_one_entry_is_fitted_to_all_its_rows(shared, ro
     images[party][row, 2] += size
     target = Target(rows=rows, shaped_by=("north",))
     assert party not in target.turned.rotations(images)
-    for name, fit in procrustes_fits(images, target).items():
+    found = procrustes_fits(images, target)
+    assert list(found) == list(images)
+    for name, fit in found.items():
         left, _, right = np.linalg.svd(images[name].T @ rows)
         assert np.abs(fit.change_of_basis - left @ right).max() <= 1e-13
 

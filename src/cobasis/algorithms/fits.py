@@ -48,7 +48,8 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
 
     **Who sees what.** Anchor images of a batch, and Z.
 
-    **Cost.** ``2 a k l`` operations a party for the product, ``18 l^3`` for the factor.
+    **Cost.** ``2 a k l`` operations a party for the product, ``18 l^3`` for the factor; less for
+    images that are Z turned (:class:`~cobasis.algorithms.one_span.TurnedTarget`).
 
     References
     ----------
@@ -61,7 +62,9 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     turns = target.turned.rotations(images)
     found = {party: Fit(change_of_basis=turn, determination=1.0) for party, turn in turns.items()}
     others = {party: image for party, image in images.items() if party not in found}
-    return found | _by_products(others, target) if others else found
+    if others:
+        found |= _by_products(others, target)
+    return {party: found[party] for party in images}
 
 
 def _by_products(images: Images, target: Target) -> dict[str, Fit]:
