@@ -27,6 +27,10 @@ class Turn:
     determination: float
 
 
+UNDETERMINED = "refused as undetermined, measured without the check (1 = yes)"
+"""What stands beside ODC's figures where `AsPrinted` took over from `cobasis.ODC`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AsPrinted:
     """ODC by the letter of Algorithm 4, which refuses nothing.

@@ -38,7 +38,7 @@ from experiments.systems import (
     prefixed,
     top_directions,
 )
-from experiments.uploads import AsPrinted
+from experiments.uploads import UNDETERMINED, AsPrinted
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 EPSILONS = (0.5, 2.0, 8.0)
@@ -74,7 +74,6 @@ SETUPS = {str(setup): setup for setup in (FITS, SMALLER)}
 NOISES = {f"{PAPERS_NOISE}, epsilon {epsilon:g}": epsilon for epsilon in EPSILONS}
 HONEST = "honest differential privacy's noise"
 REFUSED = "isometric anchor of 10,000 rows refused (1 = yes)"
-UNDETERMINED = "refused as undetermined, measured without the check (1 = yes)"
 
 METHODS: dict[str, Any] = {
     name: aligner for name, aligner in {**PAPERS, **OURS}.items() if name != "gopp"

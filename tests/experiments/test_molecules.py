@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from experiments.statistics import one_way, two_way
 from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
 from experiments.study import key
 from experiments.systems import Dealt, aligned, generator
-from experiments.uploads import AsPrinted, uploads
+from experiments.uploads import UNDETERMINED, AsPrinted, uploads
 
 from cobasis import ODC, align
+from cobasis.errors import UndeterminedFitError
 
 STUDIES = {
     "table_07_tdc": table_07_tdc,
@@ -140,6 +142,25 @@ def test_one_round_serves_all_aligners_as_a_round_each_would(condition):
         np.testing.assert_allclose(shared.rows, own.rows, rtol=0, atol=1e-8 * abs(own.rows).max())
         assert [count for _, count in shared.tests] == [count for _, count in own.tests]
         assert shared.labels.tolist() == own.labels.tolist()
+
+
+@dataclass(frozen=True)
+class Refusing(ODC):
+    """ODC that finds every fit undetermined."""
+
+    def fits(self, images, target):
+        msg = "2 of the 6 directions are undetermined"
+        raise UndeterminedFitError(msg, tuple(images))
+
+
+def test_odc_that_is_refused_is_measured_as_printed_and_said_and_nothing_else_is():
+    options = {"n_components": 6, "anchor": "uniform", "n_anchor_rows": 90}
+    sent = uploads(made_up(), repeat=3, span_condition="diffspan_orth", **options)
+    refused = table_07_tdc.measured(sent, methods={"odc": Refusing()}, repeat=3)
+    assert refused.pop(f"odc {UNDETERMINED}") == 1.0
+    assert refused == table_07_tdc.measured(sent, methods={"odc": AsPrinted()}, repeat=3)
+    with pytest.raises(UndeterminedFitError):
+        table_07_tdc.measured(sent, methods={"whitened": Refusing()}, repeat=3)
 
 
 @pytest.mark.parametrize("name", STUDIES)
