@@ -157,7 +157,7 @@ def _public_bits() -> Bits:
     return found
 
 
-def public_rows(count: int, *, rng: np.random.Generator) -> Table:
+def public_rows(count: int, *, rng: np.random.Generator, smaller: bool = False) -> Table:
     """Return fingerprints of random PubChem compounds that are in no task.
 
     Parameters
@@ -166,8 +166,12 @@ def public_rows(count: int, *, rng: np.random.Generator) -> Table:
         Rows; at most 24,907 there are.
     rng : numpy.random.Generator
         Chooses; a generator in the same state gives more rows after the same first ones.
+    smaller : bool
+        Of the half of the compounds with the fewest bits.
     """
     bits = _public_bits()
+    if smaller:
+        bits = bits[np.argsort(bits.sum(axis=1), kind="stable")[: len(bits) // 2]]
     rows: Table = bits[rng.permutation(len(bits))[:count]].astype(np.float64)
     return rows
 

@@ -1,9 +1,17 @@
-"""What Table 7 leaves open: TDC's parts, Kawakami's weights, and how near each comes to it."""
+"""What Tables 7 and 16 leave open, and how near each choice comes to their numbers."""
 
 import numpy as np
 import pytest
+from experiments.data import molecules
 from experiments.data.splits import scaffold_parts
-from experiments.studies import ours_spans, ours_weighting, table_07_splits, table_07_tdc
+from experiments.studies import (
+    ours_spans,
+    ours_weighting,
+    table_07_splits,
+    table_07_tdc,
+    table_16,
+    table_16_open,
+)
 from experiments.study import key
 from experiments.systems import Dealt
 from experiments.uploads import uploads
@@ -50,6 +58,36 @@ def test_other_parts_are_measured_as_table_7_is_and_held_against_its_numbers(mon
     del values[next(iter(values))]
     assert distances(values, "ames") == ["", "2.0"]
     assert distances(values, "cyp1a2_veith") == ["2.0", "2.0"]
+
+
+def test_smaller_compounds_are_the_half_with_the_fewest_bits(monkeypatch):
+    bits = np.tri(9, 12, dtype=np.uint8)[::-1]  # 9 compounds of 9 to 1 bits
+    monkeypatch.setattr(molecules, "_public_bits", lambda: bits)
+    drawn = [molecules.public_rows(9, rng=np.random.default_rng(2), smaller=s) for s in (0, 1)]
+    assert [sorted(each.sum(axis=1)) for each in drawn] == [[*range(1, 10)], [1, 2, 3, 4]]
+
+
+def test_other_compounds_and_components_are_held_against_table_16(monkeypatch):
+    asked = []
+
+    def rows(count, **how):
+        asked.append((count, how["smaller"]))
+        return (np.random.default_rng(6).random((90, 40)) < 0.4) * 1.0
+
+    monkeypatch.setattr(table_16_open, "deal_molecules", lambda *_, **__: dealt())
+    monkeypatch.setattr(table_16_open, "public_rows", rows)
+    monkeypatch.setattr(table_16_open, "N_COMPONENTS", 6)
+    monkeypatch.setitem(table_16_open.OPEN, "250 components", {"n_components": 7})
+    values = {}
+    for cell in table_16_open.STUDY.cells:
+        start = key(table_16.cell("pubchem", "diffspan_orth", cell["a"]), "")[:-1]
+        for name in table_16_open.run(cell, repeat=0):
+            if "dealt out" not in name:
+                printed = table_16.STUDY.published[f"{start}/{name}"].value
+                values[key(cell, name)] = [printed - 3, printed + (cell["a"] == 512)]
+    assert asked == [(a, smaller) for smaller in (True, False) for a in table_16.SIZES]
+    lines = table_16_open.analysis(values)[-4:]
+    assert [line.split("|")[3:-1] for line in lines] == [[" 1.0 "] * 2, *[[" 1.5 "] * 2] * 3]
 
 
 def distances(values, task):
