@@ -42,6 +42,11 @@ BLOCKS, TESTS = 100, 10_000
 PART, SMALL, ANCHOR_ROWS = 25, 10, 1000
 """l of each of a block's two parties, a smaller one, and a."""
 
+SHRUNK = (
+    "Scale. Features of Algorithm 3 shrink as 1/sqrt(ac), and an MLP that stops early notices: the "
+    "same rows rescaled agree with the print (`kawakami, rescaled`)."
+)
+
 SMALLER = "diffspan_orth, l = 20"
 """Where both anchors determine all directions."""
 
@@ -260,6 +265,7 @@ STUDY = Study(
         "any/alone": (
             "always answering the commoner class is right for 76.1 %, more often than the paper's "
             "parties alone: theirs had fewer rows, or features on another scale"
-        )
+        ),
+        **{f"{condition}/kawakami": SHRUNK for condition in ("samespan_orth", "samespan")},
     },
 )
