@@ -68,5 +68,4 @@ STUDY = Study(
     cells=[{"data": data, "condition": condition} for data in TASKS for condition in CONDITIONS],
     run=run,
     analysis=analysis,
-    repeats=3,
 )

@@ -140,6 +140,5 @@ STUDY = Study(
     cells=[{"data": data, "l": size} for data, sizes in SIZES.items() for size in sizes],
     run=run,
     analysis=beside,
-    repeats=3,
     figure=False,
 )

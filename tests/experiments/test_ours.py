@@ -10,7 +10,7 @@ from experiments.studies.table_11 import Wards
 from experiments.study import key
 from experiments.systems import Shared
 
-from cobasis.errors import FlaggedPartyError
+from cobasis.errors import FlaggedPartyError, UndeterminedFitError
 
 CLASSES = {"ames": 2, "mnist": 5, "adult": 2}
 
@@ -168,6 +168,21 @@ def test_a_round_that_the_certificate_stops_says_so(monkeypatch):
     found = ours_bases.run(cell, repeat=0)
     assert found.pop("flagged, l=2") == 1.0
     assert set(found) == {f"{model}, l=4" for model in ours_bases.MODELS}
+
+
+@pytest.mark.parametrize("error", [FlaggedPartyError, UndeterminedFitError])
+def test_an_l_that_no_round_can_take_is_none_that_a_rule_chooses(error, monkeypatch):
+    def stopped(*_, n_components, **__):
+        if n_components > 2:
+            raise error("refused", ("north",))
+        return Shared(rows=np.eye(4), labels=np.array([0, 1, 0, 1]), tests=[(np.eye(4), 1)])
+
+    monkeypatch.setattr(ours_choosing_l, "grid", lambda _: (1, 2, 4))
+    monkeypatch.setattr(ours_choosing_l, "aligned", stopped)
+    monkeypatch.setattr(ours_choosing_l, "judged", lambda *_, **__: {"": 50.0})
+    found = ours_choosing_l.run({"data": "ames", "parties": "alike"}, repeat=0)
+    assert {name for name in found if name.startswith("score")} == {"score, l=1", "score, l=2"}
+    assert found["lost by largest l"] == 0.0
 
 
 @pytest.mark.usefixtures("quick")
