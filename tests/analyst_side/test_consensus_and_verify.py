@@ -5,6 +5,7 @@ import pytest
 
 from analyst_side.rounds import NAMES, real_round
 from analyst_side.test_receiving import killed_at, points_of
+from cobasis.algorithms.base import Target
 from cobasis.algorithms.fit_check import FIT_TOLERANCE, fit_check
 from cobasis.algorithms.registry import ALIGNERS
 from cobasis.analyst_side.changing import remove
@@ -227,7 +228,7 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
     image, target = rng.normal(size=(2, 8, 3))
     good = (
         made.agreement.make_aligner()
-        .fits({"north": image}, type("T", (), {"rows": target, "column_energy": 1.0})())["north"]
+        .fits({"north": image}, Target(rows=target, shaped_by=("north",)))["north"]
         .change_of_basis
     )
     assert fit_check(image, good, target=target, aligner=aligner).worst < 1e-13
