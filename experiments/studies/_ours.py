@@ -1,6 +1,6 @@
 """What our own studies share: every task, dealt alike or by label, and rows that are public."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -236,3 +236,29 @@ def from_print(
         return ""
     apart = [np.mean(values[ours]) - printed[theirs].value for ours, theirs in places.items()]
     return f"{np.mean(np.abs(apart)):.1f}"
+
+
+def nearness(
+    what: str, *, corner: str, columns: Iterable[str], rows: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return a table of mean distances from printed numbers: Markdown.
+
+    Parameters
+    ----------
+    what : str
+        Which of the paper's numbers a row is about.
+    corner : str
+        Above the names of rows.
+    columns : iterable of str
+        What is set beside the paper.
+    rows : mapping of str to sequence of str
+        Distances, one a column, as `from_print` returns them.
+    """
+    heads = [corner, *columns]
+    return [
+        f"Mean distance from the paper's {what}, points:",
+        "",
+        f"| {' | '.join(heads)} |",
+        f"|{'---|' * len(heads)}",
+        *(f"| {name} | {' | '.join(found)} |" for name, found in rows.items()),
+    ]

@@ -5,7 +5,7 @@ from functools import partial
 
 from cobasis import Kawakami
 from experiments.studies import table_07_images, table_07_tdc
-from experiments.studies._ours import from_print
+from experiments.studies._ours import from_print, nearness
 from experiments.studies.ours_spans import as_in_table_7
 from experiments.studies.v2_fig_2 import feature_scaled
 from experiments.study import Settings, Study, Values
@@ -32,25 +32,16 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Say which form comes nearest to the rows that the paper calls Kawakami-DC."""
-    lines = [
-        "Mean distance from the paper's Kawakami rows of a task, points:",
-        "",
-        f"| | {' | '.join(METHODS)} |",
-        f"|---|{'---|' * len(METHODS)}",
-    ]
-    for data in TASKS:
-        rows = ("svm", "mlp") if data in table_07_images.PRINTED else tuple(table_07_tdc.METRICS)
-        places = [f"{data}/{condition}/{{}}/{row}" for condition in CONDITIONS for row in rows]
-        found = [
-            from_print(
-                values,
-                PUBLISHED,
-                {place.format(method): place.format("kawakami") for place in places},
-            )
-            for method in METHODS
-        ]
-        lines.append(f"| {data} | {' | '.join(found)} |")
-    return lines
+    found = {data: [_distance(values, data, method) for method in METHODS] for data in TASKS}
+    return nearness("Kawakami rows of a task", corner="task", columns=METHODS, rows=found)
+
+
+def _distance(values: Mapping[str, list[float]], data: str, method: str) -> str:
+    """Return one form's mean distance from what is printed for a task."""
+    rows = ("svm", "mlp") if data in table_07_images.PRINTED else tuple(table_07_tdc.METRICS)
+    places = [f"{data}/{condition}/{{}}/{row}" for condition in CONDITIONS for row in rows]
+    pairs = {place.format(method): place.format("kawakami") for place in places}
+    return from_print(values, PUBLISHED, pairs)
 
 
 STUDY = Study(

@@ -6,7 +6,7 @@ from typing import Any
 from experiments.data.molecules import deal_molecules
 from experiments.store import RECORDED, Results
 from experiments.studies import table_07_tdc
-from experiments.studies._ours import from_print
+from experiments.studies._ours import from_print, nearness
 from experiments.studies.table_07_tdc import PRINTED, measured
 from experiments.study import Settings, Study, Values
 from experiments.systems import PAPERS, generator
@@ -32,17 +32,15 @@ def run(settings: Settings, *, repeat: int) -> Values:
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Say which molecules come nearest to the paper's numbers."""
     as_ours = Results("table_07_tdc", folder=RECORDED).read().values()
-    lines = [
-        "Mean distance from the paper's numbers of a task, points:",
-        "",
-        f"| | Table 7's: random split, with the validation part | {' | '.join(SPLITS)} |",
-        f"|---|---|{'---|' * len(SPLITS)}",
-    ]
-    for data in TASKS:
-        found = [_distance(as_ours, data, f"{data}/")]
-        found += [_distance(values, data, f"{data}/{split}/") for split in SPLITS]
-        lines.append(f"| {data} | {' | '.join(found)} |")
-    return lines
+    rows = {
+        data: [
+            _distance(as_ours, data, f"{data}/"),
+            *(_distance(values, data, f"{data}/{split}/") for split in SPLITS),
+        ]
+        for data in TASKS
+    }
+    columns = ("Table 7's: random split, with the validation part", *SPLITS)
+    return nearness("numbers of a task", corner="task", columns=columns, rows=rows)
 
 
 def _distance(values: Mapping[str, Sequence[float]], data: str, start: str) -> str:

@@ -118,6 +118,12 @@ def cell(anchor: str, condition: str, size: int) -> Settings:
     return {"anchor": anchor, "condition": condition, "a": size}
 
 
+def pubchem(size: int, *, repeat: int, smaller: bool = False) -> dict[str, Any]:
+    """Return a round's anchor of PubChem compounds; more of them begin with the same ones."""
+    rows = public_rows(size, rng=generator(repeat, 2), smaller=smaller)
+    return {"anchor": "public", "public_rows": rows}
+
+
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure all methods with one anchor under one condition, or pooled rows."""
     dealt = deal_molecules("ames", rng=generator(repeat))
@@ -126,7 +132,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
     size = int(settings["a"])
     anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": size}
     if settings["anchor"] == "pubchem":
-        anchor = {"anchor": "public", "public_rows": public_rows(size, rng=generator(repeat, 2))}
+        anchor = pubchem(size, repeat=repeat)
     sent = uploads(
         dealt,
         repeat=repeat,

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.data.molecules import deal_molecules, public_rows
+from experiments.data.molecules import deal_molecules
 from experiments.store import RECORDED, Results
 from experiments.studies import table_16
-from experiments.studies._ours import from_print
+from experiments.studies._ours import from_print, nearness
 from experiments.studies.table_07_tdc import N_COMPONENTS, measured
-from experiments.studies.table_16 import ALIGNERS, PRINTED, SIZES
+from experiments.studies.table_16 import ALIGNERS, PRINTED, SIZES, pubchem
 from experiments.study import Settings, Study, Values
 from experiments.systems import generator
 from experiments.uploads import uploads
@@ -29,10 +29,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
         repeat=repeat,
         span_condition="diffspan_orth",
         n_components=how.get("n_components", N_COMPONENTS),
-        anchor="public",
-        public_rows=public_rows(
-            int(settings["a"]), rng=generator(repeat, 2), smaller=how.get("smaller", False)
-        ),
+        **pubchem(int(settings["a"]), repeat=repeat, smaller=how.get("smaller", False)),
     )
     return measured(sent, methods=ALIGNERS, repeat=repeat)
 
@@ -40,18 +37,15 @@ def run(settings: Settings, *, repeat: int) -> Values:
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
     as_ours = Results("table_16", folder=RECORDED).read().values()
-    lines = [
-        "Mean distance from the paper's numbers of a size, points:",
-        "",
-        f"| a | Table 16's: all compounds, {N_COMPONENTS} components | {' | '.join(OPEN)} |",
-        f"|---|---|{'---|' * len(OPEN)}",
-    ]
-    for size in SIZES:
-        starts = [f"{choice}/{size}" for choice in OPEN]
-        found = [_distance(as_ours, f"{ANCHOR}/{size}", size)]
-        found += [_distance(values, start, size) for start in starts]
-        lines.append(f"| {size} | {' | '.join(found)} |")
-    return lines
+    rows = {
+        str(size): [
+            _distance(as_ours, f"{ANCHOR}/{size}", size),
+            *(_distance(values, f"{choice}/{size}", size) for choice in OPEN),
+        ]
+        for size in SIZES
+    }
+    columns = (f"Table 16's: all compounds, {N_COMPONENTS} components", *OPEN)
+    return nearness("numbers of a size", corner="a", columns=columns, rows=rows)
 
 
 def _distance(values: Mapping[str, Sequence[float]], start: str, size: int) -> str:
