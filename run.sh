@@ -159,7 +159,7 @@ case $1 in
         case ${2:-} in
             all | -*) ;;
             *) [ -f "$here/experiments/studies/${2:-}.py" ] ||
-                give_up "experiments/studies/ holds no '${2:-}.py'. There are:" \
+                give_up "${2:+no study is called '$2'. }Name a study:" \
                     $(cd "$here/experiments/studies" && ls [!_]*.py | sed 's/\.py$//') all ;;
         esac
         set_up requirements.lock requirements-experiments.lock

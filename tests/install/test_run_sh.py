@@ -195,12 +195,20 @@ def studies(checkout, *names):
         (folder / f"{name}.py").touch()
 
 
-@pytest.mark.parametrize("name", ["table_9", "", "_shared/../x"])
+LISTED = "Name a study: table_07 traffic all"
+
+
+@pytest.mark.parametrize("name", ["table_9", "_shared/../x"])
 def test_an_experiment_that_does_not_exist_is_named_and_those_that_do_are_listed(checkout, name):
     studies(checkout, "table_07", "traffic")
     said = checkout.run("experiment", name, status=2).stderr
-    assert f"holds no '{name}.py'" in said
-    assert "There are: table_07 traffic all" in said
+    assert f"run.sh: no study is called '{name}'. {LISTED}" in said
+    assert checkout.asked() == []
+
+
+def test_without_a_name_experiment_lists_what_there_is(checkout):
+    studies(checkout, "table_07", "traffic")
+    assert f"run.sh: {LISTED}" in checkout.run("experiment", status=2).stderr
     assert checkout.asked() == []
 
 
