@@ -8,6 +8,7 @@ is typed by hand, and a study without a result says so.
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from experiments.distances import distances, missing, overview  # noqa: E402
 from experiments.figures import draw, left_out, svg  # noqa: E402
 from experiments.pictures import COMPONENTS, figure  # noqa: E402
 from experiments.store import RECORDED, Results  # noqa: E402
-from experiments.study import load, names  # noqa: E402
+from experiments.study import key, load, names  # noqa: E402
 
 from experiments import goals as judging  # noqa: E402
 from experiments import page as pages  # noqa: E402 -- found by the line above
@@ -61,14 +62,20 @@ def goals(kept: Kept) -> str:
 
 def contents(kept: Kept) -> str:
     """Return one line for each study, with what it is and how much of it is there."""
-    lines = ["| | of | cells there |", "|---|---|---|"]
+    lines = ["| | of | cells | repeats | minutes of a core for one |", "|---|---|---|---|---|"]
     for name, results in kept.items():
         study = load(name)
-        whole = len(study.cells) * study.repeats
-        source = study.source.replace("|", r"\|")
-        lines.append(
-            f"| [{study.title}](#study-{name}) | {source} | {len(results.cells)} of {whole} |"
+        there = Counter(key(cell.settings, "") for cell in results.cells.values())
+        repeats = [there[key(settings, "")] for settings in study.cells]
+        minutes = sum(cell.seconds for cell in results.cells.values()) / max(1, *repeats) / 60
+        row = (
+            f"[{study.title}](#study-{name})",
+            study.source.replace("|", r"\|"),
+            str(len(repeats)),
+            "computed" if study.exact else " to ".join(map(str, sorted({*repeats}))),
+            "" if study.exact else f"{minutes:.1f}",
         )
+        lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 
 

@@ -207,6 +207,17 @@ def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_p
     assert "Not measured yet" in pages["filled"](chart, folder=tmp_path)
 
 
+def test_the_contents_say_how_many_repeats_every_cell_has(toy_results):
+    contents = runpy.run_path(str(DOCS / "evidence_pages.py"))["contents"]
+    kept = toy_results(load("v2_table_3"), name="v2_table_3", repeats=2)
+    assert "| 3 | 2 | 0.1 |" in contents({"v2_table_3": kept})
+    kept.cells.popitem()
+    assert "| 3 | 1 to 2 | 0.1 |" in contents({"v2_table_3": kept})
+    kept.cells.clear()
+    assert "| 3 | 0 | 0.0 |" in contents({"v2_table_3": kept})
+    assert "| 6 | computed |  |" in contents({"traffic": toy_results(load("traffic"), repeats=1)})
+
+
 def test_every_place_on_the_pages_is_filled_and_every_part_is_used():
     pages = runpy.run_path(str(DOCS / "evidence_pages.py"))
     paths = [DOCS / "explanation" / f"{name}.md" for name in ("evidence", "gallery")]
