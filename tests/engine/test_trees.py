@@ -1,6 +1,9 @@
 """Boosted trees by external memory: as good as in memory, and nothing is left behind."""
 
+import shutil
 import sys
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from sklearn.metrics import r2_score
 
 from cobasis.engine import trees
 from cobasis.engine.training import train_partitions
-from cobasis.errors import MissingExtraError
+from cobasis.errors import DiskError, MissingExtraError
 from cobasis.models.training import train
 from engine.partitioned import aligned_rows, digits
 
@@ -106,3 +109,40 @@ def test_without_xgboost_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[trees\]'"):
         train_partitions(aligned, **CLASSES)
+
+
+def test_trees_are_not_begun_where_the_disk_has_no_room_for_their_cache(tmp_path, monkeypatch):
+    aligned = aligned_rows(tmp_path / "rows", *curved())
+    asked = 600 * (2 * 4 + trees.ROW_BYTES)
+    told = partial(
+        train_partitions, aligned, model="boosted_trees", task="regression", seed=0, max_passes=2
+    )
+    for free, room in ((asked, True), (asked - 1, False)):
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        if room:
+            told(work=tmp_path / "work")
+            continue
+        with pytest.raises(DiskError, match=r"about 0 MB to '.*trees-.*', whose disk has 0 MB"):
+            told(work=tmp_path / "work")
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_the_cache_is_not_larger_than_the_room_that_was_asked_for(tmp_path):
+    sizes = []
+
+    def weigh(*_):
+        cached = (tmp_path / "work").glob("trees-*/cache*")
+        sizes.append(sum(each.stat().st_size for each in cached))
+
+    rows = np.random.default_rng(0).normal(size=(20_000, 30))
+    train_partitions(
+        aligned_rows(tmp_path / "rows", rows, rows[:, 0]),
+        model="boosted_trees",
+        task="regression",
+        seed=0,
+        max_passes=2,
+        work=tmp_path / "work",
+        report=weigh,
+    )
+    asked = len(rows) * (2 * 30 + trees.ROW_BYTES)
+    assert 0.7 * asked < max(sizes) <= asked

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.bundle.files import made_folder
+from cobasis.bundle.room import require_room
 from cobasis.engine.partitions import Labels, Rows
 from cobasis.engine.progress import Report
 from cobasis.engine.training_passes import Pass, TurnedRows
@@ -30,6 +31,9 @@ PATIENCE = 10
 ENOUGH_FOR_STEPS = 50_000
 """With as many held-out rows, a random sample, the steps are found from them: most of the time
 that reading all rows takes would go into finding them from all."""
+
+ROW_BYTES = 24
+"""Of the cache, beside two bytes for each number of a row."""
 
 _SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "max_bin": 256, "verbosity": 0}
 
@@ -152,8 +156,8 @@ def fit_trees(
     report : callable
         Told how many trees there are, of how many at most.
     cache : Path, optional
-        A folder for xgboost's cache, as large as the number of entries in bytes; by default a
-        temporary one. The cache is removed in any case.
+        A folder for xgboost's cache; by default a temporary one. The cache is removed in any
+        case.
 
     Returns
     -------
@@ -164,13 +168,15 @@ def fit_trees(
     ------
     MissingExtraError
         xgboost is not installed.
+    DiskError
+        There is no room for the cache.
 
     Notes
     -----
     **Who sees what.** The analyst; thresholds are aligned values, a caution that in-memory
     trees have as well.
 
-    **Cost.** One byte for each entry on disk, and up to as much of memory while the cache is
+    **Cost.** Two bytes for each entry on disk, and up to as much of memory while the cache is
     mapped. Boosting begins anew after an interruption.
     """
     require_extra("xgboost", extra="trees")
@@ -213,10 +219,14 @@ def boost(
 ) -> npt.NDArray[np.uint8]:
     """Boost on some partitions; inside xgboost's collective, together with the other workers.
 
-    Returns the booster's bytes, cut after its best round.
+    Returns the booster's bytes, cut after its best round. A disk that fills up while xgboost
+    writes would end the whole process, so room is asked for first.
     """
     import xgboost  # noqa: PLC0415 -- an extra
 
+    n_rows = sum(rows.aligned.partitions[index].n_rows for index in partitions)
+    n_bytes = n_rows * (2 * rows.aligned.n_components + ROW_BYTES)
+    require_room(folder, n_bytes, what="training boosted trees")
     steps = {"max_bin": settings["max_bin"], "nthread": settings["nthread"]}
     told = None if held is None else (held[0].astype(np.float32), _told(held[1], classes))
     found = None
