@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks import contenders, goals
 from benchmarks.children import in_a_child
-from benchmarks.inputs import SEED, Images, Matrix, names, unrelated
+from benchmarks.inputs import INPUTS, PAPERS, SEED, SHARED, Images, Matrix, names, unrelated
 from benchmarks.points import label, shape
 from benchmarks.published import algorithm_2, algorithm_3
 from benchmarks.timing import interleaved
@@ -72,13 +72,17 @@ def measure(*, quick: bool) -> dict[str, Any]:
     take = slice(0, 2) if quick else slice(None)
     rates = calibrate()
     rounds = 3 if quick else 7
-    predicted = [prediction(each, rates=rates, rounds=rounds) for each in PREDICTED[take]]
+    predicted = [
+        prediction(each, rates=rates, rounds=rounds, name=name)
+        for name in (PAPERS, SHARED)
+        for each in PREDICTED[take]
+    ]
     counted = [counts(each) for each in COUNTED[: 1 if quick else None]]
     held = [
         peaks(each, method) for each in (HELD_QUICK if quick else HELD) for method in ALGORITHMS
     ]
     off = [
-        (f"{method}, {each['size']}", max(found["ratio"], 1 / found["ratio"]))
+        (f"{method}, {each['input']}, {each['size']}", max(found["ratio"], 1 / found["ratio"]))
         for each in predicted
         for method, found in each["methods"].items()
     ]
@@ -106,19 +110,19 @@ def measure(*, quick: bool) -> dict[str, Any]:
     }
 
 
-def prediction(size: Size, *, rates: Any, rounds: int) -> dict[str, Any]:  # noqa: ANN401
-    """Predict and time every method at one size."""
-    images = unrelated(**shape(size))
+def prediction(size: Size, *, rates: Any, rounds: int, name: str) -> dict[str, Any]:  # noqa: ANN401
+    """Predict and time every method on one input of one size."""
+    images = INPUTS[name](**shape(size))
     calls = {
         method: partial(align, aligner, images, workers=1) for method, aligner in METHODS.items()
     }
     times = interleaved(calls, rounds=rounds)
     found = {}
     for method in METHODS:
-        seconds = predict_alignment(size, rates=rates, method=method)
+        seconds = predict_alignment(size, rates=rates, method=method, one_span=name == SHARED)
         real = times[method]["median"]
         found[method] = {"predicted": seconds, "seconds": real, "ratio": seconds / real}
-    return {"size": label(size), "methods": found}
+    return {"input": name, "size": label(size), "methods": found}
 
 
 def counts(size: Size) -> dict[str, Any]:

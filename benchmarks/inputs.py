@@ -92,10 +92,11 @@ def orthonormal(rows: int, columns: int, *, rng: np.random.Generator) -> Matrix:
     return factor * np.sign(np.diag(triangle))
 
 
+PAPERS, SHARED = "unrelated", "shared, isometric anchor"
 INPUTS: Mapping[str, Callable[..., Images]] = {
-    "unrelated": unrelated,
+    PAPERS: unrelated,
     "different, uniform anchor": different("uniform"),
     "different, isometric anchor": different("isometric"),
-    "shared, isometric anchor": shared,
+    SHARED: shared,
 }
 """Every input of the sweeps, by what it is called in the tables."""

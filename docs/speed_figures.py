@@ -1,4 +1,4 @@
-"""Tables and charts of the page on speed, from what `./run.sh bench` wrote; `conf.py` calls it.
+"""The tables of the page on speed, from what `./run.sh bench` wrote; `conf.py` calls it.
 
 The page holds ``{{ name }}`` where a figure goes, and the build puts it there: no number on it is
 typed by hand, and a repository without a result says so.
@@ -6,35 +6,19 @@ typed by hand, and a repository without a result says so.
 
 # ruff: noqa: INP001 -- imported by conf.py, not a package
 
-import io
 import json
 import re
+import runpy
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import matplotlib as mpl
-from matplotlib.figure import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from typing import Any
 
 RESULT = Path(__file__).parents[1] / "experiments" / "results" / "bench.json"
 ABSENT = "*Not measured yet: `./run.sh bench` writes this.*"
 PLACE = re.compile(r"\{\{ (\w+) \}\}")
-COLOURS = {
-    "ours": "#2a6f97",
-    "scipy loop": "#c8553d",
-    "svd loop": "#e0a458",
-    "floor": "#9aa5b1",
-    "Imakura, randomised SVD + pinv": "#c39bd3",
-    "Kawakami, randomised SVD": "#9ad0b5",
-    "Imakura, ours": "#7b2d8b",
-    "Kawakami, ours": "#2e8b57",
-}
-NAMES = {"ours": "ODC, ours", "scipy loop": "ODC, scipy loop", "svd loop": "ODC, the papers' loop"}
-AXES = {"l": "components l", "a": "anchor rows a", "c": "parties c"}
-BASE = {"a": 1000, "l": 50, "c": 50}
+
+_CHARTS = runpy.run_path(str(Path(__file__).with_name("speed_charts.py")))
+AXES, BASE, NAMES = (_CHARTS[name] for name in ("AXES", "BASE", "NAMES"))
 ATTAINABLE_AT = (1000, 4000, 10_000, 20_000)
 
 Result = Mapping[str, Any]
@@ -75,9 +59,17 @@ def machine(result: Result) -> str:
     return (
         f"{here['processor']}, {here['cores']} cores, {here['memory_gib']} GiB; "
         f"{', '.join(here['blas'])}, one BLAS thread unless a line says otherwise; {versions}. "
-        f"Commit `{result['commit'][:12]}`, seed {result['seed']}, "
-        f"{result['seconds'] / 60:.0f} minutes in all."
+        f"Seed {result['seed']}, {result['seconds'] / 60:.0f} minutes in all. Each section has the "
+        f"commit that measured it: {_commits(result)}."
     )
+
+
+def _commits(result: Result) -> str:
+    """Return commits, and the sections that each measured."""
+    found: dict[str, list[str]] = {}
+    for name, section in result["sections"].items():
+        found.setdefault(section.get("commit", "unknown")[:10], []).append(name)
+    return "; ".join(f"`{commit}` {', '.join(names)}" for commit, names in found.items())
 
 
 def goals(result: Result) -> str:
@@ -108,17 +100,24 @@ def exponents(result: Result) -> str:
     """Return fitted exponents, the paper's first."""
     found = result["fig_6"]
     rows = []
-    for name, (slope, low, high, _) in found["paper"]["slopes"].items():
+    for name, (slope, low, high, r2) in found["paper"]["slopes"].items():
         cells = [_exponent(*found["paper"]["exponents"][free][name]) for free in AXES]
-        rows.append([f"*{name}, in the paper*", *cells, _milliseconds(slope, low, high)])
+        line = [_milliseconds(slope, low, high), f"{r2:.2f}", ""]
+        rows.append([f"*{name}, in the paper*", *cells, *line])
     names = dict.fromkeys(name for each in found["exponents"].values() for name in each)
     for name in names:
         fits = [found["exponents"][free].get(name) for free in AXES]
         cells = [_exponent(each["exponent"], each["r2"]) if each else "" for each in fits]
-        line = found["slopes"].get(name)
-        last = _milliseconds(line["slope"], line["low"], line["high"]) if line else ""
-        rows.append([NAMES.get(name, name), *cells, last])
-    return table(["", "in l", "in a", "in c", "ms a party (95 %)"], rows)
+        fitted, line = found["slopes"].get(name), ["", "", ""]
+        if fitted:
+            line = [
+                _milliseconds(fitted["slope"], fitted["low"], fitted["high"]),
+                f"{fitted['r2']:.2f}",
+                f"{1000 * fitted['start']:.3g}",
+            ]
+        rows.append([NAMES.get(name, name), *cells, *line])
+    headings = ["", "in l", "in a", "in c", "b1, ms a party (95 %)", "R2", "b0, ms"]
+    return table(headings, rows)
 
 
 def comparisons(result: Result) -> str:
@@ -174,83 +173,38 @@ def memory(result: Result) -> str:
     return table(headings, rows) if rows else ABSENT
 
 
+def work(result: Result) -> str:
+    """Return counted operations beside measured time, of the paper's algorithms as written."""
+    rows = [
+        [
+            method,
+            each["size"],
+            f"{each['operations'][method]:.3g}",
+            f"{each['seconds'][method]:.3g} s",
+            *(f"{each[key][method]:.1f}" for key in ("work in ODCs", "seconds in ODCs")),
+        ]
+        for each in result["sections"].get("formulas", {}).get("work", [])
+        for method in each["operations"]
+    ]
+    headings = ["", "size", "operations", "measured", "in ODCs, counted", "in ODCs, measured"]
+    return table(headings, rows) if rows else ABSENT
+
+
 def prediction(result: Result) -> str:
     """Return predicted and measured seconds."""
     rows = [
-        [method, each["size"], f"{found['predicted']:.3g} s", f"{found['seconds']:.3g} s"]
+        [
+            method,
+            each.get("input", "unrelated"),
+            each["size"],
+            f"{found['predicted']:.3g} s",
+            f"{found['seconds']:.3g} s",
+        ]
         for each in result["sections"].get("formulas", {}).get("prediction", [])
         for method, found in each["methods"].items()
     ]
-    return table(["", "size", "predicted", "measured"], rows) if rows else ABSENT
-
-
-def sweeps_chart(result: Result) -> str:
-    """Draw the three sweeps on the papers' input."""
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
-    axes = figure.subplots(1, 3, sharey=True)
-    points = [
-        each
-        for name in ("papers", "published")
-        for each in result["sections"].get(name, {}).get("points", [])
-    ]
-    for free, each in zip(AXES, axes, strict=True):
-        _sweep(each, free, points=points)
-    axes[0].set_ylabel("seconds")
-    handles = {
-        label: line
-        for each in axes
-        for line, label in zip(*each.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside upper center", ncols=3, frameon=False
-    )
-    return _svg(figure)
-
-
-def _sweep(axes: "Axes", free: str, *, points: list[Result]) -> None:
-    """Draw one sweep."""
-    fixed = {name: value for name, value in BASE.items() if name != free}
-    for name, colour in COLOURS.items():
-        found = {
-            each[free]: each["seconds"][name]
-            for each in points
-            if name in each["seconds"] and all(each[key] == value for key, value in fixed.items())
-        }
-        sizes = sorted(found)
-        values = [found[size] for size in sizes]
-        axes.loglog(sizes, values, color=colour, marker=".", label=NAMES.get(name, name))
-    axes.set_xlabel(AXES[free])
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def ratios_chart(result: Result) -> str:
-    """Draw how many times faster than the scipy loop, over components, for every input."""
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
-    axes = figure.subplots(1, 3, sharey=True)
-    for name, section in result["sections"].items():
-        points = section.get("points", [])
-        if not points or "scipy loop / ours" not in points[0]:
-            continue
-        for free, each in zip(AXES, axes, strict=True):
-            fixed = {key: value for key, value in BASE.items() if key != free}
-            found = {
-                point[free]: point["scipy loop / ours"]["median"]
-                for point in points
-                if all(point[key] == value for key, value in fixed.items())
-            }
-            sizes = sorted(found)
-            label = section.get("input", name)
-            each.semilogx(sizes, [found[size] for size in sizes], marker=".", label=label)
-            each.set_xlabel(AXES[free])
-    for each in axes:
-        each.axhline(1, color="#1f2933", linewidth=1)
-        each.set_ylim(bottom=0)
-        each.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("scipy loop / ours")
-    figure.legend(
-        *axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False
-    )
-    return _svg(figure)
+    headings = ["", "input", "size", "predicted", "measured"]
+    return table(headings, rows) if rows else ABSENT
 
 
 def _exponent(value: float, r2: float) -> str:
@@ -273,16 +227,6 @@ def _time(found: Mapping[str, float]) -> str:
     return f"{found['seconds']:.0f} s a run"
 
 
-def _svg(figure: Figure) -> str:
-    """Return the figure as an SVG element in the page itself, without date or references."""
-    buffer = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "cobasis"}):
-        named = ("Date", "Creator", "Format", "Type")
-        figure.savefig(buffer, format="svg", metadata=dict.fromkeys(named))
-    text = buffer.getvalue().replace("<svg", '<svg style="max-width: 100%; height: auto"', 1)
-    return "```{raw} html\n" + text[text.index("<svg") :] + "\n```"
-
-
 FIGURES: Mapping[str, Callable[[Result], str]] = {
     "machine": machine,
     "goals": goals,
@@ -292,8 +236,9 @@ FIGURES: Mapping[str, Callable[[Result], str]] = {
     "comparisons": comparisons,
     "left_out": left_out,
     "memory": memory,
+    "work": work,
     "prediction": prediction,
-    "sweeps": sweeps_chart,
-    "ratios": ratios_chart,
+    "sweeps": _CHARTS["sweeps"],
+    "ratios": _CHARTS["ratios"],
 }
 """By what stands between the braces."""

@@ -50,6 +50,13 @@ def test_our_time_is_told_against_the_best_forms_and_the_thin_one_without_a_goal
     assert (thin["value"], thin["verdict"]) == (3.0, "no goal")
 
 
+def test_of_a_slow_form_it_is_said_how_often_it_was_tried():
+    one = {"a": 9, "l": 2, "c": 3, "ratios": {"Imakura, full SVD + pinv / ours": {"median": 6.0}}}
+    full = judged([one, {**one, "ratios": {}}])[0]
+    assert full["verdict"] == "met"
+    assert full["where"].endswith("tried at 1 of 2 sizes")
+
+
 def test_the_exact_solutions_differ_between_the_two_methods():
     one, other = imakura_exact(IMAGES), kawakami_dense(IMAGES)
     assert difference(IMAGES, one, other) > 1e-3

@@ -52,6 +52,29 @@ def test_the_gram_matrix_costs_its_order_times_all_numbers(numbers, order, back)
     assert found.product == fits + (2 * a * c * l * l if back else 0)
 
 
+@pytest.mark.parametrize(
+    ("components", "each"),
+    [
+        (50, 8 * 50**3),  # the turn, from few rows
+        (200, 2 * 1000 * 200**2 + 2 * 200**3),  # few rows are not fewer: a product, and its square
+    ],
+)
+@pytest.mark.parametrize("method", ["odc", "whitened"])
+def test_parties_of_one_span_need_no_factor(method, components, each):
+    def product(parties):
+        return own.work_of(method, size(l=components, c=parties), one_span=True).product
+
+    found = own.work_of(method, size(l=components), one_span=True)
+    assert found.factor == 0
+    assert product(51) - product(50) == each
+    assert found.copied == own.work_of(method, size(l=components)).copied
+
+
+def test_one_span_changes_nothing_for_the_least_squares_methods():
+    for method in ("imakura", "kawakami"):
+        assert own.work_of(method, size(), one_span=True) == own.work_of(method, size())
+
+
 @pytest.mark.parametrize("method", own.METHODS)
 def test_work_grows_with_every_number(method):
     def seconds(**numbers):
