@@ -44,6 +44,7 @@ def _block(translator: Any, node: nodes.math_block) -> None:  # noqa: ANN401
 
 MADE_FROM_RESULTS = {
     "explanation/speed": "speed_figures.py",
+    "how-to/large-training": "speed_figures.py",
     "explanation/evidence": "evidence_pages.py",
     "explanation/gallery": "evidence_pages.py",
 }

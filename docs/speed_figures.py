@@ -1,4 +1,4 @@
-"""The tables of the page on speed, from what `./run.sh bench` wrote; `conf.py` calls it.
+"""Tables of the pages on speed and training, from what `./run.sh bench` wrote; `conf.py` calls it.
 
 The page holds ``{{ name }}`` where a figure goes, and the build puts it there: no number on it is
 typed by hand, and a repository without a result says so.
@@ -227,6 +227,32 @@ def _time(found: Mapping[str, float]) -> str:
     return f"{found['seconds']:.0f} s a run"
 
 
+STEPS = {
+    "partitions": "write partitions",
+    "ridge": "ridge",
+    "logistic": "logistic regression",
+    "mlp": "perceptron, 256 hidden units, one pass, with its tuning",
+    "boosted_trees": "20 boosted trees of depth 6",
+}
+
+
+def training(result: Result) -> str:
+    """Return what writing partitions and training from them took."""
+    found = result["sections"].get("training")
+    if not found:
+        return ABSENT
+    rows = [
+        [STEPS[name], f"{each['peak_bytes'] / 1e9:.2f} GB", f"{each['seconds']:.0f}"]
+        for name, each in found["steps"].items()
+    ]
+    size = (
+        f"{found['n_rows']:,} rows of {found['n_components']} components from 20 parties, float32, "
+        f"two classes; each step in a process of its own, on {result['machine']['cores']} cores. "
+        "`./run.sh bench --only training` measures it again.\n\n"
+    )
+    return size + table(["step", "peak memory", "seconds"], rows)
+
+
 FIGURES: Mapping[str, Callable[[Result], str]] = {
     "machine": machine,
     "goals": goals,
@@ -238,6 +264,7 @@ FIGURES: Mapping[str, Callable[[Result], str]] = {
     "memory": memory,
     "work": work,
     "prediction": prediction,
+    "training": training,
     "sweeps": _CHARTS["sweeps"],
     "ratios": _CHARTS["ratios"],
 }

@@ -8,7 +8,10 @@ import pytest
 from benchmarks import goals, results
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "explanation" / "speed.md").read_text(encoding="utf-8")
+PAGE = "".join(
+    (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for page in ("explanation/speed.md", "how-to/large-training.md")
+)
 FIGURES = runpy.run_path(str(ROOT / "docs" / "speed_figures.py"))
 
 
