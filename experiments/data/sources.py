@@ -34,6 +34,17 @@ class MissingDataError(FileNotFoundError):
 
 def read_verified(source: Source) -> bytes:
     """Return the content of a file, unpacked, after checking its SHA-256."""
+    path, content = _verified(source)
+    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix, bytes)
+    return unpack(content)
+
+
+def path_verified(source: Source) -> Path:
+    """Return where a file lies, after checking its SHA-256, for what opens files itself."""
+    return _verified(source)[0]
+
+
+def _verified(source: Source) -> tuple[Path, bytes]:
     folder = os.environ.get("COBASIS_DATA")
     path = Path(folder or ".") / source.path
     if folder is None or not path.is_file():
@@ -50,8 +61,7 @@ def read_verified(source: Source) -> bytes:
             f"figures would not compare. Get {source.origin}."
         )
         raise MissingDataError(msg)
-    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix, bytes)
-    return unpack(content)
+    return path, content
 
 
 def cached(

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 from experiments.data import faces, sources
+from experiments.data.face_network import chip
 from experiments.data.faces import Faces, pairs_of
 from experiments.faces_round import isometric_is_refused, project, split_faces, under
 from experiments.noise import (
@@ -16,7 +17,7 @@ from experiments.noise import (
     shared_by,
     stretch,
 )
-from experiments.studies import ours_honest_dp, table_09, table_10, v1_figs
+from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
 from experiments.systems import Dealt, aligned
 from experiments.uploads import uploads
 
@@ -203,6 +204,58 @@ def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(peo
     rebuilt = f"orthonormal basis, l = 5/rebuilt by a colluder, {table_10.LEARNED}"
     assert found[rebuilt] == pytest.approx(found[f"original/{table_10.LEARNED}"], abs=0.05)
     assert all(0 <= value <= 1 for value in found.values())
+
+
+def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_colluder_rebuilds(
+    people, monkeypatch
+):
+    def described(rows):
+        seen.append(rows)
+        return rows
+
+    seen = []
+    monkeypatch.setattr(table_10_dlib, "celeba", lambda: people)
+    monkeypatch.setattr(table_10_dlib, "described", described)
+    monkeypatch.setitem(table_10.COMPONENTS, "celeba", 5)
+    found = {
+        f"{cell['shown']}/{name}": value
+        for cell in table_10_dlib.STUDY.cells
+        for name, value in table_10_dlib.run(cell, repeat=0).items()
+    }
+    originals, *noisy = seen[:4]
+    size = len(originals)
+    assert found["original/original"] > 0.95
+    strays = [np.std(each - originals) for each in noisy]
+    assert strays == pytest.approx([papers_scale(each) for each in (8, 2, 0.5)], rel=0.1)
+    for shown in seen[4:7]:
+        assert shown.shape == originals.shape
+        assert shown[:, :5].max() == pytest.approx(1)
+        assert not shown[:, 5:].any()
+    undone = dict(zip(("orthonormal", "not orthonormal", "haar"), seen[7:], strict=True))
+    off = {name: np.linalg.norm(each - originals) for name, each in undone.items()}
+    assert off["orthonormal"] == pytest.approx(off["not orthonormal"], rel=1e-3)
+    assert off["orthonormal"] < off["haar"]
+    assert size == len(people.people) // 2
+
+
+def test_a_network_is_shown_whole_people(monkeypatch):
+    monkeypatch.setattr(table_10_dlib, "PICTURES", 3)
+    people = np.array([5, 1, 5, 2, 1, 9, 2])
+    rows = np.array([0, 1, 3, 4, 5, 6])
+    assert list(table_10_dlib.whole_people(people, rows)) == [1, 4, 3, 6]
+
+
+def test_a_chip_has_the_eyes_where_the_network_expects_them():
+    picture = np.zeros((128, 128, 3), dtype=np.float32)
+    picture[63:68, 48:53] = picture[63:68, 75:80] = [2.0, 0.5, -1.0]
+    found = chip(picture.ravel())
+    assert found.shape == (150, 150, 3)
+    rows, columns = np.nonzero(found[:, :, 0] > 128)
+    left = columns < 75
+    for eye, place in ((left, (47.7, 47.1)), (~left, (100.3, 47.1))):
+        assert (columns[eye].mean(), rows[eye].mean()) == pytest.approx(place, abs=1)
+    assert found[:, :, 0].max() == 255
+    assert found[:, :, 2].max() == 0
 
 
 def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(

