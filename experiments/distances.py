@@ -5,7 +5,7 @@ repeat's split does to both cancels. Errors count as per cent of the pooled erro
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from experiments.comparing import CONDITIONS
 from experiments.data.molecules import TASKS as MOLECULES
+from experiments.noise import PAPERS_NOISE
 from experiments.statistics import Summary, summary
 from experiments.store import Results
 from experiments.studies import ours_bases, table_09
@@ -24,13 +25,26 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-HIDING = "whitened, isometric anchor"
-"""What another study measures with the rows and bases of Table 7."""
+HIDING, WEIGHTED = "whitened, isometric anchor", "kawakami, weighted"
+"""What other studies measure with the rows and bases of Table 7."""
 
-METHODS = ("imakura", "kawakami", "odc", "gopp", "whitened", HIDING)
+RESCALED = {"imakura": "imakura, rescaled", "kawakami": "kawakami, rescaled"}
+METHODS = (
+    *("imakura", "kawakami", "odc", "gopp", "whitened"),
+    *(HIDING, WEIGHTED, *RESCALED.values()),
+)
+NOISE = f"{PAPERS_NOISE}, epsilon 2"
+HONEST = f"{table_09.HONEST}, epsilon 2/odc"
+WITHOUT = ("alone", "fedavg", NOISE, HONEST)
+"""What stands outside the span conditions."""
+
+OUTSIDE = "no basis, or noise"
 OWN_SPANS = "diffspan_orth, isometric anchor"
 BASES = {"alike": "ODC, parties alike, by basis", "skewed": "ODC, parties that differ, by basis"}
-PANELS = (*(f"{condition}, uniform anchor" for condition in CONDITIONS), OWN_SPANS, *BASES.values())
+PANELS = (
+    *(f"{condition}, uniform anchor" for condition in CONDITIONS),
+    *(OWN_SPANS, OUTSIDE, *BASES.values()),
+)
 
 COLUMNS = 2
 NEAR = 2.0
@@ -113,9 +127,20 @@ def _anchors() -> Iterator[Source]:
         )
 
 
+def _without() -> Iterator[tuple[str, Source]]:
+    """Name what is measured of parties alone, of FedAvg and of noise."""
+    for name, source in _spans():
+        if name == "table_09":
+            yield name, replace(source, cell="any/", model="/mlp")
+            yield name, replace(source, cell=f"{table_09.FITS}/", model="/mlp")
+            yield name, replace(source, cell=source.cell.removesuffix("{}/"))
+        else:
+            yield name, replace(source, cell=source.cell.format("any"))
+
+
 STUDIES = (
     *dict.fromkeys(name for name, _ in _spans()),
-    *("ours_spans", "ours_anchors", "ours_bases"),
+    *("ours_spans", "ours_weighting", "ours_anchors", "ours_bases"),
 )
 """What the chart is made from."""
 
@@ -123,20 +148,31 @@ STUDIES = (
 def distances(kept: Mapping[str, Results]) -> list[Distance]:
     """Return every distance that is recorded."""
     values = {name: by_repeat(kept[name]) for name in STUDIES if name in kept}
-    ours = values.get("ours_spans", {})
-    renamed = {name.replace("/whitened/", f"/{HIDING}/"): each for name, each in ours.items()}
+    spans, anchors = values.get("ours_spans", {}), values.get("ours_anchors", {})
+    more = _renamed(spans, {"whitened": HIDING}) | values.get("ours_weighting", {})
     for name in ("table_07_images", "table_07_tdc"):
-        values[name] = renamed | values.get(name, {})
+        values[name] = more | values.get(name, {})
     found: list[Distance] = []
     for (name, source), condition in product(_spans(), CONDITIONS):
         panel = f"{condition}, uniform anchor"
         found += _of(source, values.get(name, {}), panel=panel, cell=source.cell.format(condition))
     for source in _anchors():
-        anchors = values.get("ours_anchors", {})
-        found += _of(source, anchors, panel=OWN_SPANS, cell=source.cell)
+        found += _of(source, _renamed(anchors, RESCALED), panel=OWN_SPANS, cell=source.cell)
+    for name, source in _without():
+        found += _of(source, values.get(name, {}), panel=OUTSIDE, cell=source.cell)
     if "ours_bases" in kept:
         found += _of_bases(kept["ours_bases"])
     return found
+
+
+def _renamed(
+    values: Mapping[str, dict[int, float]], names: Mapping[str, str]
+) -> dict[str, dict[int, float]]:
+    """Return values under the names that their methods have in other studies."""
+    return {
+        "/".join(names.get(part, part) for part in name.split("/")): each
+        for name, each in values.items()
+    }
 
 
 def by_repeat(results: Results) -> dict[str, dict[int, float]]:
@@ -156,7 +192,7 @@ def _of(
         for repeat, value in values.get(ceiling, {}).items():
             better = min if source.error else max
             best[repeat] = better(value, best.get(repeat, value))
-    for method in METHODS:
+    for method in (*METHODS, *WITHOUT):
         ours = values.get(f"{cell}{method}{source.model}", {})
         shared = sorted({*ours} & {*best})
         if shared:
@@ -188,7 +224,7 @@ def overview(found: Sequence[Distance]) -> Figure | None:
     panels = [panel for panel in PANELS if any(each.panel == panel for each in found)]
     groups = [panels[i : i + COLUMNS] for i in range(0, len(panels), COLUMNS)]
     tasks = [_tasks(each for each in found if each.panel in group) for group in groups]
-    heights = [0.9 + 0.36 * len(each) for each in tasks]
+    heights = [0.9 + 0.44 * len(each) for each in tasks]
     figure = Figure(figsize=(9.5, 0.8 + sum(heights)), layout="constrained")
     grid = figure.subplots(len(groups), COLUMNS, squeeze=False, sharex=True, height_ratios=heights)
     for row, group, named in zip(grid, groups, tasks, strict=True):

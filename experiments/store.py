@@ -161,16 +161,17 @@ def _version(name: str) -> str:
 
 
 def commit() -> str:
-    """Return the commit, with a plus where files were changed since."""
+    """Return the commit, with a plus where files other than results were changed since."""
     if "COBASIS_COMMIT" in os.environ:
         return os.environ["COBASIS_COMMIT"]
     where = ["git", "-C", str(HERE), "-c", f"safe.directory={HERE.parent}"]
     try:
         found = subprocess.run([*where, "rev-parse", "--short=10", "HEAD"], check=True, **_QUIET)  # noqa: S603
-        changed = subprocess.run([*where, "status", "--porcelain", "-uno"], check=True, **_QUIET)  # noqa: S603
+        changed = subprocess.run([*where, *_CHANGED], check=True, **_QUIET)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return str(found.stdout).strip() + ("+" if changed.stdout else "")
 
 
+_CHANGED = ("status", "--porcelain", "-uno", "--", ":/", ":(top,exclude)experiments/results")
 _QUIET: dict[str, Any] = {"capture_output": True, "text": True}
