@@ -7,10 +7,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks import goals
 from benchmarks.children import in_a_child
+from benchmarks.inputs import SEED
 from benchmarks.many import A, Dropped, L, SimulatedImages, write_uploads
 from cobasis import ODC, align
+from cobasis.algorithms.concordance import certify
 from cobasis.engine.alignments import align_folder
 from cobasis.store.folder import UploadFolder
 
@@ -53,8 +57,13 @@ def measure(*, quick: bool) -> dict[str, Any]:
     figure = goals.goal(
         FILES.format(n_files), found["peak_bytes"] / 1e6, most=MOST_MEGABYTES, unit=" MB"
     )
-    floor = goals.goal("aligning from files against reading them", found["align / read"], unit="x")
-    return {"simulated": made, "files": found, "goals": [figure, *judged, floor]}
+    peak, times = found["certify"]["peak_bytes"] / 1e6, found["certify / align"]
+    told = [
+        goals.goal("aligning from files against reading them", found["align / read"], unit="x"),
+        goals.goal("the certificate from files against aligning, one run", times, unit="x"),
+        goals.goal("the certificate from files: peak memory", peak, unit=" MB"),
+    ]
+    return {"simulated": made, "files": found, "goals": [figure, *judged, *told]}
 
 
 def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
@@ -71,7 +80,9 @@ def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
             kept = Path(name, f"alignment-{turn}")
             options = {"folder": str(folder), "kept": str(kept)}
             aligned.append(in_a_child("streaming:align_files", threads=True, **options))
-            shutil.rmtree(kept)
+            if turn + 1 < rounds:
+                shutil.rmtree(kept)
+        certified = in_a_child("streaming:certify_files", threads=True, **options)
     ratios = [one["seconds"] / other["seconds"] for one, other in zip(aligned, reads, strict=True)]
     return {
         "n_parties": n_parties,
@@ -80,6 +91,8 @@ def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
         "read": reads,
         "align": aligned,
         "align / read": median(ratios),
+        "certify": certified,
+        "certify / align": certified["seconds"] / median(each["seconds"] for each in aligned),
         "peak_bytes": max(each["peak_bytes"] for each in aligned),
     }
 
@@ -95,6 +108,20 @@ def align_files(folder: str, kept: str) -> dict[str, Any]:
     """Align a folder of uploads as a user does, into a folder of changes of basis."""
     found = align_folder(UploadFolder(Path(folder)), aligner=ODC(), to=Path(kept))
     return {"parties": len(found.fits)}
+
+
+def certify_files(folder: str, kept: str) -> dict[str, Any]:
+    """Judge the alignment that is kept, as every round does; rows are left out."""
+    uploads = UploadFolder(Path(folder))
+    certificate = certify(
+        uploads.anchor_images(),
+        align_folder(uploads, aligner=ODC(), to=Path(kept)),
+        row_sizes=dict.fromkeys(uploads, 1.0),
+        anchor="isometric",
+        n_features=A,
+        rng=np.random.default_rng(SEED),
+    )
+    return {"parties": len(certificate.parties), "verdict": certificate.verdict}
 
 
 def align_simulated(n_parties: int) -> dict[str, Any]:
