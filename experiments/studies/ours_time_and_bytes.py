@@ -250,7 +250,6 @@ STUDY = Study(
     unit="as named (accuracy in %, MB, s)",
     cells=[{"data": data, "method": method} for data in SIZES for method in METHODS],
     run=run,
-    repeats=5,
     times=("*seconds*",),
     figure=False,
 )

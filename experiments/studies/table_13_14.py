@@ -265,6 +265,7 @@ STUDY = Study(
     unit="accuracy, %",
     cells=CELLS,
     run=run,
+    repeats=3,
     published=_published(),
     explained={
         f"{data}/{condition}/{method}{rest}": why

@@ -152,6 +152,7 @@ STUDY = Study(
         for size in SIZES
     ],
     run=run,
+    repeats=3,
     published=_published(),
     analysis=analysis,
 )
