@@ -1,8 +1,10 @@
 """How the benchmark measures and judges: nothing here is about speed."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from benchmarks import fig6, goals, points, timing
+from benchmarks import fig6, goals, points, sweeps, timing
 from benchmarks.inputs import INPUTS, separated
 from benchmarks.sections import SECTIONS
 
@@ -41,6 +43,27 @@ def test_the_worst_point_decides_and_is_named():
     found = goals.worst([("here", 2.0), ("there", 0.5)], "faster", least=1.0)
     assert found["verdict"] == "missed"
     assert found["where"] == "1 of 2 points meet it; worst: there"
+
+
+def test_different_spans_shall_be_faster_with_few_components_and_not_slower_with_many():
+    def point(components, ratio):
+        return {"a": 9, "l": components, "c": 2, "scipy loop / ours": {"median": ratio}}
+
+    name = "different, uniform anchor"
+    points_of = [point(50, 1.4), point(100, 1.2), point(250, 1.05), point(500, 0.9)]
+    few, many, floor = sweeps.judged(points_of, name)
+    assert (few["value"], few["asked"], few["verdict"]) == (1.2, ">= 1.3x", "missed")
+    assert (many["value"], many["asked"], many["verdict"]) == (0.9, ">= 1x", "missed")
+    assert many["where"].startswith("1 of 2 points")
+    assert floor["verdict"] == "not measured"
+    [whole, _] = sweeps.judged(points_of, "shared, isometric anchor")
+    assert (whole["value"], whole["asked"]) == (0.9, ">= 2x")
+
+
+def test_different_spans_are_timed_at_four_sizes_of_many_components():
+    wanted = partial(sweeps.wanted, "different, isometric anchor", "l")
+    timed = [size.n_components for size in points.sizes("l", quick=False) if wanted(size=size)]
+    assert timed == [50, 100, 250, 500, 750, 950]
 
 
 def test_no_point_is_no_verdict():
