@@ -30,12 +30,12 @@ def measure(*, quick: bool) -> dict[str, Any]:
     shapes = [{"a": 400, "l": 20, "c": 12}]
     if not quick:
         shapes += [{"a": 1000, "l": 50, "c": 50}, {"a": 1000, "l": 200, "c": 10}]
+        shapes += [{"a": 20_000, "l": 50, "c": 5}, {"a": 1000, "l": 950, "c": 3}]
     rotations = [odc_figures(name, each) for name in INPUTS for each in shapes]
-    squares = [
-        least_squares_figures(noise, a=300, l=15, c=c)
-        for noise in NOISES
-        for c in ((10,) if quick else (10, 40))
-    ]
+    sizes = [{"a": 300, "l": 15, "c": 10}]
+    if not quick:
+        sizes += [{"a": 300, "l": 15, "c": 40}, {"a": 1000, "l": 50, "c": 20}]
+    squares = [least_squares_figures(noise, **size) for noise in NOISES for size in sizes]
     return {
         "procrustes": rotations,
         "least_squares": squares,

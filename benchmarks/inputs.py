@@ -10,7 +10,7 @@ Images = dict[str, Matrix]
 
 SEED = 20240302
 N_FEATURES = 200
-"""m, unless more components are asked for; alignment never sees it."""
+"""m, unless many components are asked for; alignment never sees it."""
 
 
 def names(n_parties: int) -> list[str]:
@@ -82,8 +82,8 @@ def draw_anchor(kind: str, *, a: int, m: int, rng: np.random.Generator) -> Matri
 
 
 def n_features(a: int, l: int) -> int:  # noqa: E741
-    """Return m: at least l, at most a, so that an isometric anchor exists."""
-    return min(a, max(N_FEATURES, l))
+    """Return m: above l, so that spans differ; at most a, for an isometric anchor."""
+    return min(a, max(N_FEATURES, 2 * l))
 
 
 def orthonormal(rows: int, columns: int, *, rng: np.random.Generator) -> Matrix:
