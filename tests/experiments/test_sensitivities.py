@@ -1,14 +1,17 @@
-"""What Tables 7 and 16 leave open, and how near each choice comes to their numbers."""
+"""What Tables 7, 8 and 16 leave open, and how near each choice comes to their numbers."""
 
 import numpy as np
 import pytest
 from experiments.data import molecules
+from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.data.splits import scaffold_parts
 from experiments.studies import (
     ours_spans,
     ours_weighting,
     table_07_splits,
     table_07_tdc,
+    table_08,
+    table_08_open,
     table_16,
     table_16_open,
 )
@@ -75,7 +78,7 @@ def test_other_compounds_and_components_are_held_against_table_16(monkeypatch):
         return (np.random.default_rng(6).random((90, 40)) < 0.4) * 1.0
 
     monkeypatch.setattr(table_16_open, "deal_molecules", lambda *_, **__: dealt())
-    monkeypatch.setattr(table_16_open, "public_rows", rows)
+    monkeypatch.setattr(table_16, "public_rows", rows)
     monkeypatch.setattr(table_16_open, "N_COMPONENTS", 6)
     monkeypatch.setitem(table_16_open.OPEN, "250 components", {"n_components": 7})
     values = {}
@@ -88,6 +91,34 @@ def test_other_compounds_and_components_are_held_against_table_16(monkeypatch):
     assert asked == [(a, smaller) for smaller in (True, False) for a in table_16.SIZES]
     lines = table_16_open.analysis(values)[-4:]
     assert [line.split("|")[3:-1] for line in lines] == [[" 1.0 "] * 2, *[[" 1.5 "] * 2] * 3]
+
+
+def test_other_halves_have_every_other_feature_and_are_held_against_table_8(monkeypatch):
+    persons = partition(tiny_adult(), rng=np.random.default_rng(0), n_blocks=3, n_tests=30)
+    monkeypatch.setattr(table_08_open, "adult", lambda: None)
+    monkeypatch.setattr(table_08_open, "partition", lambda *_, **__: persons)
+    monkeypatch.setattr(table_08_open, "SIZE", 4)
+    monkeypatch.setattr(table_08, "ANCHOR_ROWS", 60)
+    halves = table_08_open.in_turn(persons).halves
+    assert [list(np.flatnonzero(half)[:3]) for half in halves] == [[0, 2, 4], [1, 3, 5]]
+    assert not np.any(halves[0] & halves[1])
+    values = {}
+    for cell in table_08_open.STUDY.cells:
+        found = table_08_open.run(cell, repeat=0)
+        assert set(table_08.PRINTED) <= set(found)
+        for method in table_08.PRINTED:
+            place = key(cell, method)
+            values[place] = [table_08.STUDY.published[place].value + 1.5]
+    lines = table_08_open.analysis(values)[-2:]
+    assert [line.split("|")[-2].strip() for line in lines] == ["1.5", "1.5"]
+
+
+def tiny_adult():
+    """Make 150 persons of 20 numbers, and a label."""
+    rows = np.random.default_rng(7).random((150, 20))
+    return Persons(
+        rows=rows, labels=(rows[:, 0] + rows[:, 1] > 1).astype(int), columns=COLUMNS[:1] * 20
+    )
 
 
 def distances(values, task):
