@@ -1,15 +1,18 @@
 """A run that is stopped anywhere goes on where it stopped, and ends as if it had not been."""
 
+import io
 import os
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms import images
 from cobasis.bundle.tensors import read_header
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.fit_folder import FitFolder
+from cobasis.engine.progress import shown
 from cobasis.errors import AnotherRunError, FileChangedError, ShapeError
 from cobasis.store.folder import UploadFolder
 from engine.anchor_folders import run_child, write_folder
@@ -66,6 +69,25 @@ def test_a_folder_aligns_as_arrays_do(tmp_path, uploads, aligner):
     found = align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits")
     assert_same(found, in_memory(uploads, aligner))
     assert found.aligner is aligner
+
+
+def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
+    told = Stopper()
+    align_folder(UploadFolder(uploads), aligner=GOPP(), to=tmp_path / "fits", report=told)
+    steps = list(dict.fromkeys(step for step, _, _ in told.told))
+    passes = [f"making the target, pass {number}" for number in range(2, len(steps))]
+    assert steps == ["making the target", *passes, "fitting"]
+    assert len(passes) > 3
+    ends = {step: (done, total) for step, done, total in told.told if step in steps[:2]}
+    assert set(ends.values()) == {(N_PARTIES, N_PARTIES)}
+    console = Console(file=io.StringIO(), width=100)
+    with shown(console) as report:
+        for step, done, total in told.told:
+            report(step, done, total)
+    bars = console.file.getvalue().strip().splitlines()
+    assert len(bars) == 2
+    assert bars[0].startswith(passes[-1])
+    assert bars[1].startswith("fitting")
 
 
 @pytest.mark.parametrize("aligner", ALIGNERS, ids=lambda each: type(each).__name__)

@@ -6,7 +6,7 @@ from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.images import Images, require_some
 from cobasis.algorithms.views import View
 from cobasis.engine.fit_folder import FitFolder
-from cobasis.engine.progress import Report, silent
+from cobasis.engine.progress import AGAIN, Report, silent
 from cobasis.engine.run_mark import claim, is_claimed
 from cobasis.errors import AnotherRunError
 from cobasis.linalg.arrays import Matrix
@@ -99,7 +99,8 @@ class Watched(View[Matrix]):
     step : str
         What to call the work.
     report : callable
-        Told after each image; a method that passes over all of them again begins anew.
+        Told after each image. A method that passes over all of them again begins anew, and the
+        step's name then ends in ", pass 2" and so on: GOPP makes one for each iteration.
     done : int
         How many were done before.
 
@@ -116,11 +117,15 @@ class Watched(View[Matrix]):
         self._step = step
         self._report = report
         self._done = done
+        self._passes = 1
         report(step, done, len(images))
 
     def __getitem__(self, party: str) -> Matrix:
         """Read one image, and say so."""
         image = self._images[party]
-        self._done = self._done % len(self) + 1
-        self._report(self._step, self._done, len(self))
+        if self._done == len(self):
+            self._done, self._passes = 0, self._passes + 1
+        self._done += 1
+        step = self._step if self._passes == 1 else f"{self._step}{AGAIN}{self._passes}"
+        self._report(step, self._done, len(self))
         return image

@@ -17,6 +17,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+AGAIN = ", pass "
+"""In the name of a step that is done again: its number follows, and it keeps its bar."""
+
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is to do."""
 
@@ -66,8 +69,9 @@ def shown(console: Console | None = None) -> Iterator[Report]:
     with Progress(*columns, console=console or Console(stderr=True)) as bar:
 
         def _report(step: str, done: int, total: int) -> None:
-            if step not in tasks:
-                tasks[step] = bar.add_task(step, total=total)
-            bar.update(tasks[step], completed=done, total=total)
+            name = step.partition(AGAIN)[0]
+            if name not in tasks:
+                tasks[name] = bar.add_task(step, total=total)
+            bar.update(tasks[name], completed=done, total=total, description=step)
 
         yield _report
