@@ -60,8 +60,7 @@ class Study:
         Why some of our numbers differ, by the beginning of their key; what differs and is not
         here is listed as open.
     repeats : int
-        How many repeats a result that is kept should have: ten, or three where one takes a core
-        nine minutes or more.
+        How many repeats a result that is kept should have.
     more : bool
         Whether larger values are better.
     analysis : callable or None

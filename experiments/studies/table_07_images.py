@@ -129,7 +129,6 @@ STUDY = Study(
         for condition in ("any", *CONDITIONS)
     ],
     run=run,
-    repeats=3,
     published=_published(),
     explained={f"{d}/{c}/kawakami/mlp": SHRUNK for d in PRINTED for c in CONDITIONS},
 )

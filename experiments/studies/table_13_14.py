@@ -265,7 +265,6 @@ STUDY = Study(
     unit="accuracy, %",
     cells=CELLS,
     run=run,
-    repeats=3,
     published=_published(),
     explained={
         f"{data}/{condition}/{method}{rest}": why

@@ -152,7 +152,6 @@ STUDY = Study(
         for size in SIZES
     ],
     run=run,
-    repeats=3,
     published=_published(),
     analysis=analysis,
 )
