@@ -28,7 +28,7 @@ CHIP = 150
 """Side of what the network looks at."""
 
 
-def described(rows: Singles) -> Table:
+def described(rows: Singles, *, whole: bool = False) -> Table:
     """Describe pictures of faces.
 
     Parameters
@@ -36,16 +36,18 @@ def described(rows: Singles) -> Table:
     rows : ndarray of shape (n, 128 * 128 * 3)
         Pictures with the eyes where `EYES` says; below 0 and above 1 they are cut off. No face is
         looked for in them: where noise hides it the eyes are still where they were.
+    whole : bool
+        Whether all of a picture is shown, because there is no face to cut out.
 
     Returns
     -------
     ndarray of shape (n, 128)
         Those of one person lie together.
     """
-    return np.array(_network().compute_face_descriptor([chip(row) for row in rows]))
+    return np.array(_network().compute_face_descriptor([chip(row, whole=whole) for row in rows]))
 
 
-def chip(row: Singles) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
+def chip(row: Singles, *, whole: bool = False) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
     """Return a face as the network wants it, of shape (150, 150, 3)."""
     from PIL import Image  # noqa: PLC0415 -- comes with matplotlib
 
@@ -55,6 +57,7 @@ def chip(row: Singles) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
     share = (right - left) / (chip_right - chip_left)
     x, y = left - share * chip_left, top - share * chip_top
     box = (x, y, x + share * CHIP, y + share * CHIP)
+    box = (0, 0, SIDE, SIDE) if whole else box
     found = Image.fromarray(pixels).resize((CHIP, CHIP), Image.Resampling.BILINEAR, box=box)
     return np.asarray(found)
 

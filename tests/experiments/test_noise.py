@@ -209,11 +209,12 @@ def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(peo
 def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_colluder_rebuilds(
     people, monkeypatch
 ):
-    def described(rows):
+    def described(rows, *, whole=False):
         seen.append(rows)
+        cut_out.append(not whole)
         return rows
 
-    seen = []
+    seen, cut_out = [], []
     monkeypatch.setattr(table_10_dlib, "celeba", lambda: people)
     monkeypatch.setattr(table_10_dlib, "described", described)
     monkeypatch.setitem(table_10.COMPONENTS, "celeba", 5)
@@ -236,6 +237,7 @@ def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_collu
     assert off["orthonormal"] == pytest.approx(off["not orthonormal"], rel=1e-3)
     assert off["orthonormal"] < off["haar"]
     assert size == len(people.people) // 2
+    assert cut_out == [True] * 4 + [False] * 3 + [True] * 3
 
 
 def test_a_network_is_shown_whole_people(monkeypatch):
@@ -256,6 +258,9 @@ def test_a_chip_has_the_eyes_where_the_network_expects_them():
         assert (columns[eye].mean(), rows[eye].mean()) == pytest.approx(place, abs=1)
     assert found[:, :, 0].max() == 255
     assert found[:, :, 2].max() == 0
+    picture[0, 0] = 1.0  # where a vector begins
+    assert chip(picture.ravel())[:40].max() == 0
+    assert chip(picture.ravel(), whole=True)[0, 0].min() > 200
 
 
 def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(
