@@ -49,7 +49,7 @@ SHRUNK = (
 
 LARGER = (
     "The paper says neither how the features are halved nor l. With every other feature in a half, "
-    "so that 40 components of each party have a direction, own spans come near the print: study "
+    "so that 40 components of each party have a direction, own spans agree with the print: study "
     "`table_08_open`."
 )
 
