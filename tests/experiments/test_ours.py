@@ -255,12 +255,16 @@ def test_the_verdict_names_the_settings_that_are_near_everywhere():
             return 10.0
         return 3.0 if cell["basis"] == "consensus" else 5.0
 
-    *_, verdict = ours_bases.analysis(values_of_bases(lower))
+    *_, verdict, sure = ours_bases.analysis(values_of_bases(lower))
     assert " consensus, linear, l = 50; " in verdict
     assert "svd" not in verdict
     assert "haar" not in verdict
-    *_, nobody = ours_bases.analysis(values_of_bases(lambda _: 30.0))
-    assert nobody.endswith("deal: none.")
+    assert "svd" not in sure
+    *_, nobody, none_sure = ours_bases.analysis(values_of_bases(lambda _: 30.0))
+    assert nobody.endswith("by the means: none.")
+    assert none_sure == "With every interval: none."
+    *_, everybody = ours_bases.analysis(values_of_bases(lambda _: 0.0))
+    assert " consensus, linear, l = 50; " in everybody
 
 
 def test_a_setting_that_did_not_run_everywhere_is_not_judged():
