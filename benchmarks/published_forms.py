@@ -112,9 +112,9 @@ def judged(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     asked = []
     for name in SLOW:
         found = ratios(name)
-        judged = goals.worst(found, f"faster than {name}", least=5.0)
-        tried = f"tried at {len(found)} of {len(points)} sizes"
-        asked.append({**judged, "where": f"{judged['where']}; {tried}"})
+        goal = goals.worst(found, f"faster than {name}", least=5.0)
+        where = f"{goal['where']}; tried at {len(found)} of {len(points)} sizes"
+        asked.append(goal | {"where": where})
     told = [goals.worst(ratios(name), f"faster than {name}") for name in NO_GOAL]
     for name in BEST:
         turned = [(where, 1 / each) for where, each in ratios(name)]

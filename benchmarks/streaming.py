@@ -74,14 +74,12 @@ def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
         started = time.perf_counter()
         n_bytes = write_uploads(folder, n_parties)
         wrote = time.perf_counter() - started
-        reads, aligned = [], []
-        for turn in range(rounds):
+        reads, aligned, kept = [], [], Path(name, "alignment")
+        options = {"folder": str(folder), "kept": str(kept)}
+        for _ in range(rounds):
             reads.append(in_a_child("streaming:read_folder", threads=True, folder=str(folder)))
-            kept = Path(name, f"alignment-{turn}")
-            options = {"folder": str(folder), "kept": str(kept)}
+            shutil.rmtree(kept, ignore_errors=True)
             aligned.append(in_a_child("streaming:align_files", threads=True, **options))
-            if turn + 1 < rounds:
-                shutil.rmtree(kept)
         certified = in_a_child("streaming:certify_files", threads=True, **options)
     ratios = [one["seconds"] / other["seconds"] for one, other in zip(aligned, reads, strict=True)]
     return {

@@ -122,20 +122,20 @@ def judged(points: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     against, over = "scipy loop / ours", "ours / floor"
     what = f"ODC against the scipy loop: {name}"
     asked = next((LEAST_FASTER[each] for each in LEAST_FASTER if name.startswith(each)), 1.0)
-    few = [each for each in points if each["l"] <= FEW_COMPONENTS]
-    groups = [(what, asked, points)]
-    if name.startswith(DIFFERENT):
-        many = [each for each in points if each["l"] > FEW_COMPONENTS]
-        groups = [(what, asked, few), (f"{what}, l > {FEW_COMPONENTS}", 1.0, many)]
-    faster = [
-        goals.worst([(where(each), each[against]["median"]) for each in group], said, least=least)
-        for said, least, group in groups
-        if group
+    groups: dict[tuple[str, float], list[tuple[str, float]]] = {}
+    for each in points:
+        many = name.startswith(DIFFERENT) and each["l"] > FEW_COMPONENTS
+        goal = (f"{what}, l > {FEW_COMPONENTS}", 1.0) if many else (what, asked)
+        groups.setdefault(goal, []).append((where(each), each[against]["median"]))
+    floored = [each for each in points if each["l"] == FLOOR_COMPONENTS and over in each]
+    return [
+        *(goals.worst(found, said, least=least) for (said, least), found in groups.items()),
+        goals.worst(
+            [(where(each), each[over]["median"]) for each in floored],
+            f"ODC against the product floor, l = {FLOOR_COMPONENTS}: {name}",
+            most=3.0,
+        ),
     ]
-    floored = [each for each in few if each["l"] == FLOOR_COMPONENTS and over in each]
-    said = f"ODC against the product floor, l = {FLOOR_COMPONENTS}: {name}"
-    found = [(where(each), each[over]["median"]) for each in floored]
-    return [*faster, goals.worst(found, said, most=3.0)]
 
 
 def where(point: Mapping[str, Any]) -> str:

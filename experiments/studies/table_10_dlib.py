@@ -2,19 +2,19 @@
 
 import numpy as np
 
-from experiments.data.face_network import described
+from experiments.data.face_network import WHOLE, described
 from experiments.data.faces import celeba, pairs_of
 from experiments.models import Labels
-from experiments.noise import PAPERS_NOISE, PIXELS_STREAM, on_pixels, papers_scale
+from experiments.noise import PAPERS_NOISE
 from experiments.studies.table_10 import (
     COMPONENTS,
-    EPSILONS,
     PAIRS,
     as_picture,
     halves,
     rebuilt,
     secret_bases,
     verified,
+    with_noise,
 )
 from experiments.study import Published, Settings, Study, Values
 from experiments.systems import generator
@@ -35,18 +35,18 @@ def run(settings: Settings, *, repeat: int) -> Values:
     if shown == ORIGINAL:
         return {ORIGINAL: verified(described(rows), pairs)}
     if shown == PAPERS_NOISE:
-        found = {}
-        for epsilon in EPSILONS:
-            noisy = rows.copy()
-            rng = generator(repeat, PIXELS_STREAM)
-            on_pixels(noisy, noise=papers_scale(epsilon), rng=rng)
-            found[f"epsilon {epsilon:g}"] = verified(described(noisy), pairs)
-        return found
+        return {
+            f"epsilon {epsilon:g}": verified(described(noisy), pairs)
+            for epsilon, noisy in with_noise(rows, repeat)
+        }
     found = {}
     for label, basis in secret_bases(rows, repeat, COMPONENTS["celeba"]).items():
         sent = rows @ basis
-        seen = as_picture(sent, rows) if shown == SHOWN else rebuilt(sent, basis)
-        found[label] = verified(described(seen, whole=shown == SHOWN), pairs)
+        if shown == SHOWN:
+            seen = described(as_picture(sent, rows), box=WHOLE)
+        else:
+            seen = described(rebuilt(sent, basis))
+        found[label] = verified(seen, pairs)
     return found
 
 

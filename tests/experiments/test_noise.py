@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 from experiments.data import faces, sources
-from experiments.data.face_network import chip
+from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
 from experiments.faces_round import isometric_is_refused, project, split_faces, under
 from experiments.noise import (
@@ -209,9 +209,9 @@ def test_released_coordinates_tell_people_apart_and_a_colluder_rebuilds_them(peo
 def test_a_network_is_shown_originals_noise_vectors_as_pictures_and_what_a_colluder_rebuilds(
     people, monkeypatch
 ):
-    def described(rows, *, whole=False):
+    def described(rows, *, box=FACE):
         seen.append(rows)
-        cut_out.append(not whole)
+        cut_out.append(box == FACE)
         return rows
 
     seen, cut_out = [], []
@@ -260,7 +260,7 @@ def test_a_chip_has_the_eyes_where_the_network_expects_them():
     assert found[:, :, 2].max() == 0
     picture[0, 0] = 1.0  # where a vector begins
     assert chip(picture.ravel())[:40].max() == 0
-    assert chip(picture.ravel(), whole=True)[0, 0].min() > 200
+    assert chip(picture.ravel(), box=WHOLE)[0, 0].min() > 200
 
 
 def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(

@@ -12,6 +12,7 @@ from experiments.figures import draw, left_out, panels_of, svg
 from experiments.layout import layout
 from experiments.statistics import summary
 from experiments.store import RECORDED, Cell, Results
+from experiments.studies import table_12
 from experiments.study import Published, load, names
 from experiments.styles import styles_for
 
@@ -244,3 +245,11 @@ def test_every_printed_number_belongs_to_a_cell_of_its_study(name):
 
 def _used(start, starts):
     return any(start.startswith(each) or each.startswith(start) for each in starts)
+
+
+def test_table_12_has_honest_noise_by_its_figure_beside_the_papers():
+    rows = table_12.analysis({f"{kind}/messages": [1.0] for kind in table_12.SAID})
+    [noise] = [each for each in rows if each.startswith(f"| {table_12.NOISE} |")]
+    papers, honest = noise.split("|")[4].split(";")
+    assert honest.rstrip().endswith("honest noise")
+    assert 50 < float(honest.split()[0]) < float(papers.split()[0])

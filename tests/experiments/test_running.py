@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -12,6 +13,8 @@ from experiments.data.sources import MissingDataError, Source, read_verified
 from experiments.running import ordered, waiting
 from experiments.store import Cell, DamagedResultsError, Results
 from experiments.workers import Task
+
+from experiments import store
 
 
 def until(claim, *, patience=60):
@@ -201,3 +204,27 @@ def test_repeats_come_in_their_order_and_incomplete_ones_can_be_left_out(toys, t
     assert values == sorted(values)
     assert len(values) == 3
     assert {len(each) for each in results.complete(study).values()} == {2}
+
+
+def test_a_commit_is_marked_where_code_was_changed_and_not_where_a_result_was(
+    tmp_path, monkeypatch
+):
+    def git(*words):
+        who = ["-c", "user.name=n", "-c", "user.email=e"]
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)  # noqa: S607
+
+    result, code = tmp_path / "experiments" / "results" / "ames.json", tmp_path / "code.py"
+    result.parent.mkdir(parents=True)
+    for path in (result, code):
+        path.write_text("1")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "all")
+    monkeypatch.delenv("COBASIS_COMMIT", raising=False)
+    monkeypatch.setattr(store, "HERE", tmp_path / "experiments")
+    clean = store.commit()
+    assert len(clean) == 10
+    result.write_text("2")
+    assert store.commit() == clean
+    code.write_text("2")
+    assert store.commit() == f"{clean}+"

@@ -116,16 +116,14 @@ class Watched(View[Matrix]):
         self._images = images
         self._step = step
         self._report = report
-        self._done = done
-        self._passes = 1
+        self._read = done
         report(step, done, len(images))
 
     def __getitem__(self, party: str) -> Matrix:
         """Read one image, and say so."""
         image = self._images[party]
-        if self._done == len(self):
-            self._done, self._passes = 0, self._passes + 1
-        self._done += 1
-        step = self._step if self._passes == 1 else f"{self._step}{AGAIN}{self._passes}"
-        self._report(step, self._done, len(self))
+        before, done = divmod(self._read, len(self))
+        self._read += 1
+        again = f"{AGAIN}{before + 1}" if before else ""
+        self._report(f"{self._step}{again}", done + 1, len(self))
         return image
