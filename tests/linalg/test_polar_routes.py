@@ -70,6 +70,15 @@ def test_good_matrices_of_different_kinds_share_one_stack_without_svd(calls):
     assert calls == {"eigh": 1, "svd": 0}
 
 
+def test_a_mean_is_found_however_the_columns_are_mixed(calls):
+    """Parties that mix their components at random, so that a mean's column sums may cancel."""
+    values = np.array([400.0, *np.geomspace(4.0, 4e-3, 99)])
+    for number in range(30):
+        found = polar(with_values(number, values)).singular_values
+        np.testing.assert_allclose(found, values, rtol=1e-7)
+    assert calls == {"eigh": 30, "svd": 0}
+
+
 @pytest.mark.parametrize("place", [0, 5, 11])
 def test_a_rank_deficient_matrix_goes_through_svd_alone(place, calls):
     stack = np.stack([towering(number) for number in range(12)])

@@ -26,6 +26,9 @@ _PEAKED = 0.03
 """With all other singular values together below this share of the first, five power
 iterations find it to rounding."""
 
+_TOWERING = 1 / 300
+"""With their root mean square below this share of the first, it spoils the others' accuracy."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PolarFactor:
@@ -112,39 +115,43 @@ def _factors(xp: Any, stack: Array, squares: Array) -> tuple[Array, Array]:  # n
         excess = _excess(xp, unit)
         if xp.sum(excess * excess) <= _ORTHOGONAL**2:
             return unit, xp.sort(lengths, axis=-1, descending=True)
-    lowered, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
+    lowered, lows, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
     axes = xp.linalg.eigh(xp.matrix_transpose(lowered) @ lowered)[1]
-    rotation, values, defects = _corrected(xp, lowered @ axes)
+    rotation, lengths, defects = _corrected(xp, lowered @ axes)
     rotation = rotation @ xp.matrix_transpose(axes)
-    first = xp.maximum(values[:, :1], peaks[:, :, 0])
-    values = xp.concat([first, values[:, 1:]], axis=-1)
+    lowest = xp.argmin(xp.abs(lengths - lows), axis=-1, keepdims=True)
+    raised = (peaks > 0) & (xp.arange(stack.shape[-1], device=stack.device) == lowest)
+    values = xp.sort(xp.where(raised, peaks, lengths), axis=-1, descending=True)
     for index in map(int, xp.nonzero(~(defects <= _NEGLIGIBLE))[0]):
         left, values[index, ...], right = xp.linalg.svd(stack[index, ...], full_matrices=False)
         rotation[index, ...] = left @ right
     return rotation, values
 
 
-def _lowered(xp: Any, stack: Array, energy: Array) -> tuple[Array, Array]:  # noqa: ANN401
-    """Lower a singular value that towers over the others to what they are together.
+def _lowered(xp: Any, stack: Array, energy: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401
+    """Lower a singular value that towers over the others to their root mean square.
 
-    Returns the matrices, and the values that were lowered (0 where none was).
+    Returns the matrices, to what it was lowered and from what (0 where none was).
     """
-    right = xp.matrix_transpose(xp.sum(stack, axis=-2, keepdims=True))
-    left = stack @ (right / _length(xp, right))
-    rest = energy - _length(xp, left) ** 2
-    if not xp.any(rest <= (2 * _PEAKED) ** 2 * energy):
-        return stack, xp.zeros_like(rest)
+    share = min(_PEAKED, _TOWERING * stack.shape[-1] ** 0.5) ** 2
+    turned = xp.matrix_transpose(stack)
     scale = xp.where(energy > 0, energy, xp.ones_like(energy))
+    left = stack @ (turned @ xp.sum(stack, axis=-1, keepdims=True) / scale)
+    right = turned @ (left / _length(xp, left))
+    none = xp.zeros_like(energy)
+    if not xp.any(energy - _length(xp, right) ** 2 <= 2 * share * energy):
+        return stack, none[:, :, 0], none[:, :, 0]
     for _ in range(5):
-        left = stack @ (xp.matrix_transpose(stack) @ left / scale)
+        left = stack @ (turned @ left / scale)
     left = left / _length(xp, left)
-    right = xp.matrix_transpose(stack) @ left
+    right = turned @ left
     peak = _length(xp, right)
     rest = energy - peak**2
-    peaked = (rest > 0) & (rest <= (_PEAKED * peak) ** 2)
-    lower = xp.where(peaked, peak - xp.sqrt(xp.abs(rest)), xp.zeros_like(peak))
-    towers = xp.where(peaked, peak, xp.zeros_like(peak))
-    return stack - (lower / peak * left) * xp.matrix_transpose(right), towers
+    peaked = (rest > 0) & (rest <= share * peak**2)
+    low = xp.where(peaked, xp.sqrt(xp.abs(rest) / stack.shape[-1]), none)
+    lower = xp.where(peaked, 1 - low / peak, none)
+    towers = xp.where(peaked, peak, none)
+    return stack - (lower * left) * xp.matrix_transpose(right), low[:, :, 0], towers[:, :, 0]
 
 
 def _length(xp: Any, columns: Array) -> Array:  # noqa: ANN401
@@ -159,9 +166,8 @@ def _corrected(xp: Any, columns: Array) -> tuple[Array, Array, Array]:  # noqa: 
     For columns ``X D`` of lengths d_i with ``X'X = I + E`` the factor is
     ``X (I - E o d_i / (d_i + d_j))`` up to ``||E||^2``, and E is rounding.
     """
-    lengths = xp.sqrt(xp.sum(columns * columns, axis=-2))
-    values = xp.sort(lengths, axis=-1, descending=True)
-    lengths = xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    values = xp.sqrt(xp.sum(columns * columns, axis=-2))
+    lengths = xp.where(values > 0, values, xp.ones_like(values))
     unit = columns / lengths[:, None, :]
     excess = _excess(xp, unit)
     defects = xp.sqrt(xp.sum(excess * excess, axis=(-2, -1)))
