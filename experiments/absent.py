@@ -32,10 +32,11 @@ def told(missing: Mapping[str, list[str]]) -> list[str]:
     rest = [said for said in missing if not said.startswith(tuple(known))]
     lines = [f"{said} Needed by {', '.join(missing[said])}." for said in rest]
     if absent:
+        count = "1 file" if len(absent) == 1 else f"{len(absent)} files"
         needed_by = dict.fromkeys(name for said in missing for name in missing[said])
         lines.append(
-            f"The folder that COBASIS_DATA names ({where or 'not set'}) lacks {len(absent)} files, "
-            f"needed by {', '.join(needed_by)}. Put them there under these names:"
+            f"The folder that COBASIS_DATA names ({where or 'not set'}) lacks {count}, "
+            f"needed by {', '.join(needed_by)}. To be put there, and where from:"
         )
         lines += [f"  {source.path}: {source.origin}" for source in absent]
     return lines
