@@ -20,7 +20,7 @@ from cobasis.store.folder import UploadFolder
 
 PARTIES, PARTIES_QUICK = 20_000, 1000
 SIMULATED, SIMULATED_QUICK = 100_000, 2000
-ROUNDS = 3
+ROUNDS = 7
 MOST_MEGABYTES = 600
 FILES = "{:,} parties from float32 files: peak memory"
 MADE = "{:,} simulated parties without files: peak memory"
