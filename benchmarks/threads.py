@@ -8,7 +8,7 @@ from benchmarks.inputs import different
 from benchmarks.second_core import in_free_rounds
 from benchmarks.timing import spread
 
-ROUNDS, ROUNDS_QUICK = 9, 3
+ROUNDS, ROUNDS_QUICK = 21, 3
 SHAPES = ({"a": 1000, "l": 50, "c": 400}, {"a": 1000, "l": 200, "c": 50})
 GOAL = "two threads against one"
 

@@ -64,9 +64,11 @@ def _numbers(study: Study, results: Results) -> Iterator[Number]:
         named.setdefault(key(cell.settings, ""), {}).update(dict.fromkeys(cell.values))
     carriers = [s for s in study.cells if any(map(_condition, named.get(key(s, ""), ())))]
     varied = {field for each in carriers for field in each if each[field] != carriers[0].get(field)}
-    for settings in study.cells:
-        for name in named.get(key(settings, ""), ()):
-            place = key(settings, name)
+    everywhere = set(study.cells[0]).intersection(*study.cells)
+    for cell in study.cells:
+        for value in named.get(key(cell, ""), ()):
+            place = key(cell, value)
+            settings, name = _common(cell, value, everywhere)
             ours = summary(values[place])
             if study.exact:
                 ours = Summary(mean=ours.mean, margin=0.0, repeats=ours.repeats)
@@ -80,6 +82,13 @@ def _numbers(study: Study, results: Results) -> Iterator[Number]:
                 theirs=study.published.get(place),
                 reason=next(starts, ""),
             )
+
+
+def _common(cell: Settings, name: str, everywhere: Collection[str]) -> tuple[Settings, str]:
+    """Move settings that only some cells have from the settings to the beginning of the name."""
+    own = {field: value for field, value in cell.items() if field not in everywhere}
+    shared = {field: value for field, value in cell.items() if field in everywhere}
+    return shared, key(own, name)
 
 
 def _condition(name: str) -> str:

@@ -10,7 +10,7 @@ from experiments.data import molecules, sources
 from experiments.statistics import one_way, two_way
 from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
 from experiments.study import key
-from experiments.systems import Dealt, aligned, generator
+from experiments.systems import Dealt, aligned, generator, prefixed
 from experiments.uploads import UNDETERMINED, AsPrinted, uploads
 
 from cobasis import ODC, align
@@ -131,6 +131,16 @@ def test_two_parties_hold_either_label_and_every_row_once():
     assert sorted(held.argmax(1)) == list(range(31))
 
 
+def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells(monkeypatch):
+    tiny(monkeypatch, table_07_tdc)
+    cell = {"data": "ames", "condition": "diffspan_orth"}
+    beside = table_07_tdc.run(cell, repeat=0)
+    own = table_07_tdc.run({**cell, "system": "gopp"}, repeat=0)
+    assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
+    monkeypatch.setattr(table_07_tdc, "METHODS", {"gopp": Refusing()})
+    assert table_07_tdc.run({**cell, "system": "gopp"}, repeat=0) == {"refused": 1.0}
+
+
 @pytest.mark.parametrize("condition", table_07_tdc.CONDITIONS)
 def test_one_round_serves_all_aligners_as_a_round_each_would(condition):
     dealt = made_up()
@@ -176,6 +186,7 @@ def test_every_printed_number_belongs_to_a_cell(name):
         ("table_07_tdc", {"data": "hiv", "condition": "samespan_orth"}),
         ("table_07_tdc", {"data": "ames", "condition": "diffspan_orth"}),
         ("table_07_tdc", {"data": "cyp2d6_veith", "condition": "diffspan"}),
+        ("table_07_tdc", {"data": "ames", "condition": "samespan", "system": "gopp"}),
         ("table_16", {"anchor": "uniform", "condition": "samespan_orth", "a": 512}),
         ("table_16", {"anchor": "pubchem", "condition": "diffspan_orth", "a": 512}),
         ("v2_table_2", {"rows": "dealt", "data": "hiv"}),

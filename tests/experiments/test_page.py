@@ -95,6 +95,17 @@ def test_cells_that_a_study_no_longer_has_are_not_shown(toys, toy_results):
     assert {each.place.rpartition("/")[0] for each in numbers(fewer, results)} == {"mnist/samespan"}
 
 
+def test_a_method_with_cells_of_its_own_is_a_row_like_the_others(toys, toy_results):
+    cell = {"data": "mnist", "condition": "samespan"}
+    study = toys(cells=[cell, {**cell, "system": "gopp"}])
+    rows = numbers(study, toy_results(study))
+    own = [each for each in rows if each.name.startswith("gopp/")]
+    assert own
+    assert len(own) < len(rows)
+    assert all(each.settings == cell for each in rows)
+    assert all(each.place == f"mnist/samespan/{each.name}" for each in rows)
+
+
 def test_an_analysis_stands_below_the_table_and_may_need_more_repeats(told):
     section, _ = told(analysis=lambda values: [f"{len(values)} numbers."])
     assert "\n14 numbers.\n" in section

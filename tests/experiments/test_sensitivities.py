@@ -8,6 +8,8 @@ from experiments.data.splits import scaffold_parts
 from experiments.studies import (
     ours_spans,
     ours_weighting,
+    table_07_images,
+    table_07_open,
     table_07_splits,
     table_07_tdc,
     table_08,
@@ -156,3 +158,29 @@ def test_the_analysis_says_how_far_each_form_is_from_the_papers_rows():
     assert lines[-4:] == [f"| {task} | 0.0 | 0.5 | 1.0 | 1.5 |" for task in ours_weighting.TASKS]
     del values["ames/diffspan_orth/kawakami, weighted/pr"]
     assert "| ames | 0.0 |  | 1.0 | 1.5 |" in ours_weighting.analysis(values)
+
+
+def test_other_learning_rates_and_projected_rows_are_held_against_table_7(monkeypatch):
+    rng = np.random.default_rng(2)
+    rows, labels = rng.random((140, 9)), np.arange(140) % 2
+    rows[:, 0] += labels
+    parties = {f"party-{i}": (rows[i:90:3], labels[i:90:3]) for i in range(3)}
+    split = Dealt(parties=parties, test_rows=rows[90:], test_labels=labels[90:])
+    monkeypatch.setattr(table_07_images, "dealt", lambda *_: split)
+    monkeypatch.setitem(table_07_open.ROUND, "n_components", 4)
+    values, rates = {}, []
+    real = table_07_open.mlp
+    monkeypatch.setattr(
+        table_07_open, "mlp", lambda seed, **how: rates.append(how) or real(seed, **how)
+    )
+    for cell in table_07_open.STUDY.cells[:3]:
+        for name in table_07_open.run(cell, repeat=0):
+            if "dealt out" not in name:
+                printed = table_07_images.STUDY.published[f"{cell['data']}/{name}"].value
+                values[key(cell, name)] = [printed + 1, printed + 2]
+    assert {how["learning_rate_init"] for how in rates} == {5e-4, 2e-3}
+    lines = table_07_open.analysis(values)
+    own = [line.split("|")[-4:-1] for line in lines if line.startswith("| mnist/")]
+    assert own[0] == ["  ", "  ", " 1.5 "]
+    assert own[1] == [" 1.5 "] * 3
+    assert own[2:] == [[" 1.5 ", " 1.5 ", "  "]] * 5
