@@ -16,7 +16,7 @@ FREE, HELD_UP = 1.9, 2.1
 """Where two threads of SHA-256 are this many times faster than one, two cores are free; where they
 are more, one was held up when it was alone."""
 
-MOST = 60
+MOST = 150
 """Rounds in which the control is asked."""
 
 

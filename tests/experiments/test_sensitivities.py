@@ -162,10 +162,10 @@ def test_the_analysis_says_how_far_each_form_is_from_the_papers_rows():
 
 def test_other_learning_rates_and_projected_rows_are_held_against_table_7(monkeypatch):
     rng = np.random.default_rng(2)
-    rows, labels = rng.random((140, 9)), np.arange(140) % 2
+    rows, labels = rng.random((200, 9)), np.arange(200) % 2
     rows[:, 0] += labels
-    parties = {f"party-{i}": (rows[i:90:3], labels[i:90:3]) for i in range(3)}
-    split = Dealt(parties=parties, test_rows=rows[90:], test_labels=labels[90:])
+    parties = {f"party-{i}": (rows[i:150:3], labels[i:150:3]) for i in range(3)}
+    split = Dealt(parties=parties, test_rows=rows[150:], test_labels=labels[150:])
     monkeypatch.setattr(table_07_images, "dealt", lambda *_: split)
     monkeypatch.setitem(table_07_open.ROUND, "n_components", 4)
     values, rates = {}, []
