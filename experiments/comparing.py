@@ -65,10 +65,10 @@ def _numbers(study: Study, results: Results) -> Iterator[Number]:
     carriers = [s for s in study.cells if any(map(_condition, named.get(key(s, ""), ())))]
     varied = {field for each in carriers for field in each if each[field] != carriers[0].get(field)}
     everywhere = set(study.cells[0]).intersection(*study.cells)
-    for cell in study.cells:
-        for value in named.get(key(cell, ""), ()):
-            place = key(cell, value)
-            settings, name = _common(cell, value, everywhere)
+    for own in study.cells:
+        for value in named.get(key(own, ""), ()):
+            place = key(own, value)
+            settings, name = _common(own, value, everywhere)
             ours = summary(values[place])
             if study.exact:
                 ours = Summary(mean=ours.mean, margin=0.0, repeats=ours.repeats)
