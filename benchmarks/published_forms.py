@@ -15,7 +15,7 @@ from cobasis.planning.size import Size
 
 ROUNDS, ROUNDS_QUICK = 3, 1
 MOST_BYTES = 12e9
-MOST_SECONDS = 20.0
+MOST_SECONDS = 40.0
 ASSUMED_RATE = 2e10
 """Operations a second, to estimate what is not run; one thread, rounded down."""
 
