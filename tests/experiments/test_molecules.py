@@ -10,7 +10,7 @@ from experiments.data import molecules, sources
 from experiments.statistics import one_way, two_way
 from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
 from experiments.study import key
-from experiments.systems import Dealt, aligned, generator, prefixed
+from experiments.systems import Dealt, aligned, generator
 from experiments.uploads import UNDETERMINED, AsPrinted, uploads
 
 from cobasis import ODC, align
@@ -129,16 +129,6 @@ def test_two_parties_hold_either_label_and_every_row_once():
     assert [len(each) for _, each in parties.values()] == [11, 10, 5, 5]
     held = np.vstack([rows for rows, _ in parties.values()])
     assert sorted(held.argmax(1)) == list(range(31))
-
-
-def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells(monkeypatch):
-    tiny(monkeypatch, table_07_tdc)
-    cell = {"data": "ames", "condition": "diffspan_orth"}
-    beside = table_07_tdc.run(cell, repeat=0)
-    own = table_07_tdc.run({**cell, "system": "gopp"}, repeat=0)
-    assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
-    monkeypatch.setattr(table_07_tdc, "METHODS", {"gopp": Refusing()})
-    assert table_07_tdc.run({**cell, "system": "gopp"}, repeat=0) == {"refused": 1.0}
 
 
 @pytest.mark.parametrize("condition", table_07_tdc.CONDITIONS)

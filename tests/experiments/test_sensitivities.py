@@ -1,5 +1,7 @@
 """What Tables 7, 8 and 16 leave open, and how near each choice comes to their numbers."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from experiments.data import molecules
@@ -18,8 +20,10 @@ from experiments.studies import (
     table_16_open,
 )
 from experiments.study import key
-from experiments.systems import Dealt
+from experiments.systems import Dealt, prefixed
 from experiments.uploads import uploads
+
+from cobasis.errors import UndeterminedFitError
 
 RINGS = ["C1CC1", "C1CCC1", "C1CCCC1", "C1CCCCC1", "C1CCNCC1", "C1CCOCC1", "C1CCSCC1", "c1ccccc1"]
 ROUND = {"anchor": "uniform", "n_anchor_rows": 90, "n_components": 6}
@@ -184,3 +188,14 @@ def test_other_learning_rates_and_projected_rows_are_held_against_table_7(monkey
     assert own[0] == ["  ", "  ", " 1.5 "]
     assert own[1] == [" 1.5 "] * 3
     assert own[2:] == [[" 1.5 ", " 1.5 ", "  "]] * 5
+
+
+def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells(monkeypatch):
+    monkeypatch.setattr(table_07_tdc, "deal_molecules", lambda *_, **__: dealt())
+    monkeypatch.setattr(table_07_tdc, "ROUND", ROUND)
+    cell = {"data": "ames", "condition": "diffspan_orth"}
+    beside = table_07_tdc.run(cell, repeat=0)
+    own = table_07_tdc.run({**cell, "system": "gopp"}, repeat=0)
+    assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
+    refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
+    assert table_07_tdc.by_gopp(Mock(aligned=refusing), repeat=0) == {"refused": 1.0}

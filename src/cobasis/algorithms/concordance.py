@@ -19,7 +19,6 @@ from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.peers import Panel, draw_panel, medians_without
 from cobasis.algorithms.unrelated import centred_if, unrelated_residual
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.polar import polar
 from cobasis.linalg.pool import in_order
 from cobasis.linalg.spans import EPS, cosines_to, orthonormality_defect
 from cobasis.linalg.threads import one_blas_thread
@@ -252,7 +251,7 @@ def _look(
     for name, image in batch.items():
         compared = centred_if(centred, image)
         length = float(np.sqrt(np.mean(np.sum(compared**2, axis=0))))
-        values = polar(image.T @ target).singular_values
+        values = np.linalg.svd(image.T @ target, compute_uv=False)
         rounding = EPS * len(image) * float(np.linalg.norm(image) * np.linalg.norm(target))
         missed = image @ alignment.fits[name].change_of_basis - target
         found[name] = _Seen(

@@ -1,12 +1,12 @@
 """How badly each party's anchor image matches those of a panel of its peers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cobasis.algorithms.images import Images
-from cobasis.algorithms.unrelated import centred_if, pair_residual, pair_residuals
+from cobasis.algorithms.unrelated import SideBySide, centred_if
 from cobasis.linalg.arrays import Matrix
 
 PANEL = 50
@@ -25,22 +25,30 @@ class Panel:
 
     Attributes
     ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        Without their column means where the anchor has some.
+    names : tuple of str
+        Who they are.
+    together : SideBySide
+        Their images, without their column means where the anchor has some.
     among : mapping of frozenset of str to float
         Residuals of the panel's own pairs.
     """
 
-    images: Images
+    names: tuple[str, ...]
+    together: SideBySide
     among: Mapping[frozenset[str], float]
+
+    @property
+    def images(self) -> Images:
+        """The images by party name."""
+        return dict(zip(self.names, self.together.images(), strict=True))
 
     def residual(self, party: str, image: Matrix) -> float:
         """Return the median residual of a party's image, 0 for a party alone."""
-        peers = [peer for peer in self.images if peer != party]
-        if party in self.images:
+        if party in self.names:
+            peers = [peer for peer in self.names if peer != party]
             values = [self.among[frozenset((party, peer))] for peer in peers]
         else:
-            values = pair_residuals(image, [self.images[peer] for peer in peers])
+            values = self.together.residuals(image)
         return float(np.median(values)) if values else 0.0
 
 
@@ -74,19 +82,21 @@ def draw_panel(images: Images, *, centred: bool, rng: np.random.Generator) -> Pa
     size = SMALL_PANEL if len(names) > MANY_PARTIES else max(SMALL_PANEL, min(PANEL, fitting))
     if len(names) > size:
         names = [names[index] for index in sorted(rng.choice(len(names), size, replace=False))]
-    chosen = {
-        name: centred_if(centred, np.asarray(images[name], dtype=np.float64)) for name in names
-    }
-    return Panel(images=chosen, among=_among(chosen))
-
-
-def _among(images: Images) -> dict[frozenset[str], float]:
-    """Compare all pairs."""
-    names = list(images)
-    pairs: Iterable[tuple[str, str]] = (
-        (one, two) for index, one in enumerate(names) for two in names[index + 1 :]
+    together = SideBySide.of(
+        centred_if(centred, np.asarray(images[name], dtype=np.float64)) for name in names
     )
-    return {frozenset(pair): pair_residual(images[pair[0]], images[pair[1]]) for pair in pairs}
+    return Panel(names=tuple(names), together=together, among=_among(names, together))
+
+
+def _among(names: Sequence[str], together: SideBySide) -> dict[frozenset[str], float]:
+    """Compare all pairs."""
+    found: dict[frozenset[str], float] = {}
+    for number, (name, image) in enumerate(zip(names, together.images(), strict=True)):
+        peers = names[number + 1 :]
+        values = together.after(number).residuals(image) if peers else []
+        pairs = (frozenset((name, peer)) for peer in peers)
+        found.update(zip(pairs, values, strict=True))
+    return found
 
 
 def medians_without(residuals: Mapping[str, float]) -> dict[str, float]:

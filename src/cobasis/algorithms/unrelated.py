@@ -1,6 +1,9 @@
 """How badly two anchor images match, and how badly unrelated ones would."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 
@@ -38,19 +41,56 @@ def pair_residual(first: Matrix, second: Matrix) -> float:
 
     **Cost.** One product and one small SVD.
     """
-    return pair_residuals(first, [second])[0]
+    return SideBySide.of([second]).residuals(first)[0]
 
 
-def pair_residuals(first: Matrix, others: list[Matrix]) -> list[float]:
-    """Return the `pair_residual` of one image with each of some others, products first."""
-    widest = max(other.shape[1] for other in others)
-    products = np.zeros((len(others), first.shape[1], widest))  # zero columns change no value
-    for other, product in zip(others, products, strict=True):
-        np.matmul(first.T, other, out=product[:, : other.shape[1]])
-    nuclear = np.linalg.svd(products, compute_uv=False).sum(axis=1)
-    sizes = np.linalg.norm(first) * np.array([np.linalg.norm(other) for other in others])
-    residuals = 1.0 - nuclear / sizes
-    return [float(each) if each > _ROUNDING else 0.0 for each in residuals]
+@dataclass(frozen=True, kw_only=True)
+class SideBySide:
+    """Some anchor images as one table, so that one product compares another with all of them.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_anchor_rows, sum of widths)
+        The images.
+    widths : tuple of int
+        How many columns each has.
+    lengths : ndarray of shape (n_images,)
+        Their Frobenius norms.
+    """
+
+    table: Matrix
+    widths: tuple[int, ...]
+    lengths: Matrix
+
+    @classmethod
+    def of(cls, images: Iterable[Matrix]) -> Self:
+        """Copy images into one table."""
+        given = list(images)
+        return cls(
+            table=np.hstack(given),
+            widths=tuple(each.shape[1] for each in given),
+            lengths=np.array([np.linalg.norm(each) for each in given]),
+        )
+
+    def images(self) -> list[Matrix]:
+        """Return the images, as parts of the table."""
+        return np.hsplit(self.table, np.cumsum(self.widths)[:-1])
+
+    def after(self, number: int) -> Self:
+        """Return what stands behind an image, uncopied."""
+        start = sum(self.widths[: number + 1])
+        widths, lengths = self.widths[number + 1 :], self.lengths[number + 1 :]
+        return replace(self, table=self.table[:, start:], widths=widths, lengths=lengths)
+
+    def residuals(self, image: Matrix) -> list[float]:
+        """Return the `pair_residual` of an image with each of these."""
+        found = np.hsplit(image.T @ self.table, np.cumsum(self.widths)[:-1])
+        products = np.zeros((len(found), image.shape[1], max(self.widths)))
+        for product, part in zip(products, found, strict=True):
+            product[:, : part.shape[1]] = part  # columns of zeros change no value
+        nuclear = np.linalg.svd(products, compute_uv=False).sum(axis=1)
+        residuals = 1.0 - nuclear / (np.linalg.norm(image) * self.lengths)
+        return [float(each) if each > _ROUNDING else 0.0 for each in residuals]
 
 
 def unrelated_residual(

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrcon
 
 from cobasis.linalg.arrays import Matrix
 
@@ -10,6 +12,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 ORTHONORMAL = 1e-10
 """How far C' C may be from I in columns that are called orthonormal."""
+
+_WELL = 1e-3
+"""Reciprocal condition number down to which a Gram matrix costs a cosine at most 1e-10."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +89,16 @@ def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
 
 
 def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
-    """Return `principal_cosines` to a span of which `axes` is an orthonormal basis."""
-    cosines = np.linalg.svd(axes.T @ np.linalg.qr(columns)[0], compute_uv=False)
-    return np.clip(cosines, 0.0, 1.0)
+    """Return `principal_cosines` to a span of which `axes` is an orthonormal basis.
+
+    Well-conditioned columns go by the Cholesky factor R of their Gram matrix: Q is ``C R^-1``.
+    """
+    triangle, failed = dpotrf(columns.T @ columns)
+    if not failed and dtrcon(triangle)[0] > _WELL:
+        seen = solve_triangular(triangle, columns.T @ axes, trans=1, check_finite=False)
+    else:
+        seen = np.linalg.qr(columns)[0].T @ axes
+    return np.clip(np.linalg.svd(seen, compute_uv=False), 0.0, 1.0)
 
 
 def orthonormality_defect(columns: Matrix) -> float:
