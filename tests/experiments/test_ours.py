@@ -156,17 +156,18 @@ def test_every_basis_is_measured_with_every_model_and_l(task, basis):
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_round_that_the_certificate_stops_says_so(monkeypatch):
+@pytest.mark.parametrize("error", [FlaggedPartyError, UndeterminedFitError])
+def test_a_round_that_is_stopped_says_by_what(error, monkeypatch):
     def stopped(*_, n_components, **__):
         if n_components == 2:
-            raise FlaggedPartyError("a party is flagged")
+            raise error("refused", ("north",))
         return Shared(rows=np.eye(4), labels=np.array([0, 1, 0, 1]), tests=[(np.eye(4), 1)])
 
     monkeypatch.setattr(ours_bases, "aligned", stopped)
     monkeypatch.setattr(ours_bases, "_score", lambda *_, **__: 50.0)
     cell = {"data": "ames", "parties": "alike", "basis": "svd"}
     found = ours_bases.run(cell, repeat=0)
-    assert found.pop("flagged, l=2") == 1.0
+    assert {found.pop(f"{why}, l=2", None) for why in ("flagged", "undetermined")} == {1.0, None}
     assert set(found) == {f"{model}, l=4" for model in ours_bases.MODELS}
 
 
