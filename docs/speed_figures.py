@@ -134,13 +134,22 @@ def comparisons(result: Result) -> str:
 
 def left_out(result: Result) -> str:
     """Return which published forms were not run at which sizes, and their estimates."""
+    section = result["sections"].get("published", {})
     rows = [
         [name, *(str(point[letter]) for letter in AXES), _gigabytes(each["bytes"]), _time(each)]
-        for point in result["sections"].get("published", {}).get("points", [])
+        for point in section.get("points", [])
         for name, each in point["does not fit"].items()
     ]
+    if not rows:
+        return "*None in this result.*"
+    limits = section["limits"]
+    told = (
+        f"Published forms that need more than {_gigabytes(limits['bytes'])}, or more than "
+        f"{limits['seconds']:.0f} seconds a run by their estimate, which is up to twice too long, "
+        "were not run, and a ratio is told of those sizes alone where they were:"
+    )
     headings = ["not run", "l", "a", "c", "would hold", "would take"]
-    return table(headings, rows) if rows else "*None in this result.*"
+    return "\n".join([told, "", table(headings, rows)])
 
 
 def attainable(result: Result) -> str:
