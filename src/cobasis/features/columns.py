@@ -6,6 +6,7 @@ here. Everything is a constant of the agreement; nothing is learned from rows.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
@@ -180,7 +181,11 @@ class Encoder:
     def __init__(self, features: Iterable[NumericFeature | CategoryFeature]) -> None:
         self.features = tuple(features)
         self.width = width_of(self.features)
-        self._scalings = [
+
+    @cached_property
+    def _scalings(self) -> list[Scaling | None]:
+        """Each number's own; an array of numbers, which goes as one table, does without."""
+        return [
             Scaling([feature]) if isinstance(feature, NumericFeature) else None
             for feature in self.features
         ]
