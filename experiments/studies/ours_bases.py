@@ -228,8 +228,12 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     ]
     near = "; ".join(each.name for each in found if each.most.mean <= NEAR) or "none"
     sure = "; ".join(each.name for each in found if each.reach <= NEAR) or "none"
+    refused = [basis for basis in EVERYWHERE if not any(s.name.startswith(basis) for s in found)]
+    told = f"Not among these, since a round was refused: {', '.join(refused)}." if refused else ""
     return [
         *lines,
+        told,
+        "",
         f"Within {NEAR:g} points of the ceiling on every task and deal, by the means: {near}.",
         f"With every interval: {sure}.",
     ]
@@ -264,6 +268,6 @@ STUDY = Study(
         for basis in ("pooled", *EVERYWHERE, *CHEAP.get(task, ()))
     ],
     run=run,
-    repeats=3,
+    repeats=10,
     analysis=analysis,
 )
