@@ -14,7 +14,7 @@ PANEL = 50
 
 MANY_PARTIES = 500
 SMALL_PANEL = 15
-"""The panel of more parties than that: a certificate then takes some ten alignments' time."""
+"""The panel of more parties than that: a certificate then takes some five alignments' time."""
 
 PANEL_BYTES = 128 * 2**20
 
