@@ -139,6 +139,14 @@ def test_principal_cosines_do_not_depend_on_the_bases(number):
     np.testing.assert_allclose(moved, principal_cosines(one, two), rtol=0, atol=slack)
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e2, 1e6])
+def test_principal_cosines_keep_their_digits_however_badly_columns_are_conditioned(spread):
+    axes, span = haar(4, 12)[:, :5], haar(5, 12)[:, :4]
+    expected = np.linalg.svd(axes.T @ span, compute_uv=False)
+    columns = span @ (haar(6, 4) * np.geomspace(1.0, 1 / spread, 4)) @ haar(7, 4)
+    np.testing.assert_allclose(principal_cosines(axes, columns), expected, rtol=0, atol=1e-9)
+
+
 def test_principal_cosines_are_one_within_and_zero_across():
     axes = np.eye(6)
     assert principal_cosines(axes[:, :2], axes[:, :4]).tolist() == [1.0, 1.0]

@@ -83,7 +83,8 @@ def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
     -----
     **Who sees what.** Arrays in, arrays out.
 
-    **Cost.** Two thin QR factorisations and one small SVD.
+    **Cost.** A thin QR factorisation, and of well-conditioned columns a Gram matrix, of others
+    a second QR; one small SVD.
     """
     return cosines_to(np.linalg.qr(first)[0], second)
 
