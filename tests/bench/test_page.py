@@ -30,7 +30,7 @@ def result(tmp_path):
     left_out = {"Imakura, full SVD + pinv": {"bytes": 2e10, "seconds": 1234.0}}
     published = [{"a": 1000, "l": 50, "c": 1000, "seconds": {}, "does not fit": left_out}]
     sections = {
-        "published": {"points": published},
+        "published": {"points": published, "limits": {"bytes": 12e9, "seconds": 20.0}},
         "papers": {"input": "unrelated", "points": points, "goals": judged},
     }
     path = tmp_path / "bench.json"
@@ -54,6 +54,7 @@ def test_with_a_result_tables_and_charts_are_in_place(result):
     assert r"\|\|G'G - I\|\|" in filled
     assert "**met**" in filled
     assert "| Imakura, full SVD + pinv | 50 | 1000 | 1000 | 20.0 GB | 1234 s a run |" in filled
+    assert "more than 12.0 GB, or more than 20 seconds a run by their estimate" in filled
     assert "| ODC, ours | 1.00 (R2 1.00) |" in filled
 
 
