@@ -229,7 +229,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     near = "; ".join(each.name for each in found if each.most.mean <= NEAR) or "none"
     sure = "; ".join(each.name for each in found if each.reach <= NEAR) or "none"
     refused = [basis for basis in EVERYWHERE if not any(s.name.startswith(basis) for s in found)]
-    told = f"Not among these, since a round was refused: {', '.join(refused)}." if refused else ""
+    told = f"Not among these, since a round was stopped: {', '.join(refused)}." if refused else ""
     return [
         *lines,
         told,

@@ -21,7 +21,12 @@ METRICS = {"": ACCURACY}
 ALONE = 20
 """Parties that are trained alone, as in Table 7 here."""
 
-PRINTED_BY = ("any/alone/mlp", "any/central/mlp", *(f"{each}/odc/mlp" for each in CONDITIONS))
+NUMBERS = (
+    "any/alone/svm",
+    "any/alone/mlp",
+    "any/central/mlp",
+    *(f"{each}/odc/mlp" for each in CONDITIONS),
+)
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -60,11 +65,11 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     as_ours = Results("table_07_images", folder=RECORDED).read().values()
     rows = {}
     for data in PRINTED:
-        for number in ("any/alone/svm", *PRINTED_BY):
+        for number in NUMBERS:
             place = f"{data}/{number}"
             rows[place] = [
                 _distance(as_ours, place.replace("central/", "central, raw/"), place),
-                *(_distance(values, f"{data}/{open_}/{number}", place) for open_ in (*OPEN, OWN)),
+                *(_distance(values, f"{data}/{each}/{number}", place) for each in (*OPEN, OWN)),
             ]
     columns = ("Table 7's: learning rate 1e-3, alone on X_i", *OPEN, OWN)
     return nearness("number", corner="number", columns=columns, rows=rows)

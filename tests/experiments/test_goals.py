@@ -127,6 +127,17 @@ def test_the_second_goal_asks_every_interval_and_not_the_means_alone(tmp_path):
     assert "; no interval reaches beyond 3." in told
 
 
+def test_a_basis_whose_round_was_stopped_is_named_and_not_judged(tmp_path):
+    kept = bases(tmp_path, lambda _: 0.5)["ours_bases"]
+    said = "Not among these, since a round was stopped: svd."
+    assert said not in ours_bases.analysis(kept.values())
+    for cell in kept.cells.values():
+        if (cell.settings["data"], cell.settings["basis"]) == ("adult", "svd"):
+            cell.values.clear()
+            cell.values["undetermined, l=50"] = 1.0
+    assert said in ours_bases.analysis(kept.values())
+
+
 def test_one_repeat_meets_no_goal_and_misses_none(tmp_path):
     told = "\n".join(goals.free_basis(bases(tmp_path, lambda _: 0.5, repeats=1)))
     assert "basis is free: not measured.**" in told

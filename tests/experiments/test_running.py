@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from experiments.absent import told
+from experiments.absent import sources, told
 from experiments.command import options
 from experiments.data.sources import MissingDataError, Source, read_verified
 from experiments.running import ordered, waiting
@@ -145,6 +145,18 @@ def test_whoever_misses_one_file_is_told_of_all_its_neighbours_that_are_absent(
     assert labels not in said
     assert "  fashion-mnist" not in said
     assert "another version Needed by other." in said
+
+
+def test_one_missing_file_is_one(monkeypatch, tmp_path):
+    monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
+    for source in sources():
+        (tmp_path / source.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source.path).touch()
+    images = "mnist/train-images-idx3-ubyte.xz"
+    (tmp_path / images).unlink()
+    lines = told({f"{images} is not there.": ["table_15"]})
+    assert "lacks 1 file, needed by table_15" in lines[0]
+    assert [line.split(":")[0] for line in lines[1:]] == [f"  {images}"]
 
 
 def test_first_repeats_come_first_and_dear_cells_before_cheap_ones():
