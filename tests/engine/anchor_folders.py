@@ -11,15 +11,18 @@ from cobasis.bundle.tensors import make_header
 FLOAT = np.dtype("<f4")
 
 
-def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0):
-    """Write uploads that see one span through turned bases, quickly: the disk is not waited for."""
+def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0, own=0.01):
+    """Write uploads that see one span, and a little of their `own`, through turned bases.
+
+    Quickly: the disk is not waited for.
+    """
     rng = np.random.default_rng(seed)
     seen = rng.normal(size=(n_anchor_rows, n_components)).astype(FLOAT)
     rows = np.zeros((1, n_components), FLOAT)
     folder.mkdir()
     for number in range(n_parties):
         turned = seen[:, rng.permutation(n_components)] * rng.choice([-1, 1], size=n_components)
-        image = turned + FLOAT.type(0.01) * seen[rng.permutation(n_anchor_rows)]
+        image = turned + FLOAT.type(own) * seen[rng.permutation(n_anchor_rows)]
         told = {
             "format": "cobasis/upload/1",
             "party": f"party-{number:06d}",

@@ -5,7 +5,9 @@ from pathlib import Path
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.images import Images, require_some
 from cobasis.algorithms.views import View
+from cobasis.engine import iterates
 from cobasis.engine.fit_folder import FitFolder
+from cobasis.engine.iterates import made_target
 from cobasis.engine.progress import AGAIN, Report, silent
 from cobasis.engine.run_mark import claim, is_claimed
 from cobasis.errors import AnotherRunError
@@ -25,8 +27,8 @@ def align_folder(
 ) -> Alignment:
     """Align uploads that stay on disk, and leave the changes of basis on disk.
 
-    Run it again after Ctrl-C, a kill or a full disk: the target is not made again, and parties
-    that have their fit are not read again.
+    Run it again after Ctrl-C, a kill or a full disk: the target is not made again, a target that
+    iterates goes on from its last ten seconds, and parties that have their fit are not read again.
 
     Parameters
     ----------
@@ -72,9 +74,10 @@ def align_folder(
     images = uploads.anchor_images() if isinstance(uploads, UploadFolder) else uploads
     require_some(images)
     with FitFolder(to) as fits:
-        begun = len(fits) > 0 or fits.target is not None
-        if begun and (fits.target is None or not is_claimed(to)):
-            missing = "the target that they were made to" if fits.target is None else "whose"
+        begun = len(fits) > 0 or fits.target is not None or (to / iterates.NAME).exists()
+        targetless = len(fits) > 0 and fits.target is None
+        if targetless or (begun and not is_claimed(to)):
+            missing = "the target that they were made to" if targetless else "whose"
             msg = (
                 f"'{to}' holds results, but not {missing}, so that going on could mix two runs. "
                 "Choose another folder, or delete this one to start anew."
@@ -84,7 +87,8 @@ def align_folder(
         if fits.target is None:
             read = Watched(images, step="making the target", report=report)
             with one_blas_thread():
-                fits.keep_target(aligner.target(read, workers=workers))
+                fits.keep_target(made_target(aligner, read, folder=to, workers=workers))
+        (to / iterates.NAME).unlink(missing_ok=True)
         read = Watched(images, step="fitting", report=report, done=len(fits))
         return align(aligner, read, target=fits.target, sink=fits, workers=workers)
 
