@@ -88,7 +88,7 @@ def _common(cell: Settings, name: str, everywhere: Collection[str]) -> tuple[Set
     """Move settings that only some cells have from the settings to the beginning of the name."""
     own = {field: value for field, value in cell.items() if field not in everywhere}
     shared = {field: value for field, value in cell.items() if field in everywhere}
-    return shared, key(own, name)
+    return shared, key(own, name).rstrip("/")
 
 
 def _condition(name: str) -> str:

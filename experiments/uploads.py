@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from cobasis import ODC, align
-from experiments.models import Labels, Table
-from experiments.systems import JUDGES, Dealt, Shared, a_round, told_apart
+from cobasis.errors import UndeterminedFitError
+from experiments.models import Labels, Make, Metric, Table
+from experiments.study import Values
+from experiments.systems import JUDGES, PAPERS, Dealt, Shared, a_round, judged, told_apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,3 +113,12 @@ def uploads(
         labels=dealt.pooled()[1],
         test_labels=dealt.test_labels,
     )
+
+
+def by_gopp(sent: Uploads, *, make: Make, metrics: Mapping[str, Metric], repeat: int) -> Values:
+    """Measure GOPP, in a cell of its own: it takes long, and may find nothing to turn by."""
+    try:
+        shared = sent.aligned(PAPERS["gopp"])
+    except UndeterminedFitError:
+        return {"refused": 1.0}
+    return judged(shared, sent.test_labels, make=make, metrics=metrics, repeat=repeat)

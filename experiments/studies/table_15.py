@@ -8,7 +8,7 @@ from experiments.models import ACCURACY, mlp
 from experiments.statistics import one_way
 from experiments.study import Published, Settings, Study, Values, in_columns, key
 from experiments.systems import OURS, PAPERS, generator, judged, prefixed
-from experiments.uploads import AsPrinted, uploads
+from experiments.uploads import AsPrinted, by_gopp, uploads
 
 DATA = ("mnist", "fashion-mnist")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -69,11 +69,12 @@ def run(settings: Settings, *, repeat: int) -> Values:
         n_anchor_rows=int(settings["a"]),
         **ROUND,
     )
+    how: dict[str, Any] = {"make": mlp, "metrics": {"": ACCURACY}, "repeat": repeat}
+    if "system" in settings:
+        return by_gopp(sent, **how)
     found: Values = {}
     for method, aligner in ALIGNERS.items():
-        shared = sent.aligned(aligner)
-        values = judged(shared, dealt.test_labels, make=mlp, metrics={"": ACCURACY}, repeat=repeat)
-        found |= prefixed(values, method)
+        found |= prefixed(judged(sent.aligned(aligner), dealt.test_labels, **how), method)
     return found
 
 
@@ -85,7 +86,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
     ValueError
         There are not two repeats.
     """
-    repeats = min(map(len, values.values()), default=0)
+    repeats = min((len(each) for name, each in values.items() if "gopp" not in name), default=0)
     if repeats < 2:  # noqa: PLR2004 -- a spread takes two
         msg = "one repeat has no spread"
         raise ValueError(msg)
@@ -106,15 +107,18 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
     ]
     for data, printed in PRINTED_ANOVA.items():
         for condition in CONDITIONS:
-            for method in ALIGNERS:
+            for method in (*ALIGNERS, "gopp/"):
                 places = [
                     key({"data": data, "condition": condition, "a": size}, method) for size in SIZES
                 ]
+                if not values.keys() >= set(places):
+                    continue  # GOPP is refused somewhere
                 found = one_way([values[place] for place in places])
                 theirs = printed.get(f"{condition}/{method}")
                 beside = " | | |" if theirs is None else " | ".join(f"{x:.3g}" for x in theirs)
+                name = method.rstrip("/")
                 lines.append(
-                    f"| {data}, {condition} | {method} | {found.f:.3g} | {found.p:.2g} | "
+                    f"| {data}, {condition} | {name} | {found.f:.3g} | {found.p:.2g} | "
                     f"{found.effect:.2f} | {beside}" + ("" if theirs is None else " |")
                 )
     return lines
@@ -146,7 +150,8 @@ STUDY = Study(
     ),
     unit="accuracy, %",
     cells=[
-        {"data": data, "condition": condition, "a": size}
+        {"data": data, "condition": condition, "a": size, **system}
+        for system in ({}, {"system": "gopp"})
         for data in DATA
         for condition in CONDITIONS
         for size in SIZES

@@ -4,17 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import deal_molecules, public_rows
+from experiments.models import mlp
 from experiments.statistics import Variance, one_way, two_way
 from experiments.studies.table_07_tdc import (
     FEWER_ROWS,
     METHODS,
+    METRICS,
     N_COMPONENTS,
     measured,
     pooled,
 )
 from experiments.study import Published, Settings, Study, Values, in_columns, key
 from experiments.systems import OURS, generator
-from experiments.uploads import uploads
+from experiments.uploads import by_gopp, uploads
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
@@ -140,6 +142,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
         n_components=N_COMPONENTS,
         **anchor,
     )
+    if "system" in settings:
+        return by_gopp(sent, make=mlp, metrics=METRICS, repeat=repeat)
     more = RESCALED if settings["condition"] == "samespan_orth" else {}
     return measured(sent, methods={**ALIGNERS, **more}, repeat=repeat)
 
@@ -154,7 +158,8 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
         left out.
     """
     lines = ["### Does the anchor's size matter? One-way analysis of variance (Table 18)", ""]
-    names = [f"{method}/{metric}" for method in (*ALIGNERS, *RESCALED) for metric in ("roc", "pr")]
+    methods = (*ALIGNERS, *RESCALED, "gopp")
+    names = [f"{method}/{metric}" for method in methods for metric in METRICS]
     size: dict[str, Variance] = {}
     source: dict[str, Variance] = {}
     for condition in CONDITIONS:
@@ -228,7 +233,8 @@ STUDY = Study(
     cells=[
         cell("none", "any", 0),
         *(
-            cell(anchor, condition, size)
+            {**cell(anchor, condition, size), **system}
+            for system in ({}, {"system": "gopp"})
             for anchor in ANCHORS
             for condition in CONDITIONS
             for size in SIZES

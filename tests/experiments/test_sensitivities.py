@@ -7,6 +7,7 @@ import pytest
 from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.data.splits import scaffold_parts
+from experiments.models import ACCURACY, mlp
 from experiments.studies import (
     ours_spans,
     ours_weighting,
@@ -16,12 +17,13 @@ from experiments.studies import (
     table_07_tdc,
     table_08,
     table_08_open,
+    table_15,
     table_16,
     table_16_open,
 )
 from experiments.study import key
 from experiments.systems import Dealt, prefixed
-from experiments.uploads import uploads
+from experiments.uploads import by_gopp, uploads
 
 from cobasis.errors import UndeterminedFitError
 
@@ -198,4 +200,18 @@ def test_gopp_has_cells_of_its_own_with_the_numbers_of_the_others_cells(monkeypa
     own = table_07_tdc.run({**cell, "system": "gopp"}, repeat=0)
     assert prefixed(own, "gopp") == {n: v for n, v in beside.items() if n.startswith("gopp/")}
     refusing = Mock(side_effect=UndeterminedFitError("2 of 6 directions", ("party-0",)))
-    assert table_07_tdc.by_gopp(Mock(aligned=refusing), repeat=0) == {"refused": 1.0}
+    found = by_gopp(Mock(aligned=refusing), make=mlp, metrics={"": ACCURACY}, repeat=0)
+    assert found == {"refused": 1.0}
+
+
+def test_gopp_stands_beside_the_others_for_every_anchor(monkeypatch):
+    for study in (table_15, table_16):
+        assert sum(each.get("system") == "gopp" for each in study.STUDY.cells) == 16
+    monkeypatch.setattr(table_15, "deal_images", lambda *_, **__: dealt())
+    monkeypatch.setattr(table_15, "ROUND", {"anchor": "uniform", "n_components": 4})
+    cell = {"data": "mnist", "condition": "diffspan_orth", "a": 40, "system": "gopp"}
+    assert "" in table_15.run(cell, repeat=0)
+    monkeypatch.setattr(table_16, "deal_molecules", lambda *_, **__: dealt())
+    monkeypatch.setattr(table_16, "N_COMPONENTS", 4)
+    cell = {"anchor": "uniform", "condition": "diffspan_orth", "a": 40, "system": "gopp"}
+    assert {"roc", "pr"} <= set(table_16.run(cell, repeat=0))
