@@ -160,7 +160,8 @@ def free_basis(kept: Mapping[str, Results]) -> list[str]:
         "with the same model, wherever parties have more rows than l: "
     )
     results = kept.get("ours_bases")
-    found = [] if results is None else ours_bases.judged_settings(_complete(results))
+    tried = [] if results is None else ours_bases.judged_settings(_complete(results))
+    found = [each for each in tried if not each.stopped]
     start = "**(b) Where the basis is free: "
     if not found:
         return [f"{start}{UNMEASURED}.** {asked}no setting has been measured on every task yet."]

@@ -1,10 +1,11 @@
 """Results on disk: one JSON file an experiment, whole after every cell."""
 
 import json
+import math
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -127,22 +128,27 @@ class Results:
 
     def values(self) -> dict[str, list[float]]:
         """Return all repeats of each number, by its key, in their order."""
-        return _by_key(self.cells.values())
+        whole = self._laid({cell.repeat for cell in self.cells.values()})
+        return {place: [x for x in each if not math.isnan(x)] for place, each in whole.items()}
 
     def complete(self, study: Study) -> dict[str, list[float]]:
-        """Return the same of those repeats that every cell of a study has."""
+        """Return the same of those repeats that every cell of a study has.
+
+        A number that one of a cell's repeats lacks, as where a round was stopped, is NaN there.
+        """
         places = [key(settings, "") for settings in study.cells]
         had = [{c.repeat for c in self.cells.values() if key(c.settings, "") == p} for p in places]
-        whole = set.intersection(*had) if had else set()
-        return _by_key(c for c in self.cells.values() if c.repeat in whole)
+        return self._laid(set.intersection(*had) if had else set())
 
-
-def _by_key(cells: Iterable[Cell]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for cell in sorted(cells, key=lambda each: each.repeat):
-        for name, value in cell.values.items():
-            found.setdefault(key(cell.settings, name), []).append(value)
-    return found
+    def _laid(self, whole: set[int]) -> dict[str, list[float]]:
+        """Return some repeats of each number; NaN where a cell's repeat has no such number."""
+        order = {repeat: index for index, repeat in enumerate(sorted(whole))}
+        found: dict[str, list[float]] = {}
+        for cell in self.cells.values():
+            for name, value in cell.values.items() if cell.repeat in whole else ():
+                each = found.setdefault(key(cell.settings, name), [math.nan] * len(order))
+                each[order[cell.repeat]] = value
+        return found
 
 
 def versions() -> Mapping[str, str]:
