@@ -4,6 +4,7 @@ Distances are taken repeat by repeat against pooled rows with the same model, so
 repeat's split does to both cancels. Errors count as per cent of the pooled error.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -18,7 +19,7 @@ from experiments.statistics import Summary, summary
 from experiments.store import Results
 from experiments.studies import ours_bases, table_09
 from experiments.studies._ours import IMAGES
-from experiments.study import key
+from experiments.study import key, load
 from experiments.styles import Style, looks
 
 if TYPE_CHECKING:
@@ -206,13 +207,13 @@ def _below(value: float, ceiling: float, *, error: bool) -> float:
 
 def _of_bases(results: Results) -> Iterator[Distance]:
     """Return the distances of bases, with the largest l and the linear model."""
-    values = results.values()
+    values = results.complete(load("ours_bases"))
     for basis in ours_bases.EVERYWHERE:
         below = ours_bases.gaps(values, basis=basis, model="linear", size=200)
         for place, each in below.items():
             task, dealt = place.split("/")
             panel = BASES["alike" if dealt == ours_bases.ALIKE else "skewed"]
-            found = summary(each.tolist())
+            found = summary([x for x in each.tolist() if not math.isnan(x)])
             yield Distance(panel=panel, task=task, method=basis, below=found)
 
 

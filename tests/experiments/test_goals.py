@@ -127,9 +127,12 @@ def test_the_second_goal_asks_every_interval_and_not_the_means_alone(tmp_path):
     assert "; no interval reaches beyond 3." in told
 
 
+STOPPED = ("svd", "adult")
+
+
 def stop_svd(cell):
     """Let the round of a cell be one that was stopped, where it is Adult by its own bases."""
-    if (cell.settings["data"], cell.settings["basis"]) == ("adult", "svd"):
+    if (cell.settings["basis"], cell.settings["data"]) == STOPPED:
         cell.values.clear()
         cell.values["undetermined, l=50"] = 1.0
 
@@ -159,6 +162,8 @@ def test_one_stopped_round_leaves_the_others_and_takes_the_setting_from_those_th
     assert "svd" not in told[-1]
     assert "svd" not in told[-2]
     assert "svd" not in "\n".join(goals.free_basis(kept))
+    own = [each for each in distances.distances(kept) if (each.method, each.task) == STOPPED]
+    assert [each.below.repeats for each in own] == [2, 2]
 
 
 def test_one_repeat_meets_no_goal_and_misses_none(tmp_path):
