@@ -68,8 +68,8 @@ class GOPP:
         Stops anyway; ``Target.converged`` is then False.
     momentum : bool
         Whether each iteration goes on in the direction in which the mean moved, further every
-        time and anew once that leads uphill (Nesterov). It ends as low in a third to a ninth of
-        the iterations; the papers' algorithm has none.
+        time and anew once that leads uphill (Nesterov). On the papers' images it ends as low in
+        a third to a ninth of the iterations; the papers' algorithm has none.
 
     Notes
     -----
