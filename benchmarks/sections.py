@@ -48,6 +48,7 @@ SECTIONS: Mapping[str, Section] = {
         for name, each in SWEEPS.items()
     },
     "published": Section(title="Imakura and Kawakami as published", module="published_forms"),
+    "gopp": Section(title="GOPP with momentum and without", module="gopp"),
     "threads": Section(title="two threads against one", module="threads", threads=True),
     "busy": Section(title="a busy machine", module="busy", threads=True),
     "streaming": Section(title="20,000 and 100,000 parties", module="streaming", threads=True),

@@ -167,6 +167,21 @@ def attainable(result: Result) -> str:
     return table(["input", "a", "ours gains", "the floor would gain"], chosen) if rows else ABSENT
 
 
+def consensus(result: Result) -> str:
+    """Return GOPP with momentum beside the papers' alternation."""
+    rows = [
+        [
+            f"different, {each['anchor']} anchor, {_size(each)}",
+            *(str(count) for count in each["iterations"].values()),
+            "{median:.2f}x ({low:.2f} to {high:.2f})".format(**each["alternation / momentum"]),
+            f"{each['objective, momentum / alternation'] - 1:+.1e}",
+        ]
+        for each in result["sections"].get("gopp", {}).get("inputs", [])
+    ]
+    headings = ["input", "iterations", "the papers'", "faster", "objective, relative"]
+    return table(headings, rows) if rows else ABSENT
+
+
 def memory(result: Result) -> str:
     """Return peak memory beside the counts."""
     rows = [
@@ -228,6 +243,10 @@ def _gigabytes(value: float) -> str:
     return f"{value / 1e9:.1f} GB"
 
 
+def _size(shape: Mapping[str, int]) -> str:
+    return f"l = {shape['l']}, a = {shape['a']:,}, c = {shape['c']:,}"
+
+
 def _megabytes(value: float) -> str:
     return f"{value / 1e6:.0f} MB"
 
@@ -269,6 +288,7 @@ FIGURES: Mapping[str, Callable[[Result], str]] = {
     "exponents": exponents,
     "attainable": attainable,
     "comparisons": comparisons,
+    "consensus": consensus,
     "left_out": left_out,
     "memory": memory,
     "work": work,

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from benchmarks import fig6, goals, points, sweeps, timing
+from benchmarks import fig6, goals, gopp, points, sweeps, timing
 from benchmarks.inputs import INPUTS, separated
 from benchmarks.sections import SECTIONS
 
@@ -140,6 +140,16 @@ def test_a_sweep_is_put_together_from_every_section_that_has_its_points():
     other = {"a": 2000, "l": 50, "c": 50, "seconds": {"ours": 7.0}}
     found = fig6.by_contender([here, there, other], "c")
     assert found == {"ours": ([50, 100], [1.0, 2.0])}
+
+
+def test_gopp_is_timed_with_momentum_and_without():
+    found = gopp.measure(quick=True)
+    for each, told in zip(found["inputs"], found["goals"], strict=True):
+        assert each["iterations"]["momentum"] < each["iterations"]["alternation"]
+        assert each["objective, momentum / alternation"] < 1 + 1e-6
+        assert len(each["seconds"]["momentum"]["runs"]) == 3
+        assert told["verdict"] == "no goal"
+        assert f"{each['iterations']['alternation']} with alternation" in told["where"]
 
 
 def test_every_section_says_what_it_measures():

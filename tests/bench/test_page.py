@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from benchmarks import goals, results
+from benchmarks import goals, gopp, results
 
 ROOT = Path(__file__).parents[2]
 PAGE = "".join(
@@ -32,6 +32,7 @@ def result(tmp_path):
     sections = {
         "published": {"points": published, "limits": {"bytes": 12e9, "seconds": 20.0}},
         "papers": {"input": "unrelated", "points": points, "goals": judged},
+        "gopp": gopp.measure(quick=True),
     }
     path = tmp_path / "bench.json"
     path.write_text(json.dumps(results.whole(sections, quick=False, seconds=60)))
@@ -56,6 +57,7 @@ def test_with_a_result_tables_and_charts_are_in_place(result):
     assert "| Imakura, full SVD + pinv | 50 | 1000 | 1000 | 20.0 GB | 1234 s a run |" in filled
     assert "more than 12.0 GB, or more than 20 seconds a run by their estimate" in filled
     assert "| ODC, ours | 1.00 (R2 1.00) |" in filled
+    assert "| different, uniform anchor, l = 20, a = 200, c = 10 | " in filled
 
 
 def test_a_missed_goal_is_said_to_be_missed_before_the_table(result):
