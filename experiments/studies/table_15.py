@@ -1,6 +1,7 @@
 """Table 15: anchor size on images, with the analyses of variance of Table 17."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.data.images import deal_images
@@ -111,9 +112,10 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
                 places = [
                     key({"data": data, "condition": condition, "a": size}, method) for size in SIZES
                 ]
-                if not values.keys() >= set(places):
-                    continue  # GOPP is refused somewhere
-                found = one_way([values[place] for place in places])
+                groups = [_there(values.get(place, ())) for place in places]
+                if min(map(len, groups)) < 2:  # noqa: PLR2004 -- GOPP is refused too often
+                    continue
+                found = one_way(groups)
                 theirs = printed.get(f"{condition}/{method}")
                 beside = " | | |" if theirs is None else " | ".join(f"{x:.3g}" for x in theirs)
                 name = method.rstrip("/")
@@ -122,6 +124,11 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
                     f"{found.effect:.2f} | {beside}" + ("" if theirs is None else " |")
                 )
     return lines
+
+
+def _there(repeats: Sequence[float]) -> list[float]:
+    """Return the repeats in which a method was not refused."""
+    return [each for each in repeats if not math.isnan(each)]
 
 
 def _published() -> dict[str, Published]:
@@ -146,7 +153,7 @@ STUDY = Study(
         "anchor's size out of the features: what is left of a trend then is no matter of scale. "
         "The paper's Kawakami row lies 1 to 3 points below that of its own Table 7, which is at "
         "a = 1000. ODC is Algorithm 4 by the letter: with a = 196 the library refuses a direction "
-        "of one of a hundred parties as undetermined."
+        "of one of a hundred parties as undetermined, and GOPP is refused now and then."
     ),
     unit="accuracy, %",
     cells=[

@@ -1,5 +1,6 @@
 """Table 16, AMES: anchor size and source, with the analyses of variance of Tables 18 and 19."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -177,9 +178,10 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 
 def _by_size(
     values: Mapping[str, Sequence[float]], anchor: str, condition: str, name: str
-) -> list[Sequence[float]]:
+) -> list[list[float]]:
     """Return the repeats for each size, or nothing where any has fewer than two."""
-    groups = [values.get(key(cell(anchor, condition, size), name), ()) for size in SIZES]
+    places = [key(cell(anchor, condition, size), name) for size in SIZES]
+    groups = [[x for x in values.get(place, ()) if not math.isnan(x)] for place in places]
     return groups if min(map(len, groups)) > 1 else []
 
 

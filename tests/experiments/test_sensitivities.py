@@ -215,3 +215,16 @@ def test_gopp_stands_beside_the_others_for_every_anchor(monkeypatch):
     monkeypatch.setattr(table_16, "N_COMPONENTS", 4)
     cell = {"anchor": "uniform", "condition": "diffspan_orth", "a": 40, "system": "gopp"}
     assert {"roc", "pr"} <= set(table_16.run(cell, repeat=0))
+
+
+def test_table_17_leaves_out_the_repeats_in_which_gopp_was_refused():
+    cells = [{k: v for k, v in each.items() if k != "system"} for each in table_15.STUDY.cells]
+    values = {
+        key(each, method): [90.0, 91.0, 92.0] for each in cells for method in table_15.ALIGNERS
+    }
+    gopp = {key(each, "gopp/"): [np.nan, 90.0, 91.0] for each in cells}
+    lines = table_15.analysis(values | gopp)
+    assert sum("| gopp | 0 | 1 | " in line for line in lines) == 4
+    gopp["mnist/samespan_orth/196/gopp/"] = [np.nan, np.nan, 91.0]
+    lines = table_15.analysis(values | gopp)
+    assert sum("| gopp |" in line for line in lines) == 3
