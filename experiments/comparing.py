@@ -64,20 +64,20 @@ def _numbers(study: Study, results: Results) -> Iterator[Number]:
         named.setdefault(key(cell.settings, ""), {}).update(dict.fromkeys(cell.values))
     carriers = [s for s in study.cells if any(map(_condition, named.get(key(s, ""), ())))]
     varied = {field for each in carriers for field in each if each[field] != carriers[0].get(field)}
-    everywhere = set(study.cells[0]).intersection(*study.cells)
+    everywhere = {"condition"}.union(set(study.cells[0]).intersection(*study.cells))
     for own in study.cells:
         for value in named.get(key(own, ""), ()):
             place = key(own, value)
-            settings, name = _common(own, value, everywhere)
             ours = summary(values[place])
             if study.exact:
                 ours = Summary(mean=ours.mean, margin=0.0, repeats=ours.repeats)
             starts = (why for start, why in study.explained.items() if place.startswith(start))
-            shown = _unfolded(settings, name, varied) if carriers else (settings, name)
+            shown = _unfolded(own, value, varied) if carriers else (own, value)
+            settings, name = _common(*shown, everywhere)
             yield Number(
                 place=place,
-                settings=shown[0],
-                name=shown[1],
+                settings=settings,
+                name=name,
                 ours=ours,
                 theirs=study.published.get(place),
                 reason=next(starts, ""),

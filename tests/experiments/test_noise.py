@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -283,3 +284,14 @@ def test_pictures_are_decoded_in_the_order_of_the_labels_and_nothing_is_written(
     assert found.people.tolist() == [7, 9]
     assert found.male.tolist() == [1, 0]
     assert not (tmp_path / "cache").exists()
+
+
+def test_gopp_has_cells_of_its_own_in_table_9(people, monkeypatch):
+    drawn = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
+    halves = {"train_labels": drawn.train_labels % 2, "test_labels": drawn.test_labels % 2}
+    monkeypatch.setattr(table_09, "split", lambda *_, **__: replace(drawn, **halves))
+    monkeypatch.setattr(table_09, "ANCHOR", 30)
+    monkeypatch.setitem(table_09.SETUPS, "toy", table_09.Setup(n_parties=4, n_components=3))
+    found = table_09.run({"open": "toy", "system": "one round", "method": "gopp"}, repeat=0)
+    assert {name.partition("/")[0] for name in found} == set(table_09.CONDITIONS)
+    assert 0 <= found["samespan_orth"] <= 100

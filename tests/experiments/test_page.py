@@ -134,11 +134,11 @@ def test_many_levels_are_rows_and_values_columns(told):
 
 
 def test_a_span_condition_in_a_name_is_laid_out_like_one_in_the_settings(toys, tmp_path):
-    study = toys(cells=[{"system": "round"}, {"system": "central"}], published={})
+    cells = [{"system": "round"}, {"system": "central"}, {"system": "round", "method": "gopp"}]
+    measured = [{"samespan/odc": 1.0, "diffspan/odc": 2.0}, {"mlp": 3.0}, {"diffspan": 4.0}]
+    study = toys(cells=cells, published={})
     results = Results("toy", folder=tmp_path)
-    for settings, values in zip(
-        study.cells, [{"samespan/odc": 1.0, "diffspan/odc": 2.0}, {"mlp": 3.0}], strict=True
-    ):
+    for settings, values in zip(study.cells, measured, strict=True):
         cell = Cell(settings=settings, repeat=0, values=values, seconds=1.0, commit="abc")
         results.cells[cell.place] = cell
     found = numbers(study, results)
@@ -146,6 +146,7 @@ def test_a_span_condition_in_a_name_is_laid_out_like_one_in_the_settings(toys, t
         ("round/samespan/odc", "odc", "samespan"),
         ("round/diffspan/odc", "odc", "diffspan"),
         ("central/mlp", "central/mlp", "any"),
+        ("round/gopp/diffspan", "gopp", "diffspan"),
     ]
     [panel] = panels_of(found)
     assert [level for level, _ in panel.series["odc"]] == ["samespan", "diffspan"]
