@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 HIDING, WEIGHTED = "whitened, isometric anchor", "kawakami, weighted"
 """What other studies measure with the rows and bases of Table 7."""
 
-RESCALED = {"imakura": "imakura, rescaled", "kawakami": "kawakami, rescaled"}
 METHODS = (
     *("imakura", "kawakami", "odc", "gopp", "whitened"),
-    *(HIDING, WEIGHTED, *RESCALED.values()),
+    *(HIDING, WEIGHTED, "imakura, rescaled", "kawakami, rescaled"),
 )
 NOISE = f"{PAPERS_NOISE}, epsilon 2"
 HONEST = f"{table_09.HONEST}, epsilon 2/odc"
@@ -158,7 +157,7 @@ def distances(kept: Mapping[str, Results]) -> list[Distance]:
         panel = f"{condition}, uniform anchor"
         found += _of(source, values.get(name, {}), panel=panel, cell=source.cell.format(condition))
     for source in _anchors():
-        found += _of(source, _renamed(anchors, RESCALED), panel=OWN_SPANS, cell=source.cell)
+        found += _of(source, anchors, panel=OWN_SPANS, cell=source.cell)
     for name, source in _without():
         found += _of(source, values.get(name, {}), panel=OUTSIDE, cell=source.cell)
     if "ours_bases" in kept:

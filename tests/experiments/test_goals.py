@@ -191,7 +191,7 @@ def test_the_chart_has_parties_alone_noise_and_what_is_rescaled_under_one_name(t
     def anchors(settings):
         if settings["anchor"] == "none: pooled":
             return {"logistic": 90.0}
-        return {"imakura/logistic": 85.0} if settings["anchor"] == "isometric" else {}
+        return {"imakura, rescaled/logistic": 85.0} if settings["anchor"] == "isometric" else {}
 
     kept = {
         "table_07_images": recorded(
