@@ -1,11 +1,14 @@
 """GOPP's target goes on from its last kept iteration, and ends bit for bit as without a stop."""
 
+import itertools
 import json
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from cobasis import GOPP, align
+from cobasis.algorithms.gopp import Iterate
 from cobasis.bundle.tables import read_tables
 from cobasis.engine import iterates
 from cobasis.engine.alignments import align_folder
@@ -81,6 +84,35 @@ def test_what_was_iterated_is_not_iterated_again(tmp_path, uploads, expected, st
 def test_an_iteration_that_ended_the_loop_is_the_last(tmp_path, uploads, expected):
     stopped(uploads, tmp_path / "fits", in_pass=STARTING + expected.iterations + 1)
     assert resumed(uploads, tmp_path / "fits", expected) <= 2 * N_PARTIES
+
+
+def test_everything_that_going_on_needs_is_kept(tmp_path):
+    table = np.arange(12.0).reshape(6, 2)
+    reached = Iterate(
+        mean=table,
+        ahead=table + 1 / 3,
+        step=7,
+        gaining=4,
+        first=1 / 7,
+        last=float("inf"),
+        n_widest=3,
+        converged=True,
+    )
+    iterates._write(tmp_path / iterates.NAME, reached)
+    again = iterates._read(tmp_path / iterates.NAME)
+    for each in fields(Iterate):
+        np.testing.assert_array_equal(getattr(again, each.name), getattr(reached, each.name))
+
+
+def test_an_iterate_is_written_every_ten_seconds(tmp_path, monkeypatch):
+    clock, written = itertools.count(step=4.0), []
+    monkeypatch.setattr(iterates.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(iterates, "_write", lambda _, reached: written.append(reached.step))
+    rng = np.random.default_rng(0)
+    images = {f"p{index}": rng.random((60, 4)) for index in range(30)}
+    made = iterates.made_target(ALIGNER, images, folder=tmp_path)
+    assert 2 <= len(written) <= 1 + made.iterations / 3
+    assert np.diff(written).min() >= 2
 
 
 def test_quick_iterations_are_not_written(tmp_path, uploads, expected):
