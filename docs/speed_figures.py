@@ -178,7 +178,7 @@ def consensus(result: Result) -> str:
         ]
         for each in result["sections"].get("gopp", {}).get("inputs", [])
     ]
-    headings = ["input", "iterations", "the papers'", "faster", "objective, relative"]
+    headings = ["input", "iterations", "the papers'", "faster", "objective above theirs"]
     return table(headings, rows) if rows else ABSENT
 
 
