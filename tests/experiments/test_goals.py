@@ -186,6 +186,8 @@ def test_the_chart_has_parties_alone_noise_and_what_is_rescaled_under_one_name(t
         found = {"central": {"mlp": 80.0}, NOISE: {"mlp": 60.0}}.get(settings["system"], {})
         inside = settings["open"] == str(table_09.FITS) and settings["system"] == "one round"
         alone = {"mlp": 70.0} if settings["system"] == "alone" else {}
+        if "method" in settings:
+            return {"diffspan_orth": 77.0} if inside else {}
         return {distances.HONEST: 55.0} if inside else found | alone
 
     def anchors(settings):
@@ -208,6 +210,8 @@ def test_the_chart_has_parties_alone_noise_and_what_is_rescaled_under_one_name(t
     assert found[distances.OUTSIDE, "faces", "alone"].below.mean == pytest.approx(10.0)
     assert found[distances.OUTSIDE, "faces", NOISE].below.mean == pytest.approx(20.0)
     assert found[distances.OUTSIDE, "faces", distances.HONEST].below.mean == pytest.approx(25.0)
+    gopp = found["diffspan_orth, uniform anchor", "faces", "gopp"]
+    assert gopp.below.mean == pytest.approx(3.0)
     rescaled = found[distances.OWN_SPANS, "ames", "imakura, rescaled"]
     assert rescaled.below.mean == pytest.approx(5.0)
 
