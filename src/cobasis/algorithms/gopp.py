@@ -86,7 +86,7 @@ class GOPP:
     Examples
     --------
     >>> GOPP(start="odc")
-    GOPP(start='odc', tolerance=1e-09, max_iterations=1000)
+    GOPP(start='odc', tolerance=1e-09, max_iterations=1000, momentum=True)
     """
 
     start: Literal["spectral", "odc"] = "spectral"
