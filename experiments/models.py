@@ -11,8 +11,9 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.svm import SVC
+
+from experiments.networks import FastMLPClassifier, FastMLPRegressor
 
 Table = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
@@ -34,12 +35,12 @@ MLP: Mapping[str, Any] = {
 
 def mlp(seed: int, **options: Any) -> Model:  # noqa: ANN401
     """Return the papers' network for classes."""
-    return MLPClassifier(**{**MLP, **options}, random_state=seed)
+    return FastMLPClassifier(**{**MLP, **options}, random_state=seed)
 
 
 def mlp_regressor(seed: int, **options: Any) -> Model:  # noqa: ANN401
     """Return the papers' network for numbers."""
-    return MLPRegressor(**{**MLP, **options}, random_state=seed)
+    return FastMLPRegressor(**{**MLP, **options}, random_state=seed)
 
 
 class FastSVC(SVC):  # type: ignore[misc]

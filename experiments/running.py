@@ -152,8 +152,8 @@ class Crew:
         When to begin nothing more, and how many seconds later to drop what is under way.
     console : rich.console.Console
         Where trouble is said.
-    pace : float
-        Seconds on the clock for each expected one, so far.
+    hoped, took : float
+        Seconds that the cells so far were expected to take, and took on the clock.
     """
 
     rest: list[Task]
@@ -161,7 +161,8 @@ class Crew:
     until: float
     grace: float
     console: Console
-    pace: float = 1.0
+    hoped: float = 0.0
+    took: float = 0.0
     outcome: Outcome = field(default_factory=Outcome)
     given_up: set[tuple[str, str]] = field(default_factory=set)
     worked: set[tuple[str, str]] = field(default_factory=set)
@@ -183,7 +184,8 @@ class Crew:
         waiting = [task for task in self.rest if task.cell not in untried]
         for task in waiting:
             self.rest.remove(task)
-            in_time = time.monotonic() + task.expected * self.pace < self.until
+            pace = self.took / self.hoped if self.hoped else 1.0
+            in_time = time.monotonic() + task.expected * pace < self.until
             if in_time and task.cell not in self.given_up:
                 return task
         return None
@@ -216,7 +218,8 @@ class Crew:
             self.note(task, found)
             return
         if task.expected > 1:
-            self.pace = max(1.0, 0.5 * self.pace + 0.5 * took / task.expected)
+            self.hoped += task.expected
+            self.took += took
         results = self.kept[task.study]
         results.cells[found.place] = found
         results.write(load(task.study))

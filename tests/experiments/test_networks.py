@@ -1,0 +1,61 @@
+"""The compiled networks are scikit-learn's, to the last bit."""
+
+import numpy as np
+import pytest
+from experiments.networks import FastMLPClassifier, FastMLPRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+PAIRS = {"classes": (MLPClassifier, FastMLPClassifier), "numbers": (MLPRegressor, FastMLPRegressor)}
+OPTIONS = {"hidden_layer_sizes": (24,), "batch_size": 32, "max_iter": 8, "random_state": 3}
+
+
+def table(kind, *, classes, dtype):
+    rng = np.random.default_rng(5)
+    rows = rng.random((300, 7)).astype(dtype)
+    scores = rows @ rng.normal(size=(7, classes)) + rng.normal(size=(300, classes)) / 4
+    return rows, scores.argmax(axis=1) if kind == "classes" else scores[:, 0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("early_stopping", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "classes", "dtype"),
+    [
+        ("classes", 2, np.float64),
+        ("classes", 5, np.float64),
+        ("classes", 2, np.float32),
+        ("classes", 5, np.float32),
+        ("numbers", 1, np.float64),
+    ],
+)
+def test_weights_are_the_same_bits(kind, classes, dtype, early_stopping):
+    rows, labels = table(kind, classes=classes, dtype=dtype)
+    plain, fast = (
+        make(**OPTIONS, early_stopping=early_stopping).fit(rows, labels) for make in PAIRS[kind]
+    )
+    assert fast.n_iter_ == plain.n_iter_
+    for ours, theirs in zip(
+        fast.coefs_ + fast.intercepts_, plain.coefs_ + plain.intercepts_, strict=True
+    ):
+        assert ours.dtype == theirs.dtype == dtype
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(fast.predict(rows), plain.predict(rows))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_early_stopping_the_loss_decides_and_is_scikit_learns():
+    rows, labels = table("classes", classes=3, dtype=np.float64)
+    options = {**OPTIONS, "max_iter": 200, "tol": 1e-2, "n_iter_no_change": 3}
+    plain, fast = (make(**options).fit(rows, labels) for make in PAIRS["classes"])
+    assert fast.loss_curve_ == plain.loss_curve_
+    assert fast.n_iter_ == plain.n_iter_ < 200
+
+
+def test_scikit_learns_own_networks_stay_as_they_are():
+    rows, labels = table("classes", classes=3, dtype=np.float64)
+    options = {**OPTIONS, "max_iter": 3, "early_stopping": True}
+    with pytest.warns(match="Maximum iterations"):
+        FastMLPClassifier(**options).fit(rows, labels)
+    with pytest.warns(match="Maximum iterations"):
+        plain = MLPClassifier(**options).fit(rows, labels)
+    assert min(plain.loss_curve_) > 0
