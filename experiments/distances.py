@@ -4,7 +4,6 @@ Distances are taken repeat by repeat against pooled rows with the same model, so
 repeat's split does to both cancels. Errors count as per cent of the pooled error.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -15,7 +14,7 @@ from matplotlib.figure import Figure
 from experiments.comparing import CONDITIONS
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.noise import PAPERS_NOISE
-from experiments.statistics import Summary, summary
+from experiments.statistics import Summary, summary, there
 from experiments.store import Results
 from experiments.studies import ours_bases, table_09
 from experiments.studies._ours import IMAGES
@@ -218,8 +217,7 @@ def _of_bases(results: Results) -> Iterator[Distance]:
         for place, each in below.items():
             task, dealt = place.split("/")
             panel = BASES["alike" if dealt == ours_bases.ALIKE else "skewed"]
-            found = summary([x for x in each.tolist() if not math.isnan(x)])
-            yield Distance(panel=panel, task=task, method=basis, below=found)
+            yield Distance(panel=panel, task=task, method=basis, below=summary(there(each)))
 
 
 def overview(found: Sequence[Distance]) -> Figure | None:

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from experiments.statistics import there
 from experiments.study import SEED, Settings, Study, Values, key
 
 HERE = Path(__file__).parent
@@ -129,7 +130,7 @@ class Results:
     def values(self) -> dict[str, list[float]]:
         """Return all repeats of each number, by its key, in their order."""
         whole = self._laid({cell.repeat for cell in self.cells.values()})
-        return {place: [x for x in each if not math.isnan(x)] for place, each in whole.items()}
+        return {place: there(each) for place, each in whole.items()}
 
     def complete(self, study: Study) -> dict[str, list[float]]:
         """Return the same of those repeats that every cell of a study has.

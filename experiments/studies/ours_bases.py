@@ -11,7 +11,7 @@ from cobasis import ODC
 from cobasis.errors import FlaggedPartyError, UndeterminedFitError
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.models import Make, mlp, mlp_regressor
-from experiments.statistics import Summary, summary
+from experiments.statistics import Summary, summary, there
 from experiments.studies._ours import (
     IMAGES,
     JUDGES,
@@ -207,18 +207,18 @@ def judged_settings(values: Mapping[str, Sequence[float]]) -> list[Setting]:
     found = []
     for basis, model, size in settings_of(values):
         everywhere = gaps(values, basis=basis, model=model, size=size)
-        below = {place: each[~np.isnan(each)] for place, each in everywhere.items()}
+        below = {place: there(each) for place, each in everywhere.items()}
         if any(2 * len(each) <= len(everywhere[place]) for place, each in below.items()):
             continue
         stopped = max(len(everywhere[place]) - len(each) for place, each in below.items())
-        there = {place: summary(each.tolist()) for place, each in below.items()}
-        worst = max(there, key=lambda place: there[place].mean)
+        summaries = {place: summary(each) for place, each in below.items()}
+        worst = max(summaries, key=lambda place: summaries[place].mean)
         setting = Setting(
             name=f"{basis}, {model}, l = {size}",
-            most=there[worst],
+            most=summaries[worst],
             where=worst,
-            reach=max(each.mean + each.margin for each in there.values()),
-            mean=float(np.mean([each.mean() for each in below.values()])),
+            reach=max(each.mean + each.margin for each in summaries.values()),
+            mean=float(np.mean([each.mean for each in summaries.values()])),
             stopped=stopped,
         )
         found.append(setting)

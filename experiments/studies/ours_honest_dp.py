@@ -74,7 +74,7 @@ def _measured(
                 shared, dealt.test_labels, make=mlp, metrics={"": ACCURACY}, repeat=repeat
             )
             label = "no noise" if epsilon == float("inf") else f"epsilon {epsilon:g}"
-            found |= prefixed({"": values[""]}, f"{name}, {label}")
+            found |= prefixed(values, f"{name}, {label}")
     return found
 
 

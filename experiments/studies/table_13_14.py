@@ -14,7 +14,7 @@ from experiments.data.images import deal_images
 from experiments.models import ACCURACY, Make, mlp, svm
 from experiments.statistics import paired, summary
 from experiments.study import Published, Settings, Study, Values, key
-from experiments.systems import generator, judged
+from experiments.systems import generator, judged, prefixed
 from experiments.uploads import AsPrinted, Uploads, uploads
 
 VARIANTS = ("one split", "redrawn splits")
@@ -94,10 +94,11 @@ def run(settings: Settings, *, repeat: int) -> Values:
     for variant, split in zip(VARIANTS, (0, repeat), strict=True):
         pairs = _pairs(str(settings["data"]), str(settings["condition"]), split, draw=repeat)
         for name, (before, after) in pairs.items():
-            method, model = name.split("/")
-            found[f"{method}, identity/{model}, {variant}"] = before
-            found[f"{method}, random/{model}, {variant}"] = after
-            found[f"{method}/{model}, {variant}, {DIFFERENCE}"] = after - before
+            method, model, *dealt = name.split("/")
+            place = ", ".join([model, variant, *dealt])
+            found[f"{method}, identity/{place}"] = before
+            found[f"{method}, random/{place}"] = after
+            found[f"{method}/{place}, {DIFFERENCE}"] = after - before
     return found
 
 
@@ -142,7 +143,7 @@ def _measured(sent: Uploads, aligners: Mapping[str, Any], *, seed: int) -> Value
             values = judged(
                 shared, sent.test_labels, make=make, metrics={"": ACCURACY}, repeat=seed
             )
-            found[f"{method}/{name}"] = values[""]
+            found |= prefixed(values, method, name)
     return found
 
 

@@ -1,12 +1,11 @@
 """Table 15: anchor size on images, with the analyses of variance of Table 17."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from experiments.data.images import deal_images
 from experiments.models import ACCURACY, mlp
-from experiments.statistics import one_way
+from experiments.statistics import one_way, there
 from experiments.study import Published, Settings, Study, Values, in_columns, key
 from experiments.systems import OURS, PAPERS, generator, judged, prefixed
 from experiments.uploads import AsPrinted, by_gopp, uploads
@@ -112,7 +111,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
                 places = [
                     key({"data": data, "condition": condition, "a": size}, method) for size in SIZES
                 ]
-                groups = [_there(values.get(place, ())) for place in places]
+                groups = [there(values.get(place, ())) for place in places]
                 if min(map(len, groups)) < 2:  # noqa: PLR2004 -- GOPP is refused too often
                     continue
                 found = one_way(groups)
@@ -124,11 +123,6 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
                     f"{found.effect:.2f} | {beside}" + ("" if theirs is None else " |")
                 )
     return lines
-
-
-def _there(repeats: Sequence[float]) -> list[float]:
-    """Return the repeats in which a method was not refused."""
-    return [each for each in repeats if not math.isnan(each)]
 
 
 def _published() -> dict[str, Published]:
