@@ -10,9 +10,10 @@ import pytest
 from experiments.absent import sources, told
 from experiments.command import options
 from experiments.data.sources import MissingDataError, Source, read_verified
-from experiments.running import ordered, waiting
+from experiments.running import Crew, ordered, waiting
 from experiments.store import Cell, DamagedResultsError, Results
 from experiments.workers import Task
+from rich.console import Console
 
 from experiments import store
 
@@ -172,6 +173,20 @@ def test_where_a_repeat_does_not_fit_cheap_cells_come_first():
 def test_where_a_repeat_does_not_fit_every_study_has_something_first():
     tasks = [task("a", 0, 1.0), task("a", 0, 2.0), task("b", 0, 9.0), task("c", 0, 3.0)]
     assert [each.expected for each in ordered(tasks, available=5.0)] == [1.0, 3.0, 9.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("took", "begun"), [(0.0, "short"), (100.0, "short"), (40.0, "long"), (400.0, None)]
+)
+def test_what_is_begun_follows_the_pace_so_far(took, begun):
+    until = time.monotonic() + 60
+    rest = [task("long", 0, 100.0), task("short", 0, 50.0)]
+    hoped = 100.0 if took else 0.0
+    crew = Crew(
+        rest=rest, kept={}, until=until, grace=0.0, console=Console(), hoped=hoped, took=took
+    )
+    found = crew.next([])
+    assert (found.study if found else None) == begun
 
 
 def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
