@@ -56,12 +56,13 @@ def there(repeats: Iterable[float]) -> list[float]:
 
 
 def summary(values: Sequence[float]) -> Summary:
-    """Return mean and 95 % interval of repeats."""
+    """Return mean and 95 % interval of repeats; what only rounding tells apart is one number."""
     count = len(values)
     mean = float(np.mean(values))
     if count == 1:
         return Summary(mean=mean, margin=float("nan"), repeats=1)
-    error = float(np.std(values, ddof=1)) / np.sqrt(count)
+    spread = float(np.std(values, ddof=1))
+    error = spread / np.sqrt(count) if spread > ROUNDING * np.abs(values).max() else 0.0
     return Summary(mean=mean, margin=float(stats.t.ppf(0.975, count - 1) * error), repeats=count)
 
 

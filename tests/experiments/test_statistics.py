@@ -18,6 +18,7 @@ def test_a_mean_is_printed_to_two_digits_of_its_margin():
     assert str(summary([95.0, 95.2, 95.4])) == "95.20 ± 0.50"
     assert str(summary([95.25])) == "95.25 (1)"
     assert str(summary([3.0, 3.0])) == "3"
+    assert str(summary([96.1] * 3)) == "96.1"  # whose sum is rounded
     assert str(summary([1_000_000.0, 3_000_000.0])) == "2,000,000 ± 12,706,205"
 
 
