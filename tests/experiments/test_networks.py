@@ -5,6 +5,8 @@ import pytest
 from experiments.networks import FastMLPClassifier, FastMLPRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
+from experiments import networks
+
 PAIRS = {"classes": (MLPClassifier, FastMLPClassifier), "numbers": (MLPRegressor, FastMLPRegressor)}
 OPTIONS = {"hidden_layer_sizes": (24,), "batch_size": 32, "max_iter": 8, "random_state": 3}
 
@@ -40,6 +42,24 @@ def test_weights_are_the_same_bits(kind, classes, dtype, early_stopping):
         assert ours.dtype == theirs.dtype == dtype
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(fast.predict(rows), plain.predict(rows))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", PAIRS)
+def test_every_batch_takes_the_compiled_steps_and_no_loss(monkeypatch, kind):
+    called = []
+
+    def counted(name, compiled):
+        return lambda *arrays: (called.append(name), compiled(*arrays))[1]
+
+    for name in ("_adam", "_decayed", "_rows"):
+        monkeypatch.setattr(networks, name, counted(name, getattr(networks, name)))
+    rows, labels = table(kind, classes=3, dtype=np.float64)
+    fast = PAIRS[kind][1](**OPTIONS, early_stopping=True).fit(rows, labels)
+    batches = fast.n_iter_ * 9  # 270 rows for training
+    counts = {name: called.count(name) for name in called}
+    assert counts == {"_rows": batches, "_decayed": 2 * batches, "_adam": 4 * batches}
+    assert max(fast.loss_curve_) < 1e-3  # nothing but the weight decay's term
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
