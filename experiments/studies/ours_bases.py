@@ -29,7 +29,7 @@ from experiments.studies._ours import (
 from experiments.studies._ours import TASKS as CLASSES
 from experiments.studies.table_07_tdc import in_single_precision
 from experiments.study import Settings, Study, Values
-from experiments.systems import Dealt, Shared, aligned, judged, top_directions
+from experiments.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
 
 TASKS = (*CLASSES, STAYS)
 ALIKE = "alike"
@@ -71,7 +71,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
             found[f"{why}, l={size}"] = 1.0
             continue
         for name, make in _models(task, basis, size).items():
-            found[f"{name}, l={size}"] = _score(seen, dealt, task, make=make, repeat=repeat)
+            scores = _scores(seen, dealt, task, make=make, repeat=repeat)
+            found |= prefixed(scores, f"{name}, l={size}")
     return found
 
 
@@ -106,9 +107,9 @@ def _models(task: str, basis: str, size: int) -> dict[str, Make]:
     return found | (network(task) if trained else {})
 
 
-def _score(seen: Shared, dealt: Dealt, task: str, *, make: Make, repeat: int) -> float:
+def _scores(seen: Shared, dealt: Dealt, task: str, *, make: Make, repeat: int) -> Values:
     metrics = {"": metric(task)}
-    return judged(seen, dealt.test_labels, make=make, metrics=metrics, repeat=repeat)[""]
+    return judged(seen, dealt.test_labels, make=make, metrics=metrics, repeat=repeat)
 
 
 def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
@@ -122,13 +123,15 @@ def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
     whole = in_single_precision(dealt) if task in MOLECULES else dealt
     raw = Shared(rows=whole.pooled()[0], labels=labels, tests=[(whole.test_rows, 1)])
     for name, make in (plain(task) | network(task)).items():
-        found[f"{name}, raw"] = _score(raw, dealt, task, make=make, repeat=repeat)
+        scores = _scores(raw, dealt, task, make=make, repeat=repeat)
+        found |= prefixed(scores, f"{name}, raw")
     turn = top_directions(rows, sizes(task)[-1])
     for size in sizes(task):
         top = turn[:, :size]
         seen = Shared(rows=rows @ top, labels=labels, tests=[(dealt.test_rows @ top, 1)])
         for name, make in _models(task, "pooled", size).items():
-            found[f"{name}, l={size}"] = _score(seen, dealt, task, make=make, repeat=repeat)
+            scores = _scores(seen, dealt, task, make=make, repeat=repeat)
+            found |= prefixed(scores, f"{name}, l={size}")
     return found
 
 

@@ -12,7 +12,7 @@ from experiments.models import Table
 from experiments.statistics import summary
 from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
 from experiments.study import Settings, Study, Values
-from experiments.systems import aligned, generator, judged, top_directions
+from experiments.systems import aligned, generator, judged, prefixed, top_directions
 
 DEALS = ("alike", "by label")
 ASKED = 4
@@ -33,6 +33,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
     task = str(settings["data"])
     dealt = deal(task, repeat=repeat, skewed=settings["parties"] == "by label")
     scores: dict[int, float] = {}
+    told: Values = {}
     for size in grid(task):
         try:
             seen = aligned(dealt, repeat=repeat, n_components=size, judges=JUDGES, aligner=ODC())
@@ -40,6 +41,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
             continue  # the certificate or the fit stopped the round: an l that nobody can take
         found = judged(seen, dealt.test_labels, make=rff, metrics={"": metric(task)}, repeat=repeat)
         scores[size] = found[""]
+        told |= prefixed(found, f"score, l={size}")
     tables = [rows for rows, _ in list(dealt.parties.values())[:ASKED]]
     energy, overlap = signs(tables, list(scores), repeat=repeat)
     lost = {
@@ -47,7 +49,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
         for name, size in rules(energy, overlap).items()
     }
     return (
-        {f"score, l={size}": score for size, score in scores.items()}
+        told
         | {f"energy kept, l={size}": 100 * share for size, share in energy.items()}
         | {f"overlap of halves, l={size}": 100 * share for size, share in overlap.items()}
         | lost

@@ -20,7 +20,13 @@ from experiments.uploads import Uploads, uploads
 EPSILONS = (0.5, 2.0, 8.0, 32.0)
 DELTA = 1e-4
 PARTIES, ROWS, TESTS, PUBLIC, COMPONENTS = 20, 500, 2000, 500, 50
-METHODS: dict[str, Any] = {"odc": ODC(), "imakura": Imakura(), "kawakami": Kawakami()}
+METHODS: dict[str, Any] = {
+    "odc": ODC(),
+    "imakura": Imakura(scale="paper"),
+    "kawakami": Kawakami(scale="paper"),
+    "imakura, rescaled": Imakura(),
+    "kawakami, rescaled": Kawakami(),
+}
 ON_IMAGES = "papers' noise on A_i, no guarantee"
 
 
@@ -92,7 +98,7 @@ STUDY = Study(
         "release needs it from the key stream, on a grid. "
         f"**{PAPERS_NOISE}**: on X_i F_i, basis from the rows, sensitivity 1, delta = 1e-3; its "
         f"epsilon is a label. **{ON_IMAGES}**: the same sigma on A_i instead of the rows (seed "
-        "001, section 5). Aligners with their global rescale. Strongest over weakest: by how much "
+        "001, section 5). Strongest over weakest: by how much "
         "the worst change of basis stretches noise in one direction against another."
     ),
     unit="accuracy, %",
