@@ -12,21 +12,24 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from experiments.data.adult import adult
-from experiments.data.hospitals import eicu_demo
+from experiments.data.hospitals import diabetes130, eicu_demo
 from experiments.data.images import images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import molecules
 from experiments.data.molecules import public_rows as pubchem
 from experiments.data.splits import TEST
 from experiments.models import ACCURACY, Labels, Make, Metric, Model, Table
-from experiments.studies.table_11 import COMPARED, SETUPS, Wards, wards
+from experiments.studies.table_11 import SETUPS, Wards, wards
 from experiments.study import Published
 from experiments.systems import Dealt, generator
 
 IMAGES = ("mnist", "fashion-mnist")
 TASKS = (*MOLECULES, *IMAGES, "adult")
-STAYS = "eicu demo"
-"""Days in intensive care: the one task with numbers to predict."""
+DAYS: Mapping[str, str] = {
+    "eicu demo": "eicu demo, 4 regions",
+    "diabetes130": "diabetes130, 50 sites",
+}
+"""Tasks with numbers to predict, days in hospital, and what Table 11 calls them."""
 
 MOST_ROWS = 1000
 """A molecule party's rows, at most; the papers' tables have all of them."""
@@ -91,17 +94,24 @@ R2 = Metric(
 
 def metric(task: str) -> Metric:
     """Return accuracy for the ten classes of images, R2 for days, and ROC-AUC for the rest."""
-    if task == STAYS:
+    if task in DAYS:
         return R2
     return ACCURACY if task in IMAGES else ROC
 
 
-def sizes(task: str) -> tuple[int, ...]:
-    """Return each l: of Adult's 108 features, most are rare, and a party has not all of them.
+OWN = ("svd", "pca", "lpp")
+"""Bases that a party makes of its own rows alone."""
 
-    Stays have 25 features.
+
+def sizes(task: str, basis: str = "") -> tuple[int, ...]:
+    """Return each l.
+
+    Of Adult's 108 features most are rare, and parties have not a hundred of them together. Days
+    have 25, of which all parties together have all, and one party alone may not.
     """
-    return {"adult": (50,), STAYS: (10, 20)}.get(task, (50, 100, 200))
+    if task in DAYS:
+        return (10, 20) if basis in OWN else (10, 20, 24)
+    return (50,) if task == "adult" else (50, 100, 200)
 
 
 def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> Dealt:
@@ -110,17 +120,17 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
     Parameters
     ----------
     task : str
-        One of `TASKS`, or `STAYS`.
+        One of `TASKS`, or of `DAYS`.
     repeat : int
         Whose generator chooses.
     skewed : bool
         Whether parties have one label each (molecules, Adult) or two each (images); of stays,
-        whether each has a region's, as Table 11 has them.
+        whether each has a region's or a site's, as Table 11 has them.
     most : int, optional
         A molecule party's rows, at most; by default `MOST_ROWS`.
     """
-    if task == STAYS:
-        return _regions(_stays(repeat), repeat=repeat, mixed=not skewed)
+    if task in DAYS:
+        return _sites(_stays(task, repeat), repeat=repeat, mixed=not skewed)
     rows, labels = _table(task)
     rng = generator(repeat)
     order = rng.permutation(len(labels))
@@ -145,15 +155,15 @@ def public(task: str, *, repeat: int, count: int) -> Table:
     Parameters
     ----------
     task : str
-        For molecules they are PubChem's, for stays those of hospitals without a region, else
-        rows that `deal` leaves out in the same repeat.
+        For molecules they are PubChem's, for stays those of hospitals without a region and of
+        sites that are no party, else rows that `deal` leaves out in the same repeat.
     repeat : int
         Whose generator chooses.
     count : int
-        How many; of images and of Adult at most 1,000, of stays 200.
+        How many; of images and of Adult at most 1,000, of the eICU demo 200.
     """
-    if task == STAYS:
-        return _stays(repeat).scale(eicu_demo("no region").rows[:count])
+    if task in DAYS:
+        return _stays(task, repeat).scale(_of_nobody(task)[:count])
     if task in MOLECULES:
         return pubchem(count, rng=generator(repeat, 2))
     rows, labels = _table(task)
@@ -172,13 +182,21 @@ def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
     return persons.rows, persons.labels
 
 
-def _stays(repeat: int) -> Wards:
-    setup = SETUPS[COMPARED]
+def _stays(task: str, repeat: int) -> Wards:
+    setup = SETUPS[DAYS[task]]
     return wards(setup.load(), setup=setup, repeat=repeat)
 
 
-def _regions(split: Wards, *, repeat: int, mixed: bool) -> Dealt:
-    """Leave stays with their regions, or deal all of them to as many parties at random."""
+def _of_nobody(task: str) -> Table:
+    """Return stays of which no party has any, in the order of the file."""
+    if task == "eicu demo":
+        return eicu_demo("no region").rows
+    patients, setup = diabetes130(), SETUPS[DAYS[task]]
+    return patients.rows[~np.isin(patients.sites, patients.largest(setup.parties))]
+
+
+def _sites(split: Wards, *, repeat: int, mixed: bool) -> Dealt:
+    """Leave stays where they were, or deal all of them to as many parties at random."""
     parties = split.parties
     if mixed:
         rows, labels = split.pooled()

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from experiments.data.hospitals import Patients
 from experiments.data.molecules import Molecules
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
@@ -52,8 +53,8 @@ def small(monkeypatch):
         test_labels=rng.exponential(size=50),
         test_sites=np.repeat("0", 50),
     )
-    monkeypatch.setattr(_ours, "_stays", lambda _: stays)
-    monkeypatch.setattr(_ours, "eicu_demo", lambda _: SimpleNamespace(rows=pool))
+    monkeypatch.setattr(_ours, "_stays", lambda *_: stays)
+    monkeypatch.setattr(_ours, "_of_nobody", lambda _: pool)
     for name, value in {"TESTS": 50, "RESERVED": 60}.items():
         monkeypatch.setattr(_ours, name, value)
 
@@ -87,16 +88,30 @@ def test_skewed_parties_have_few_labels_and_all_labels_occur(task, held):
 
 
 def test_stays_are_those_of_regions_or_the_same_dealt_to_as_many_parties():
-    regions, mixed = (_ours.deal(_ours.STAYS, repeat=0, skewed=each) for each in (True, False))
+    regions, mixed = (_ours.deal("eicu demo", repeat=0, skewed=each) for each in (True, False))
     assert [len(labels) for _, labels in regions.parties.values()] == [60, 90, 50]
     assert [len(labels) for _, labels in mixed.parties.values()] == [67, 67, 66]
     rows = [sorted(map(tuple, each.pooled()[0])) for each in (regions, mixed)]
     assert rows[0] == rows[1]
-    assert _ours.public(_ours.STAYS, repeat=0, count=30).shape == (30, 9)
+    assert _ours.public("eicu demo", repeat=0, count=30).shape == (30, 9)
+
+
+def test_public_stays_are_of_nobody_who_takes_part(monkeypatch):
+    sites = np.repeat(["a", "b", "c", "d"], [4, 3, 2, 1])
+    patients = Patients(
+        rows=np.arange(10.0)[:, None], labels=np.ones(10), sites=sites, features=("age",)
+    )
+    setup = SimpleNamespace(parties=2)
+    monkeypatch.undo()
+    monkeypatch.setattr(_ours, "diabetes130", lambda: patients)
+    monkeypatch.setitem(_ours.SETUPS, "diabetes130, 50 sites", setup)
+    assert _ours._of_nobody("diabetes130").ravel().tolist() == [7, 8, 9]
+    monkeypatch.setattr(_ours, "eicu_demo", lambda by: patients.only([by]))
+    assert len(_ours._of_nobody("eicu demo")) == 0  # it asks for "no region", and nobody is there
 
 
 def test_numbers_are_judged_by_the_share_of_their_variance_that_is_explained():
-    judge = _ours.metric(_ours.STAYS).judge
+    judge = _ours.metric("diabetes130").judge
     labels = np.array([1.0, 2.0, 6.0])
     assert judge(labels, labels) == 100
     assert judge(labels, np.full(3, 3.0)) == 0
@@ -135,7 +150,7 @@ def test_both_models_are_ranked_by_their_scores(model):
 @pytest.fixture
 def quick(monkeypatch):
     """Studies on nine features, with their network left out."""
-    monkeypatch.setattr(ours_bases, "sizes", lambda _: (2, 4))
+    monkeypatch.setattr(ours_bases, "sizes", lambda *_: (2, 4))
     monkeypatch.setattr(ours_bases, "NETWORK", ())
     monkeypatch.setattr(ours_bases, "in_single_precision", lambda dealt: dealt)
     monkeypatch.setattr(ours_bases, "mlp_regressor", _ours.ridge)
@@ -149,7 +164,7 @@ def quick(monkeypatch):
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("basis", ["pooled", *ours_bases.EVERYWHERE, "pca", "lpp"])
-@pytest.mark.parametrize("task", [*CLASSES, _ours.STAYS])
+@pytest.mark.parametrize("task", [*CLASSES, "eicu demo"])
 def test_every_basis_is_measured_with_every_model_and_l(task, basis):
     cell = {"data": task, "parties": "by label", "basis": basis}
     found = ours_bases.run(cell, repeat=0)
@@ -158,7 +173,7 @@ def test_every_basis_is_measured_with_every_model_and_l(task, basis):
     judged = {f"{model}, l={size}" for model in ours_bases.MODELS for size in tried}
     assert judged - set(found) == {name for name in judged if f"flagged, {name[-3:]}" in told}
     assert found == ours_bases.run(cell, repeat=0)
-    least = -1000 if task == _ours.STAYS else 0  # R2 has no lower end
+    least = -1000 if task in _ours.DAYS else 0  # R2 has no lower end
     assert all(least < value <= 100 for name, value in found.items() if name not in told)
 
 

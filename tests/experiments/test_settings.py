@@ -97,3 +97,17 @@ def test_the_rules_table_names_where_most_is_lost():
     assert row.startswith("| l = 50 | 2")
     assert row.endswith("| ames/alike | 1.0 |")
     assert "**l = 50**: no rule" in verdict
+
+
+def test_days_take_the_largest_l_that_the_basis_has_and_pooled_rows_the_same():
+    values = values_of_bases(lambda _: 1.0)
+    at_24 = "diabetes130/by site/pooled/linear, l=24"
+    values[at_24] = [91.0, 91.0]
+    for basis, below in (("consensus", [2.0, 1.0]), ("svd", [1.0, 0.0])):
+        found = ours_bases.gaps(values, basis=basis, model="linear", size=200)
+        assert found["diabetes130/by site"].tolist() == below
+    networks = {
+        size for size in (10, 20, 24) if "mlp" in ours_bases._models("diabetes130", "pooled", size)
+    }
+    assert networks == {20, 24}
+    assert "mlp" not in ours_bases._models("mnist", "pooled", 100)
