@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from multiprocessing import connection
@@ -71,10 +72,14 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
         for repeat in range(wanted):
             for settings in study.cells:
                 if key(settings, str(repeat)) not in kept[name].cells:
-                    expected = known.get(key(settings, ""), guess)
-                    found.append(
-                        Task(study=name, settings=settings, repeat=repeat, expected=expected)
+                    task = Task(
+                        study=name,
+                        settings=settings,
+                        repeat=repeat,
+                        expected=known.get(key(settings, ""), guess),
+                        shared=study.round_of(settings) if study.round_of else "",
                     )
+                    found.append(task)
     return sorted(found, key=lambda task: task.repeat)
 
 
@@ -87,22 +92,28 @@ def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
 
     Of one repeat the dear ones come first, so that none is left alone at the end. Where a repeat
     does not fit in the seconds that are available, every study's cheapest comes first and then the
-    other cheap ones, so that every table has something, and most have nearly all.
+    other cheap ones, so that every table has something, and most have nearly all. Cells of one
+    round stand together, and count as one.
     """
     found: list[Task] = []
     by_repeat: dict[int, list[Task]] = {}
     for task in tasks:
         by_repeat.setdefault(task.repeat, []).append(task)
     for _, each in sorted(by_repeat.items()):
-        available -= sum(task.expected for task in each)
+        rounds: dict[str, float] = defaultdict(float)
+        for task in each:
+            rounds[task.round] += task.expected
+        available -= sum(rounds.values())
         if available >= 0:
-            found += sorted(each, key=lambda task: -task.expected)
+            dear = sorted(each, key=lambda task: -task.expected)
+            found += sorted(dear, key=lambda task: (-rounds[task.round], task.round))
             continue
         cheap = sorted(each, key=lambda task: task.expected)
         cheapest: dict[str, Task] = {}
         for task in cheap:
             cheapest.setdefault(task.study, task)
-        found += sorted(cheap, key=lambda task: cheapest[task.study] is not task)
+        together = sorted(cheap, key=lambda task: (rounds[task.round], task.round))
+        found += sorted(together, key=lambda task: cheapest[task.study] is not task)
     return found
 
 
@@ -178,11 +189,14 @@ class Crew:
     def next(self, crew: list[Worker]) -> Task | None:
         """Return the next task that would be done in time.
 
-        While a cell is tried for the first time its other repeats wait: they may be given up.
+        While a cell is tried for the first time its other repeats wait: they may be given up. What
+        shares a round with another process's cell comes last, since that one has its uploads.
         """
-        untried = {each.task.cell for each in crew if each.task} - self.worked
+        under_way = [each.task for each in crew if each.task]
+        untried = {task.cell for task in under_way} - self.worked
+        rounds = {task.round for task in under_way}
         waiting = [task for task in self.rest if task.cell not in untried]
-        for task in waiting:
+        for task in sorted(waiting, key=lambda task: task.round in rounds):
             self.rest.remove(task)
             pace = self.took / self.hoped if self.hoped else 1.0
             in_time = time.monotonic() + task.expected * pace < self.until

@@ -53,7 +53,7 @@ class Study:
     cells : sequence of Settings
         One repeat of the study.
     run : callable
-        ``run(settings, repeat=r)`` measures one cell. It has one core, and shares nothing.
+        ``run(settings, repeat=r)`` measures one cell. It has one core.
     published : mapping of str to Published
         By ``key(settings, value's name)``.
     explained : mapping of str to str
@@ -73,6 +73,9 @@ class Study:
         times; values with "seconds" in their name are left out of ``--check`` anyway.
     figure : bool
         Whether a chart of all values says something.
+    round_of : callable or None
+        A name for what several cells of a repeat share, as a round's uploads: one process
+        measures them one after another, and `experiments.uploads.kept` keeps what they share.
     """
 
     title: str
@@ -89,6 +92,7 @@ class Study:
     exact: bool = False
     times: Sequence[str] = ()
     figure: bool = True
+    round_of: Callable[[Settings], str] | None = None
 
 
 def in_columns(
@@ -115,6 +119,11 @@ def in_columns(
 def key(settings: Settings, value: str) -> str:
     """Return what a number is called: the settings' values and its own name, with slashes."""
     return "/".join([*(f"{each}" for each in settings.values()), value])
+
+
+def but(name: str) -> Callable[[Settings], str]:
+    """Return the `Study.round_of` of cells that share a round where only one setting differs."""
+    return lambda settings: key({k: v for k, v in settings.items() if k != name}, "")
 
 
 def names() -> list[str]:

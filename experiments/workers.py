@@ -29,12 +29,20 @@ class Task:
         Which repeat.
     expected : float
         Seconds, from an earlier run; 0 where nobody knows.
+    shared : str
+        Whose uploads it needs, where other cells need the same.
     """
 
     study: str
     settings: Settings
     repeat: int
     expected: float = 0.0
+    shared: str = ""
+
+    @property
+    def round(self) -> str:
+        """What cells have in common that one process should measure, one after another."""
+        return f"{self.study} {self.repeat} {self.shared}" if self.shared else str(self)
 
     @property
     def cell(self) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 from cobasis.errors import UndeterminedFitError
 from experiments.data.molecules import TASKS, deal_molecules
 from experiments.models import PR_AUC, ROC_AUC, Metric, mlp
-from experiments.study import Published, Settings, Study, Values, in_columns
+from experiments.study import Published, Settings, Study, Values, but, in_columns
 from experiments.systems import (
     OURS,
     PAPERS,
@@ -18,7 +18,7 @@ from experiments.systems import (
     judged,
     prefixed,
 )
-from experiments.uploads import UNDETERMINED, AsPrinted, Uploads, by_gopp, uploads
+from experiments.uploads import UNDETERMINED, AsPrinted, Uploads, by_gopp, kept, uploads
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 METRICS: Mapping[str, Metric] = {"roc": ROC_AUC, "pr": PR_AUC}
@@ -137,13 +137,17 @@ def methods_for(condition: str) -> dict[str, Any]:
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure all methods under one condition, or pooled rows."""
     task, condition = str(settings["data"]), settings["condition"]
-    dealt = deal_molecules(task, rng=generator(repeat))
     if condition == "any":
-        return pooled(dealt, repeat=repeat)
-    sent = uploads(dealt, repeat=repeat, span_condition=condition, **ROUND)
+        return pooled(deal_molecules(task, rng=generator(repeat)), repeat=repeat)
+    sent = kept(_sent, task, condition, repeat)
     if "system" in settings:
         return by_gopp(sent, make=mlp, metrics=METRICS, repeat=repeat)
     return measured(sent, methods=methods_for(str(condition)), repeat=repeat)
+
+
+def _sent(task: str, condition: str, repeat: int) -> Uploads:
+    dealt = deal_molecules(task, rng=generator(repeat))
+    return uploads(dealt, repeat=repeat, span_condition=condition, **ROUND)
 
 
 def _published() -> dict[str, Published]:
@@ -214,4 +218,5 @@ STUDY = Study(
         "ames/": FEWER_ROWS,
     },
     repeats=3,
+    round_of=but("system"),
 )

@@ -11,6 +11,7 @@ from experiments.data.faces import celeba
 from experiments.faces_round import (
     SHARED,
     FaceSplit,
+    Projected,
     isometric_is_refused,
     project,
     split_faces,
@@ -27,7 +28,7 @@ from experiments.noise import (
     papers_scale,
     shared_by,
 )
-from experiments.study import Published, Settings, Study, Values, in_columns
+from experiments.study import Published, Settings, Study, Values, but, in_columns
 from experiments.systems import (
     JUDGES,
     OURS,
@@ -38,7 +39,7 @@ from experiments.systems import (
     prefixed,
     top_directions,
 )
-from experiments.uploads import UNDETERMINED, AsPrinted, by_gopp
+from experiments.uploads import UNDETERMINED, AsPrinted, by_gopp, kept
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 EPSILONS = (0.5, 2.0, 8.0)
@@ -94,21 +95,26 @@ def run(settings: Settings, *, repeat: int) -> Values:
     """Measure one kind of system."""
     system, chosen = str(settings["system"]), str(settings["open"])
     setup = FITS if chosen == "any" else SETUPS[chosen]
+    if system == "one round":
+        projected = kept(_sent, setup, repeat)
+        return (_by_gopp if "method" in settings else _rounds)(projected, repeat, setup)
     drawn = split(repeat, n_parties=setup.n_parties)
     if system == "central":
         return {"mlp": _on_pixels(drawn, repeat)} | _projected(drawn, repeat)
     if system == "alone":
         return {"mlp": _alone(drawn, repeat)}
-    if system in NOISES:
-        noise = papers_scale(NOISES[system])
-        on_pixels(drawn.train, noise=noise, rng=generator(repeat, PIXELS_STREAM))
-        return {"mlp": _on_pixels(drawn, repeat)}
-    return (_by_gopp if "method" in settings else _rounds)(drawn, repeat, setup)
+    noise = papers_scale(NOISES[system])
+    on_pixels(drawn.train, noise=noise, rng=generator(repeat, PIXELS_STREAM))
+    return {"mlp": _on_pixels(drawn, repeat)}
 
 
-def _by_gopp(drawn: FaceSplit, repeat: int, setup: Setup) -> Values:
+def _sent(setup: Setup, repeat: int) -> Projected:
+    """Project one repeat's pictures and anchor, before the conditions differ."""
+    return project(split(repeat, n_parties=setup.n_parties), repeat=repeat, **setup.sizes)
+
+
+def _by_gopp(projected: Projected, repeat: int, _: Setup) -> Values:
     """Measure GOPP under all conditions."""
-    projected = project(drawn, repeat=repeat, **setup.sizes)
     found: Values = {}
     for condition in CONDITIONS:
         sent = under(condition, projected, repeat=repeat)
@@ -143,9 +149,9 @@ def _shared(rows: Singles, labels: Labels, test: Singles) -> Shared:
     return Shared(rows=cast("Table", rows), labels=labels, tests=[(cast("Table", test), 1)])
 
 
-def _rounds(drawn: FaceSplit, repeat: int, setup: Setup) -> Values:
+def _rounds(projected: Projected, repeat: int, setup: Setup) -> Values:
     """Measure all conditions and methods, and what gets round the anchor that is refused."""
-    projected = project(drawn, repeat=repeat, **setup.sizes)
+    drawn = projected.split
     accuracy = partial(_accuracy, drawn=drawn, repeat=repeat)
     n_features = drawn.train.shape[1]
     refused = isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
@@ -234,4 +240,5 @@ STUDY = Study(
     published=_published(),
     explained={f"{SMALLER}/": "30 parties of 100 cannot hold the 300 directions of Figure 8."},
     repeats=3,
+    round_of=but("method"),
 )

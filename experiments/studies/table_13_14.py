@@ -15,7 +15,7 @@ from experiments.models import ACCURACY, Make, mlp, svm
 from experiments.statistics import paired, summary
 from experiments.study import Published, Settings, Study, Values, key
 from experiments.systems import generator, judged, prefixed
-from experiments.uploads import AsPrinted, Uploads, uploads
+from experiments.uploads import AsPrinted, Uploads, kept, uploads
 
 VARIANTS = ("one split", "redrawn splits")
 DATA = ("mnist", "fashion-mnist")
@@ -108,7 +108,7 @@ def _pairs(data: str, condition: str, split: int, *, draw: int) -> dict[str, tup
     """Measure identity and random; in the first repeat both variants are this."""
     identity = _identity(data, condition, split)
     draws = _drawn(draw, ROUND["n_components"])
-    random = _measured(_sent(data, condition, split), draws, seed=split)
+    random = _measured(kept(_sent, data, condition, split), draws, seed=split)
     return {name: (identity[name], random[name]) for name in identity}
 
 
@@ -123,7 +123,6 @@ def _drawn(repeat: int, size: int) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=1)
 def _sent(data: str, condition: str, split: int) -> Uploads:
     """Make one split's uploads, which identity and random share."""
     dealt = deal_images(data, rng=generator(split), **PARTIES)
@@ -134,7 +133,7 @@ def _sent(data: str, condition: str, split: int) -> Uploads:
 def _identity(data: str, condition: str, split: int) -> Values:
     """Measure R = I and O = I; the fixed split needs it once a process."""
     aligners = {"imakura": Imakura(scale="paper"), RESCALED: Imakura(), "odc": AsPrinted()}
-    return _measured(_sent(data, condition, split), aligners, seed=split)
+    return _measured(kept(_sent, data, condition, split), aligners, seed=split)
 
 
 def _measured(sent: Uploads, aligners: Mapping[str, Any], *, seed: int) -> Values:

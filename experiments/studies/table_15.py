@@ -6,9 +6,9 @@ from typing import Any
 from experiments.data.images import deal_images
 from experiments.models import ACCURACY, mlp
 from experiments.statistics import one_way, there
-from experiments.study import Published, Settings, Study, Values, in_columns, key
+from experiments.study import Published, Settings, Study, Values, but, in_columns, key
 from experiments.systems import OURS, PAPERS, generator, judged, prefixed
-from experiments.uploads import AsPrinted, by_gopp, uploads
+from experiments.uploads import AsPrinted, Uploads, by_gopp, kept, uploads
 
 DATA = ("mnist", "fashion-mnist")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -61,21 +61,20 @@ PRINTED_ANOVA = {  # Table 17: F, p, Cohen's f
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure all methods with one anchor size; the split is the same for all sizes."""
-    dealt = deal_images(str(settings["data"]), rng=generator(repeat), **PARTIES)
-    sent = uploads(
-        dealt,
-        repeat=repeat,
-        span_condition=settings["condition"],
-        n_anchor_rows=int(settings["a"]),
-        **ROUND,
-    )
+    sent = kept(_sent, settings["data"], settings["condition"], settings["a"], repeat)
     how: dict[str, Any] = {"make": mlp, "metrics": {"": ACCURACY}, "repeat": repeat}
     if "system" in settings:
         return by_gopp(sent, **how)
     found: Values = {}
     for method, aligner in ALIGNERS.items():
-        found |= prefixed(judged(sent.aligned(aligner), dealt.test_labels, **how), method)
+        found |= prefixed(judged(sent.aligned(aligner), sent.test_labels, **how), method)
     return found
+
+
+def _sent(data: str, condition: str, size: int, repeat: int) -> Uploads:
+    dealt = deal_images(data, rng=generator(repeat), **PARTIES)
+    anchor = {**ROUND, "n_anchor_rows": size}
+    return uploads(dealt, repeat=repeat, span_condition=condition, **anchor)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
@@ -160,4 +159,5 @@ STUDY = Study(
     run=run,
     published=_published(),
     analysis=analysis,
+    round_of=but("system"),
 )

@@ -14,9 +14,9 @@ from experiments.studies.table_07_tdc import (
     measured,
     pooled,
 )
-from experiments.study import Published, Settings, Study, Values, in_columns, key
+from experiments.study import Published, Settings, Study, Values, but, in_columns, key
 from experiments.systems import OURS, generator
-from experiments.uploads import by_gopp, uploads
+from experiments.uploads import Uploads, by_gopp, kept, uploads
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
@@ -126,23 +126,21 @@ def pubchem(size: int, *, repeat: int, smaller: bool = False) -> dict[str, Any]:
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure all methods with one anchor under one condition, or pooled rows."""
-    dealt = deal_molecules("ames", rng=generator(repeat))
     if settings["condition"] == "any":
-        return pooled(dealt, repeat=repeat)
-    size = int(settings["a"])
-    anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": size}
-    if settings["anchor"] == "pubchem":
-        anchor = pubchem(size, repeat=repeat)
-    sent = uploads(
-        dealt,
-        repeat=repeat,
-        span_condition=settings["condition"],
-        n_components=N_COMPONENTS,
-        **anchor,
-    )
+        return pooled(deal_molecules("ames", rng=generator(repeat)), repeat=repeat)
+    sent = kept(_sent, settings["anchor"], settings["condition"], settings["a"], repeat)
     if "system" in settings:
         return by_gopp(sent, make=mlp, metrics=METRICS, repeat=repeat)
     return measured(sent, methods={**ALIGNERS, **RESCALED}, repeat=repeat)
+
+
+def _sent(source: str, condition: str, size: int, repeat: int) -> Uploads:
+    dealt = deal_molecules("ames", rng=generator(repeat))
+    anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": size}
+    if source == "pubchem":
+        anchor = pubchem(size, repeat=repeat)
+    how: dict[str, Any] = {"span_condition": condition, "n_components": N_COMPONENTS}
+    return uploads(dealt, repeat=repeat, **how, **anchor)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
@@ -244,4 +242,5 @@ STUDY = Study(
         "pubchem/diffspan_orth/": LEFT_OPEN,
     },
     analysis=analysis,
+    round_of=but("system"),
 )

@@ -1,6 +1,7 @@
 """Figures 2 and 3 of the papers' first version: accuracy under noise, and time to align."""
 
 import time
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from cobasis import align
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, mlp
+from experiments.models import ACCURACY, Table, mlp
 from experiments.noise import (
     PAPERS_NOISE,
     changes_by,
@@ -17,7 +18,7 @@ from experiments.noise import (
 )
 from experiments.study import Settings, Study, Values
 from experiments.systems import OURS, PAPERS, Dealt, alone, central, generator, judged, prefixed
-from experiments.uploads import Uploads, uploads
+from experiments.uploads import Uploads, kept, uploads
 
 EPSILON, COMPONENTS, PARTIES = 8.0, 100, 50
 SWEEPS: dict[str, tuple[float, ...]] = {
@@ -40,27 +41,48 @@ make = partial(mlp, learning_rate_init=0.002)
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure one point of a sweep, or all points of the time sweeps."""
-    data, sweep, at = (settings[name] for name in ("data", "sweep", "at"))
+    data, sweep = str(settings["data"]), str(settings["sweep"])
     if sweep == "time":
-        return _times(str(data), repeat)
-    free = str(sweep).removesuffix(RESCALED)
-    point = {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, free: float(at)}
-    n_parties, n_components = int(point["c"]), int(point["l"])
-    dealt, sent = _sent(str(data), repeat, n_parties=n_parties, n_components=n_components)
+        return _times(data, repeat)
+    point = _point(settings)
+    dealt, sent, changes = kept(_aligned, data, repeat, int(point["c"]), int(point["l"]))
     found: Values = {}
     how: dict[str, Any] = {"make": make, "metrics": {"": ACCURACY}, "repeat": repeat}
-    for name, aligner in (METHODS if free == sweep else FAIR).items():
-        changes = changes_by(aligner, sent)
-        noisy = shared_by(changes, sent, repeat=repeat, noise=papers_scale(point["epsilon"]))
+    for name in FAIR if sweep.endswith(RESCALED) else METHODS:
+        noise = papers_scale(point["epsilon"])
+        noisy = shared_by(changes[name], sent, repeat=repeat, noise=noise)
         found |= prefixed(judged(noisy, dealt.test_labels, **how), name)
-        if free == "epsilon":
+        if sweep.startswith("epsilon"):
             continue  # without noise there is no epsilon
-        clean = judged(shared_by(changes, sent), dealt.test_labels, **how)
+        clean = judged(shared_by(changes[name], sent), dealt.test_labels, **how)
         found |= prefixed(clean, f"{name}, without noise")
     if sweep == "c":
         found |= {"central": central(dealt, n_components=None, **how)[""]}
         found |= prefixed(alone(dealt, **how), "alone")
     return found
+
+
+def _point(settings: Settings) -> dict[str, float]:
+    """Return epsilon, l and c of one point of a sweep."""
+    free = str(settings["sweep"]).removesuffix(RESCALED)
+    return {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, free: float(settings["at"])}
+
+
+def _round_of(settings: Settings) -> str:
+    """Name the round: epsilon is of noise that comes after it, and rescaling of its end."""
+    if settings["sweep"] == "time":
+        return "time"
+    point = _point(settings)
+    return f"{settings['data']}, c = {point['c']:g}, l = {point['l']:g}"
+
+
+def _aligned(
+    data: str, repeat: int, n_parties: int, n_components: int
+) -> tuple[Dealt, Uploads, Mapping[str, Mapping[str, Table]]]:
+    """Deal images, make uploads, and align them by every method."""
+    dealt, sent = _sent(data, repeat, n_parties=n_parties, n_components=n_components)
+    changes = {name: changes_by(aligner, sent) for name, aligner in (METHODS | FAIR).items()}
+    return dealt, sent, changes
 
 
 def _sent(data: str, repeat: int, *, n_parties: int, n_components: int) -> tuple[Dealt, Uploads]:
@@ -124,4 +146,5 @@ STUDY = Study(
     ],
     run=run,
     repeats=3,
+    round_of=_round_of,
 )

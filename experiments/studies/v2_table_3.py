@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from scipy.stats import ortho_group, t
@@ -13,7 +13,7 @@ from experiments.models import ACCURACY, Make, mlp
 from experiments.statistics import paired, summary
 from experiments.study import Published, Settings, Study, Values
 from experiments.systems import generator, judged
-from experiments.uploads import Uploads, uploads
+from experiments.uploads import Uploads, kept, uploads
 
 CONFIGURATIONS: Mapping[str, tuple[str, int]] = {  # data and c
     "MNIST, 50 parties": ("mnist", 50),
@@ -41,7 +41,7 @@ PRINTED = {  # mean and sd over 100 runs, as fractions
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure identity and one draw of R and of O on the one split."""
-    sent = _sent(*CONFIGURATIONS[str(settings["configuration"])])
+    sent = kept(_sent, *CONFIGURATIONS[str(settings["configuration"])])
     rng = generator(repeat, DRAW)
     factor = rng.uniform(size=(L, L))
     aligners = {
@@ -65,7 +65,6 @@ def run(settings: Settings, *, repeat: int) -> Values:
     return found
 
 
-@lru_cache(maxsize=1)
 def _sent(data: str, n_parties: int) -> Uploads:
     """Make the uploads of the one split."""
     dealt = deal_images(data, rng=generator(0), n_parties=n_parties, **SIZES)

@@ -10,6 +10,8 @@ import pytest
 from experiments.store import Cell, Results
 from experiments.study import Published, Study, key
 
+from experiments import uploads
+
 ROOT = Path(__file__).parents[2]
 
 STUDIES = {
@@ -131,6 +133,12 @@ def filled(study, folder, *, name="toy", repeats=3):
             cell = Cell(settings=settings, repeat=repeat, values=values, seconds=1.5, commit="abc")
             results.cells[place] = cell
     return results
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(monkeypatch):
+    """Let no test see another one's uploads."""
+    monkeypatch.setattr(uploads, "_last", {})
 
 
 @pytest.fixture
