@@ -145,7 +145,7 @@ def test_a_basis_whose_rounds_were_stopped_is_named_and_not_judged(tmp_path):
         if cell.repeat:
             stop_svd(cell)
     told = ours_bases.analysis(results.complete(study))
-    assert "Mostly stopped somewhere: svd." in "\n".join(told)
+    assert "Mostly stopped: svd (adult/alike, adult/by label)." in "\n".join(told)
     assert not any(line.startswith("| svd") for line in told)
 
 
