@@ -34,10 +34,16 @@ class Check:
 
 def to_check(name: str) -> list[Task]:
     """List the cells of repeat 0 that are recorded, each with the seconds it took."""
-    recorded = Results(name, folder=RECORDED).read().cells
+    study, recorded = load(name), Results(name, folder=RECORDED).read().cells
     return [
-        Task(study=name, settings=settings, repeat=0, expected=recorded[place].seconds)
-        for settings in load(name).cells
+        Task(
+            study=name,
+            settings=settings,
+            repeat=0,
+            expected=recorded[place].seconds,
+            shared=study.shared(settings),
+        )
+        for settings in study.cells
         if (place := key(settings, "0")) in recorded
     ]
 

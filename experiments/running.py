@@ -77,7 +77,7 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
                         settings=settings,
                         repeat=repeat,
                         expected=known.get(key(settings, ""), guess),
-                        shared=study.round_of(settings) if study.round_of else "",
+                        shared=study.shared(settings),
                     )
                     found.append(task)
     return sorted(found, key=lambda task: task.repeat)

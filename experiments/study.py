@@ -94,6 +94,10 @@ class Study:
     figure: bool = True
     round_of: Callable[[Settings], str] | None = None
 
+    def shared(self, settings: Settings) -> str:
+        """Return the name of what a cell shares with others, or nothing."""
+        return self.round_of(settings) if self.round_of else ""
+
 
 def in_columns(
     printed: Mapping[str, Sequence[float]], columns: Sequence[str], *, start: str = ""

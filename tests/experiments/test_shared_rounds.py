@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from experiments.checking import to_check
 from experiments.running import Crew, ordered, waiting
 from experiments.store import Results
 from experiments.studies import v1_figs
@@ -106,6 +107,14 @@ def test_every_repeat_is_a_round_of_its_own(monkeypatch, tmp_path, toys):
     study = toys()
     tasks = waiting(["toy"], None, {"toy": Results("toy", folder=tmp_path)})
     assert len({each.round for each in tasks}) == len(tasks)
+
+
+def test_what_is_checked_again_shares_rounds_as_well(tmp_path):
+    kept = {"v1_figs": Results("v1_figs", folder=tmp_path)}
+    measured = {str(each): each.round for each in waiting(["v1_figs"], 1, kept)}
+    checked = {str(each): each.round for each in to_check("v1_figs")}
+    assert checked == measured
+    assert len(set(checked.values())) < len(checked)
 
 
 def test_gopp_takes_the_uploads_that_other_methods_had():
