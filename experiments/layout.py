@@ -51,15 +51,16 @@ def levels(cells: Iterable[Settings]) -> dict[str, tuple[str | int | float, ...]
     return {name: tuple(values) for name, values in found.items() if len(values) > 1}
 
 
-def layout(cells: Iterable[Settings], *, most: int = ACROSS) -> Layout:
+def layout(cells: Iterable[Settings], *, n_names: float = 1, most: int = ACROSS) -> Layout:
     """Lay cells out in tables: the last setting that varies over few enough levels goes across.
 
-    Where one has more levels, each is a row instead.
+    Where one has more levels, each is a row instead, and a cell's `n_names` values go across; if
+    these are too many as well, each level is a table of its own.
     """
     varied = levels(cells)
     fitting = [name for name, values in varied.items() if len(values) <= most]
     many = [name for name in varied if name not in fitting]
-    if many:
+    if many and (n_names <= most or not fitting):
         return replace(_layout(varied, many[-1]), across="", down=many[-1])
     return _layout(varied, fitting[-1] if fitting else "")
 

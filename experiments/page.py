@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 
 from experiments.comparing import (
     AGREES,
@@ -16,7 +17,7 @@ from experiments.comparing import (
 from experiments.figures import draw, save
 from experiments.layout import ACROSS, Layout, layout, parts
 from experiments.store import Results
-from experiments.study import Published, Study, load
+from experiments.study import Published, Study, key, load
 
 Kept = Mapping[str, Results]
 ABSENT = "*Not measured yet: `./run.sh experiment {name} --record` writes this.*"
@@ -81,7 +82,8 @@ def section(name: str, results: Results) -> list[str]:
     lines = [f"`./run.sh experiment {name}` · {study.source}", "", study.settings, ""]
     if not found:
         return [*lines, ABSENT.format(name=name), ""]
-    laid = layout(each.settings for each in found)
+    per_cell = Counter(key(each.settings, "") for each in found)
+    laid = layout((each.settings for each in found), n_names=median(per_cell.values()))
     letters = _letters(found)
     for heading, each in parts(found, laid).items():
         lines += [f"**{heading}**", ""] if heading else []

@@ -3,6 +3,7 @@
 import re
 import runpy
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -125,6 +126,16 @@ def test_a_setting_with_too_many_levels_goes_down_instead_of_across():
     laid = layout([{"l": n, "data": d} for n in range(20) for d in ("a", "b")])
     assert (laid.down, laid.across, laid.apart) == ("l", "", ("data",))
     assert layout([{"l": n} for n in range(3)]).across == "l"
+
+
+def test_many_levels_of_many_values_are_tables_with_another_setting_across(told, monkeypatch):
+    cells = [{"data": f"d{n}", "basis": b} for n in range(20) for b in ("svd", "haar")]
+    laid = layout(cells, n_names=9)
+    assert (laid.down, laid.across, laid.apart) == ("", "basis", ("data",))
+    assert layout([{"l": n} for n in range(20)], n_names=9).down == "l"  # nothing else is there
+    assert "**d3**" not in told(cells=cells, published={})[0]  # three values: levels are rows
+    monkeypatch.setattr(page, "layout", partial(layout, most=2))
+    assert "**d3**\n\n| %; basis | svd | haar |" in told(cells=cells, published={})[0]
 
 
 def test_many_levels_are_rows_and_values_columns(told):
