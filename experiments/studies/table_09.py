@@ -97,7 +97,9 @@ def run(settings: Settings, *, repeat: int) -> Values:
     setup = FITS if chosen == "any" else SETUPS[chosen]
     if system == "one round":
         projected = kept(_sent, setup, repeat)
-        return (_by_gopp if "method" in settings else _rounds)(projected, repeat, setup)
+        if "method" in settings:
+            return _by_gopp(projected, repeat)
+        return _rounds(projected, repeat, delta=setup.delta)
     drawn = split(repeat, n_parties=setup.n_parties)
     if system == "central":
         return {"mlp": _on_pixels(drawn, repeat)} | _projected(drawn, repeat)
@@ -113,7 +115,7 @@ def _sent(setup: Setup, repeat: int) -> Projected:
     return project(split(repeat, n_parties=setup.n_parties), repeat=repeat, **setup.sizes)
 
 
-def _by_gopp(projected: Projected, repeat: int, _: Setup) -> Values:
+def _by_gopp(projected: Projected, repeat: int) -> Values:
     """Measure GOPP under all conditions."""
     found: Values = {}
     for condition in CONDITIONS:
@@ -149,7 +151,7 @@ def _shared(rows: Singles, labels: Labels, test: Singles) -> Shared:
     return Shared(rows=cast("Table", rows), labels=labels, tests=[(cast("Table", test), 1)])
 
 
-def _rounds(projected: Projected, repeat: int, setup: Setup) -> Values:
+def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
     """Measure all conditions and methods, and what gets round the anchor that is refused."""
     drawn = projected.split
     accuracy = partial(_accuracy, drawn=drawn, repeat=repeat)
@@ -175,7 +177,7 @@ def _rounds(projected: Projected, repeat: int, setup: Setup) -> Values:
     sent = under("public", projected, repeat=repeat, ball=ball)
     changes = changes_by(ODC(), sent)
     for epsilon in EPSILONS:
-        noise = ball.noise(epsilon=epsilon, delta=setup.delta)
+        noise = ball.noise(epsilon=epsilon, delta=delta)
         shared = shared_by(changes, sent, repeat=repeat, noise=noise)
         found |= prefixed(accuracy(shared), f"{HONEST}, epsilon {epsilon:g}", "odc")
     return found

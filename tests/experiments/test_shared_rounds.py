@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -126,6 +127,29 @@ def test_gopp_takes_the_uploads_that_other_methods_had():
         assert own
         assert {study.round_of(cell) for cell in own} <= set(others)
         assert len(set(others)) == len(others)
+
+
+@pytest.mark.parametrize("name", sorted(SHARING))
+def test_cells_that_are_said_to_share_a_round_ask_for_the_same_uploads(name, monkeypatch):
+    class Asked(Exception):  # noqa: N818 -- it is what the cell asks for, and no error
+        """A cell asks for uploads, and gets no further."""
+
+    def ask(*which):
+        raise Asked(which)
+
+    study = load(name)
+    monkeypatch.setattr(f"experiments.studies.{name}.kept", ask)
+    cells = [(study.round_of(settings), settings) for settings in study.cells]
+    shared = [each for each, count in Counter(at for at, _ in cells).items() if count > 1]
+    asked = {at: set() for at in shared}
+    for at, settings in cells:
+        if at in asked:
+            with pytest.raises(Asked) as raised:
+                study.run(settings, repeat=0)
+            asked[at].add(raised.value.args)
+    assert shared
+    assert {len(each) for each in asked.values()} == {1}
+    assert len(set.union(*asked.values())) == len(shared)
 
 
 def test_noise_of_every_strength_is_put_on_one_rounds_rows(monkeypatch):
