@@ -5,7 +5,7 @@ import math
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -99,9 +99,9 @@ class Results:
             return self
         try:
             whole = json.loads(self.path.read_text(encoding="utf-8"))
-            cells = whole.get("cells", [])  # a file from before there were cells holds none
-            self.cells = {cell.place: cell for cell in (Cell(**each) for each in cells)}
-        except (ValueError, AttributeError, TypeError) as error:
+            cells = unpacked(whole.get("cells", []))  # a file from before there were cells has none
+            self.cells = {cell.place: cell for cell in in_order(cells)}
+        except (ValueError, LookupError, AttributeError, TypeError) as error:
             msg = (
                 f"{self.path} is no result of an experiment ({error}); move it away or use --fresh"
             )
@@ -112,7 +112,6 @@ class Results:
     def write(self, study: Study) -> None:
         """Write all cells, so that the file is whole at any time."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        cells = sorted(self.cells.values(), key=lambda cell: (cell.repeat, cell.place))
         whole = {
             "name": self.name,
             "title": study.title,
@@ -121,10 +120,11 @@ class Results:
             "settings": study.settings,
             "seed": SEED,
             "versions": versions(),
-            "cells": [vars(cell) for cell in cells],
         }
+        head = json.dumps(whole, indent=1).removesuffix("\n}")
+        cells = ",\n".join(map(json.dumps, packed(in_order(self.cells.values()))))
         part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        part.write_text(f'{head},\n "cells": [\n{cells}\n ]\n}}\n', encoding="utf-8")
         part.replace(self.path)
 
     def values(self) -> dict[str, list[float]]:
@@ -150,6 +150,50 @@ class Results:
                 each = found.setdefault(key(cell.settings, name), [math.nan] * len(order))
                 each[order[cell.repeat]] = value
         return found
+
+
+def in_order(cells: Iterable[Cell]) -> list[Cell]:
+    """Return first repeats first."""
+    return sorted(cells, key=lambda cell: (cell.repeat, cell.place))
+
+
+def packed(cells: Iterable[Cell]) -> list[Mapping[str, Any]]:
+    """Return cells as a file has them: a line for all repeats of one, a list for each number.
+
+    A number that a repeat lacks, as where a round was stopped, is null there.
+    """
+    together: dict[str, list[Cell]] = {}
+    for cell in cells:
+        together.setdefault(key(cell.settings, ""), []).append(cell)
+    return [
+        {
+            "settings": each[0].settings,
+            "repeats": [cell.repeat for cell in each],
+            "values": {
+                name: [cell.values.get(name) for cell in each]
+                for name in dict.fromkeys(name for cell in each for name in cell.values)
+            },
+            "seconds": [cell.seconds for cell in each],
+            "wall": [cell.wall for cell in each],
+            "commits": [cell.commit for cell in each],
+        }
+        for each in together.values()
+    ]
+
+
+def unpacked(lines: Iterable[Mapping[str, Any]]) -> Iterator[Cell]:
+    """Return the cells of a file."""
+    for each in lines:
+        numbers = each["values"].items()
+        for turn, repeat in enumerate(each["repeats"]):
+            yield Cell(
+                settings=each["settings"],
+                repeat=repeat,
+                values={name: found[turn] for name, found in numbers if found[turn] is not None},
+                seconds=each["seconds"][turn],
+                wall=each["wall"][turn],
+                commit=each["commits"][turn],
+            )
 
 
 def versions() -> Mapping[str, str]:

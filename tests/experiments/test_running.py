@@ -48,7 +48,7 @@ def test_a_run_writes_results_with_all_that_they_depend_on_and_a_page(copy):
     assert "6 of 6 cells measured" in said
     kept = json.loads((copy.work / "quick.json").read_text())
     assert {"seed", "versions", "settings", "source", "title", "unit"} <= set(kept)
-    assert {"commit", "seconds", "wall", "repeat", "settings", "values"} == set(kept["cells"][0])
+    assert {"commits", "seconds", "wall", "repeats", "settings", "values"} == set(kept["cells"][0])
     assert "odc/mlp" in (copy.work / "evidence.md").read_text()
     assert "<svg" in (copy.work / "figures" / "quick.svg").read_text()
     assert "0 of 0 cells measured" in copy.run("quick")
@@ -112,7 +112,7 @@ def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(copy):
     assert "3 of 3 numbers have the same digits; 3 times are not compared" in said
     path = copy.recorded / "quick.json"
     whole = json.loads(path.read_text())
-    whole["cells"][0]["values"]["odc/mlp"] += 0.01
+    whole["cells"][0]["values"]["odc/mlp"][0] += 0.01
     whole["versions"]["numpy"] = "0.1"
     path.write_text(json.dumps(whole))
     said = copy.run("quick", "--check", status=1)
@@ -213,6 +213,24 @@ def test_a_damaged_file_is_named_and_not_overwritten(tmp_path):
     (tmp_path / "toy.json").write_text('{"cells": [{"who": 1}]}')
     with pytest.raises(DamagedResultsError, match=r"toy\.json is no result"):
         Results("toy", folder=tmp_path).read()
+
+
+def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_back(
+    tmp_path, toys, toy_results
+):
+    study = toys()
+    results = toy_results(study, repeats=3)
+    stopped = list(results.cells)[1]
+    results.cells[stopped].values.pop("odc", None)
+    results.cells[stopped].values["flagged, l=2"] = 1.0
+    results.write(study)
+    again = Results("toy", folder=tmp_path).read()
+    assert again.cells == results.cells
+    assert [cell.repeat for cell in again.cells.values()] == [0] * 6 + [1] * 6 + [2] * 6
+    written = (tmp_path / "toy.json").read_text().splitlines()
+    assert sum(line.startswith('{"settings"') for line in written) == len(study.cells)
+    Results("toy", folder=tmp_path).write(study)
+    assert Results("toy", folder=tmp_path).read().cells == {}
 
 
 def test_a_file_from_before_there_were_cells_holds_none(tmp_path):
