@@ -78,6 +78,18 @@ def celeba() -> Faces:
     )
 
 
+@cache
+def small_faces() -> tuple[npt.NDArray[np.float64], Labels]:
+    """Return CelebA's pictures at 32 x 32 x 3, and who is a man: squares of 16 pixels are averaged.
+
+    As many anchor rows as they have features, 3,072, an isometric anchor can have.
+    """
+    people = celeba()
+    squares = people.pixels.reshape(-1, 32, 4, 32, 4, 3)
+    assert people.male is not None
+    return squares.mean(axis=(2, 4)).reshape(len(squares), -1), people.male
+
+
 def olivetti() -> Faces:
     """Return the Olivetti faces: 400 grey pictures of 64 x 64, ten of each of 40 people."""
     with np.load(io.BytesIO(read_verified(OLIVETTI)), allow_pickle=False) as kept:

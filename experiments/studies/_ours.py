@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from experiments.data.adult import adult
+from experiments.data.faces import small_faces
 from experiments.data.hospitals import diabetes130, eicu_demo
 from experiments.data.images import images
 from experiments.data.molecules import TASKS as MOLECULES
@@ -24,7 +25,9 @@ from experiments.study import Published
 from experiments.systems import Dealt, generator
 
 IMAGES = ("mnist", "fashion-mnist")
-TASKS = (*MOLECULES, *IMAGES, "adult")
+FACES = "faces, 32 x 32"
+PIXELS = (*IMAGES, FACES)
+TASKS = (*MOLECULES, *IMAGES, FACES, "adult")
 DAYS: Mapping[str, str] = {
     "eicu demo": "eicu demo, 4 regions",
     "diabetes130": "diabetes130, 50 sites",
@@ -35,13 +38,16 @@ MOST_ROWS = 1000
 """A molecule party's rows, at most; the papers' tables have all of them."""
 
 PARTIES, ROWS = 10, 250
-"""Of images and of Adult: more rows each than the largest l."""
+"""Of images, faces and Adult: more rows each than the largest l."""
 
 JUDGES = 3
 """Parties that predict, where their predictions differ."""
 
 TESTS, RESERVED = 2000, 1000
 """Of images and of Adult: test rows, and rows that nobody holds."""
+
+FACE_TESTS, FACES_RESERVED = 900, 361
+"""Of 4,361 faces, so that ten parties have 250 each of one label too."""
 
 Places = npt.NDArray[np.intp]
 
@@ -93,10 +99,10 @@ R2 = Metric(
 
 
 def metric(task: str) -> Metric:
-    """Return accuracy for the ten classes of images, R2 for days, and ROC-AUC for the rest."""
+    """Return accuracy for images and faces, R2 for days, and ROC-AUC for the rest."""
     if task in DAYS:
         return R2
-    return ACCURACY if task in IMAGES else ROC
+    return ACCURACY if task in PIXELS else ROC
 
 
 OWN = ("svd", "pca", "lpp")
@@ -124,8 +130,8 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
     repeat : int
         Whose generator chooses.
     skewed : bool
-        Whether parties have one label each (molecules, Adult) or two each (images); of stays,
-        whether each has a region's or a site's, as Table 11 has them.
+        Whether parties have one label each (molecules, faces, Adult) or two each (images); of
+        stays, whether each has a region's or a site's, as Table 11 has them.
     most : int, optional
         A molecule party's rows, at most; by default `MOST_ROWS`.
     """
@@ -140,7 +146,8 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
         groups = _halves(labels, train) if skewed else np.array_split(train, 4)
         groups = [group[: most or MOST_ROWS] for group in groups]
     else:
-        train, test = order[TESTS:-RESERVED], order[:TESTS]
+        tests, reserved = _apart(task)
+        train, test = order[tests:-reserved], order[:tests]
         groups = _ring(labels, train) if skewed else np.split(train[: PARTIES * ROWS], PARTIES)
     parties = {
         f"party-{number:02d}": (_values(task, rows[group]), labels[group])
@@ -160,14 +167,14 @@ def public(task: str, *, repeat: int, count: int) -> Table:
     repeat : int
         Whose generator chooses.
     count : int
-        How many; of images and of Adult at most 1,000, of the eICU demo 200.
+        How many; of images and of Adult at most 1,000, of faces 361, of the eICU demo 200.
     """
     if task in DAYS:
         return _stays(task, repeat).scale(_of_nobody(task)[:count])
     if task in MOLECULES:
         return pubchem(count, rng=generator(repeat, 2))
     rows, labels = _table(task)
-    left = generator(repeat).permutation(len(labels))[-RESERVED:]
+    left = generator(repeat).permutation(len(labels))[-_apart(task)[1] :]
     return _values(task, rows[left[:count]])
 
 
@@ -178,8 +185,15 @@ def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
         return found.bits, found.labels
     if task in IMAGES:
         return images(task)
+    if task == FACES:
+        return small_faces()
     persons = adult()
     return persons.rows, persons.labels
+
+
+def _apart(task: str) -> tuple[int, int]:
+    """Return how many rows are tested on, and how many nobody holds."""
+    return (FACE_TESTS, FACES_RESERVED) if task == FACES else (TESTS, RESERVED)
 
 
 def _stays(task: str, repeat: int) -> Wards:
@@ -211,7 +225,7 @@ def _sites(split: Wards, *, repeat: int, mixed: bool) -> Dealt:
 
 def _values(task: str, rows: npt.NDArray[Any]) -> Table:
     """Return rows in [0, 1]."""
-    return rows / 255.0 if task in IMAGES else rows.astype(np.float64)
+    return rows / 255.0 if task in PIXELS else rows.astype(np.float64)
 
 
 def _halves(labels: Labels, places: Places) -> list[Places]:

@@ -12,7 +12,7 @@ from experiments.systems import DEALT, Shared
 
 from cobasis.errors import FlaggedPartyError, UndeterminedFitError
 
-CLASSES = {"ames": 2, "mnist": 5, "adult": 2}
+CLASSES = {"ames": 2, "mnist": 5, _ours.FACES: 2, "adult": 2}
 
 
 def both(names):
@@ -40,7 +40,7 @@ def small(monkeypatch):
     part = np.where(rng.random(400) < 0.2, "test", "train")
     given = Molecules(bits=bits, labels=labels, smiles=[""] * 400, part=part, n_dropped=0)
     pool = rng.random((100, 9))
-    tables = {"mnist": table(600, 5), "adult": table(600, 2)}
+    tables = {"mnist": table(600, 5), "adult": table(600, 2), _ours.FACES: table(500, 2)}
     monkeypatch.setattr(_ours, "molecules", lambda _: given)
     monkeypatch.setattr(_ours, "pubchem", lambda count, rng: rng.permutation(pool)[:count])
     monkeypatch.setattr(_ours, "images", lambda _: tables["mnist"])
@@ -55,13 +55,15 @@ def small(monkeypatch):
     )
     monkeypatch.setattr(_ours, "_stays", lambda *_: stays)
     monkeypatch.setattr(_ours, "_of_nobody", lambda _: pool)
-    for name, value in {"TESTS": 50, "RESERVED": 60}.items():
-        monkeypatch.setattr(_ours, name, value)
+    for name in ("TESTS", "FACE_TESTS"):
+        monkeypatch.setattr(_ours, name, 50)
+    for name in ("RESERVED", "FACES_RESERVED"):
+        monkeypatch.setattr(_ours, name, 60)
 
 
 def numbers(task, rows):
     """Which rows of the whole table these are."""
-    whole = np.rint(rows * (255 if task in _ours.IMAGES else 1)).astype(int)
+    whole = np.rint(rows * (255 if task in _ours.PIXELS else 1)).astype(int)
     return (whole[:, 0] + 256 * whole[:, 8]).tolist()
 
 
@@ -77,7 +79,7 @@ def test_no_row_is_dealt_twice_tested_on_or_public(task, skewed):
     assert len(set(together)) == len(together) > 200
 
 
-@pytest.mark.parametrize(("task", "held"), [("ames", 1), ("mnist", 2), ("adult", 1)])
+@pytest.mark.parametrize(("task", "held"), [("ames", 1), ("mnist", 2), (_ours.FACES, 1)])
 def test_skewed_parties_have_few_labels_and_all_labels_occur(task, held):
     dealt = _ours.deal(task, repeat=0, skewed=True)
     counts = [len(set(labels)) for _, labels in dealt.parties.values()]

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments.data import adult as adult_file
-from experiments.data import hospitals
+from experiments.data import faces, hospitals
 from experiments.data.adult import COLUMNS, HALVES, as_numbers, partition
+from experiments.data.faces import Faces
 from experiments.data.hospitals import Patients
 from experiments.data.sources import MissingDataError
 from experiments.studies import table_08, table_11
@@ -277,3 +278,17 @@ def test_every_printed_number_stands_beside_a_cell_of_ours(name):
     assert {key.rsplit("/", 1)[0] for key in study.published} <= cells
     assert len(study.published) == {"table_08": 14, "table_11": 15}[name]
     assert all(any(place.startswith(key) for place in study.published) for key in study.explained)
+
+
+def test_small_faces_have_the_mean_of_each_square_in_its_place(monkeypatch):
+    pixels = np.zeros((2, 128, 128, 3), dtype=np.uint8)
+    pixels[1, 4:8, 8:12, 2] = np.arange(16).reshape(4, 4)
+    pixels[0, -1, -1, 0] = 160
+    made = Faces(pixels=pixels.reshape(2, -1), people=np.arange(2), male=np.array([1, 0]))
+    monkeypatch.setattr(faces, "celeba", lambda: made)
+    rows, male = faces.small_faces.__wrapped__()
+    assert rows.shape == (2, 3072)
+    found = rows.reshape(2, 32, 32, 3)
+    assert (found[1, 1, 2, 2], found[0, 31, 31, 0]) == (7.5, 10.0)
+    assert np.count_nonzero(rows) == 2
+    assert male.tolist() == [1, 0]
