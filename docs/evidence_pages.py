@@ -128,7 +128,7 @@ def gallery(kept: Kept) -> str:
             "```",
             "",
         ]
-        lines += [f"{left_out(found)} [The numbers](#study-{name}).".strip(), ""]
+        lines += [f"{left_out(study, found)} [The numbers](#study-{name}).".strip(), ""]
     return "\n".join(lines) if lines else "*Not measured yet: `./run.sh experiment all` does it.*"
 
 

@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -76,8 +77,9 @@ class Panel:
 
 def draw(study: Study, found: Sequence[Number]) -> Figure | None:
     """Draw one study, or nothing where a chart would not say more than its table."""
+    found = _about(study, found)
     panels = panels_of(found)[:MOST_PANELS]
-    if not study.figure or not panels:
+    if not panels:
         return None
     columns = 2 if len(panels) % 2 == 0 and len(panels) % COLUMNS else min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
@@ -94,10 +96,15 @@ def draw(study: Study, found: Sequence[Number]) -> Figure | None:
     return figure
 
 
-def left_out(found: Sequence[Number]) -> str:
+def _about(study: Study, found: Sequence[Number]) -> list[Number]:
+    """Return the numbers that the chart of a study is about."""
+    return [each for each in found if any(fnmatchcase(each.name, one) for one in study.charted)]
+
+
+def left_out(study: Study, found: Sequence[Number]) -> str:
     """Say what of a study is in its table and not in its chart."""
-    panels = panels_of(found)
-    names = {name for panel in panels for name in (*panel.series, *panel.lines)}
+    panels = panels_of(_about(study, found))
+    names = {name for panel in panels_of(found) for name in (*panel.series, *panel.lines)}
     series, parts = len(names) - len(styles_for(panels)), len(panels) - MOST_PANELS
     more = [f"{series} more series"] if series > 0 else []
     more += [f"{parts} more parts"] if parts > 0 else []
@@ -188,7 +195,7 @@ def _draw_panel(axes: "Axes", panel: Panel, *, styles: Mapping[str, Style], laid
             shift = 0.0 if numeric else styles[name].shift
             xs = [slots[level] + shift for level, _ in each]
             _marks(axes, xs, [number for _, number in each], style=styles[name], joined=numeric)
-    if _wide(number.ours.mean for number in panel.numbers()):
+    if _wide(n.ours.mean for name in {*styles} & {*panel.series} for _, n in panel.series[name]):
         axes.set_yscale("log")
     low, high = axes.get_ylim()
     for name, number in panel.lines.items():

@@ -71,8 +71,8 @@ class Study:
     times : sequence of str
         Patterns (as for file names) of keys whose values no second run repeats, because they are
         times; values with "seconds" in their name are left out of ``--check`` anyway.
-    figure : bool
-        Whether a chart of all values says something.
+    charted : sequence of str
+        Patterns (as for file names) of the names of values that a chart shows; none, no chart.
     round_of : callable or None
         A name for what several cells of a repeat share, as a round's uploads: one process
         measures them one after another, and `experiments.uploads.kept` keeps what they share.
@@ -91,7 +91,7 @@ class Study:
     analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
     exact: bool = False
     times: Sequence[str] = ()
-    figure: bool = True
+    charted: Sequence[str] = ("*",)
     round_of: Callable[[Settings], str] | None = None
 
     def shared(self, settings: Settings) -> str:

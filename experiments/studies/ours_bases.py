@@ -295,6 +295,6 @@ STUDY = Study(
         for basis in ("pooled", *EVERYWHERE, *CHEAP.get(task, ()))
     ],
     run=run,
-    repeats=10,
     analysis=analysis,
+    charted=("rff, l=50", "rff, l=?00", "rff, raw"),
 )

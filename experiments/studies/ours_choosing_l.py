@@ -166,4 +166,5 @@ STUDY = Study(
     cells=CELLS,
     run=run,
     analysis=analysis,
+    charted=("score, *",),
 )

@@ -27,6 +27,7 @@ METHODS: dict[str, Any] = {
     "imakura, rescaled": Imakura(),
     "kawakami, rescaled": Kawakami(),
 }
+NOISES = ("no noise", "epsilon *")
 ON_IMAGES = "papers' noise on A_i, no guarantee"
 
 
@@ -116,4 +117,5 @@ STUDY = Study(
     ],
     run=run,
     repeats=3,
+    charted=[f"{name}, {noise}" for name in ("odc", "imakura, rescaled") for noise in NOISES],
 )

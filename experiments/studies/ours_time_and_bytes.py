@@ -251,5 +251,5 @@ STUDY = Study(
     cells=[{"data": data, "method": method} for data in SIZES for method in METHODS],
     run=run,
     times=("*seconds*",),
-    figure=False,
+    charted=(),
 )

@@ -140,5 +140,5 @@ STUDY = Study(
     cells=[{"data": data, "l": size} for data, sizes in SIZES.items() for size in sizes],
     run=run,
     analysis=beside,
-    figure=False,
+    charted=(),
 )

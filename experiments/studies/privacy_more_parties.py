@@ -56,5 +56,5 @@ STUDY = Study(
     unit="R2; re-id in %",
     cells=[{"data": data, "parties": count} for data in (DIGITS, FASHION) for count in PARTIES],
     run=run,
-    figure=False,
+    charted=(),
 )

@@ -94,5 +94,5 @@ STUDY = Study(
     run=run,
     analysis=analysis,
     repeats=3,
-    figure=False,
+    charted=(),
 )

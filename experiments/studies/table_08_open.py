@@ -67,5 +67,5 @@ STUDY = Study(
     cells=[{"condition": condition} for condition in CONDITIONS],
     run=run,
     analysis=analysis,
-    figure=False,
+    charted=(),
 )

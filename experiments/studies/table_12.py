@@ -116,5 +116,5 @@ STUDY = Study(
     analysis=analysis,
     repeats=1,
     exact=True,
-    figure=False,
+    charted=(),
 )

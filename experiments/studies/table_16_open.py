@@ -66,5 +66,5 @@ STUDY = Study(
     cells=[{"open": choice, "a": size} for choice in OPEN for size in SIZES],
     run=run,
     analysis=analysis,
-    figure=False,
+    charted=(),
 )

@@ -91,5 +91,5 @@ STUDY = Study(
     explained={f"{START}saved": 'The paper rounds: it says "nearly 50 %".'},
     repeats=1,
     exact=True,
-    figure=False,
+    charted=(),
 )

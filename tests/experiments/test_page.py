@@ -15,7 +15,7 @@ from experiments.statistics import summary
 from experiments.store import RECORDED, Cell, Results
 from experiments.studies import table_12
 from experiments.study import Published, load, names
-from experiments.styles import styles_for
+from experiments.styles import MOST, styles_for
 
 from experiments import page
 
@@ -211,7 +211,26 @@ def test_a_chart_is_the_same_every_time_and_refers_to_nothing_outside(toys, toy_
 
 def test_what_a_chart_cannot_show_is_said(toys, toy_results):
     study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
-    assert left_out(numbers(study, toy_results(study))) == "2 more parts in the table."
+    assert left_out(study, numbers(study, toy_results(study))) == "2 more parts in the table."
+
+
+def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, toy_results):
+    study = toys(charted=("odc*",))
+    results = toy_results(study)
+    more = {f"odc, {i}": 90.0 for i in range(MOST)} | {"odc, tiny": 0.1, "ratio": 1e4}
+    for cell in results.cells.values():
+        cell.values.update(more)
+    found = numbers(study, results)
+    figure, wide = draw(study, found), draw(replace(study, charted=("odc", "ratio")), found)
+    shown = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"odc", "odc, 0", "hollow: the paper's"} <= shown
+    assert not {"ratio", "odc, tiny", "central"} & shown
+    assert [{each.get_yscale() for each in one.axes} for one in (figure, wide)] == [
+        {"linear"},
+        {"log"},
+    ]
+    assert left_out(study, found).endswith("more series in the table.")
+    assert draw(replace(study, charted=()), found) is None
 
 
 def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_path, toy_results):
