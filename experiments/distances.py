@@ -238,7 +238,9 @@ def overview(found: Sequence[Distance]) -> Figure | None:
             axes.set_title(panel, fontsize=9)
         for axes in row[len(group) :]:
             axes.set_visible(False)
-    figure.supxlabel("points below pooled data (days: % more error)", fontsize=9)
+    figure.supxlabel(
+        "points below pooled data (days: % more error; by basis: points of R2)", fontsize=9
+    )
     handles: dict[str, Artist] = {}
     for axes in grid.flat:
         drawn, names = axes.get_legend_handles_labels()
