@@ -20,6 +20,7 @@ def both(names):
     return {f"{name}{rest}" for name in names for rest in ("", f"/{DEALT}")}
 
 
+APART = {"TESTS": 50, "RESERVED": 60, "FACE_TESTS": 40, "FACES_RESERVED": 70}
 STOPS = {FlaggedPartyError: "flagged", UndeterminedFitError: "undetermined"}
 
 
@@ -55,10 +56,8 @@ def small(monkeypatch):
     )
     monkeypatch.setattr(_ours, "_stays", lambda *_: stays)
     monkeypatch.setattr(_ours, "_of_nobody", lambda _: pool)
-    for name in ("TESTS", "FACE_TESTS"):
-        monkeypatch.setattr(_ours, name, 50)
-    for name in ("RESERVED", "FACES_RESERVED"):
-        monkeypatch.setattr(_ours, name, 60)
+    for name, value in APART.items():
+        monkeypatch.setattr(_ours, name, value)
 
 
 def numbers(task, rows):
@@ -74,7 +73,9 @@ def test_no_row_is_dealt_twice_tested_on_or_public(task, skewed):
     seen = [numbers(task, rows) for rows, _ in dealt.parties.values()]
     seen.append(numbers(task, dealt.test_rows))
     if task != "ames":
-        seen.append(numbers(task, _ours.public(task, repeat=3, count=60)))
+        name = "FACES_RESERVED" if task == _ours.FACES else "RESERVED"
+        seen.append(numbers(task, _ours.public(task, repeat=3, count=APART[name])))
+        assert (len(seen[-2]), len(seen[-1])) == ((40, 70) if task == _ours.FACES else (50, 60))
     together = [number for some in seen for number in some]
     assert len(set(together)) == len(together) > 200
 
