@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from experiments.data.hospitals import Patients
 from experiments.data.molecules import Molecules
+from experiments.models import ACCURACY
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
 from experiments.systems import DEALT, Shared
@@ -20,7 +21,6 @@ def both(names):
     return {f"{name}{rest}" for name in names for rest in ("", f"/{DEALT}")}
 
 
-APART = {"TESTS": 50, "RESERVED": 60, "FACE_TESTS": 40, "FACES_RESERVED": 70}
 STOPS = {FlaggedPartyError: "flagged", UndeterminedFitError: "undetermined"}
 
 
@@ -56,7 +56,8 @@ def small(monkeypatch):
     )
     monkeypatch.setattr(_ours, "_stays", lambda *_: stays)
     monkeypatch.setattr(_ours, "_of_nobody", lambda _: pool)
-    for name, value in APART.items():
+    apart = {"TESTS": 50, "RESERVED": 60, "FACE_TESTS": 40, "FACES_RESERVED": 70}
+    for name, value in apart.items():
         monkeypatch.setattr(_ours, name, value)
 
 
@@ -73,14 +74,16 @@ def test_no_row_is_dealt_twice_tested_on_or_public(task, skewed):
     seen = [numbers(task, rows) for rows, _ in dealt.parties.values()]
     seen.append(numbers(task, dealt.test_rows))
     if task != "ames":
-        name = "FACES_RESERVED" if task == _ours.FACES else "RESERVED"
-        seen.append(numbers(task, _ours.public(task, repeat=3, count=APART[name])))
-        assert (len(seen[-2]), len(seen[-1])) == ((40, 70) if task == _ours.FACES else (50, 60))
+        tests, reserved = (40, 70) if task == _ours.FACES else (50, 60)
+        seen.append(numbers(task, _ours.public(task, repeat=3, count=reserved)))
+        assert (len(seen[-2]), len(seen[-1])) == (tests, reserved)
     together = [number for some in seen for number in some]
     assert len(set(together)) == len(together) > 200
 
 
-@pytest.mark.parametrize(("task", "held"), [("ames", 1), ("mnist", 2), (_ours.FACES, 1)])
+@pytest.mark.parametrize(
+    ("task", "held"), [("ames", 1), ("mnist", 2), (_ours.FACES, 1), ("adult", 1)]
+)
 def test_skewed_parties_have_few_labels_and_all_labels_occur(task, held):
     dealt = _ours.deal(task, repeat=0, skewed=True)
     counts = [len(set(labels)) for _, labels in dealt.parties.values()]
@@ -118,6 +121,13 @@ def test_numbers_are_judged_by_the_share_of_their_variance_that_is_explained():
     labels = np.array([1.0, 2.0, 6.0])
     assert judge(labels, labels) == 100
     assert judge(labels, np.full(3, 3.0)) == 0
+
+
+def test_faces_are_the_small_ones_and_judged_as_table_9_judges_them(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(_ours, "small_faces", lambda: "small")
+    assert _ours._table(_ours.FACES) == "small"
+    assert _ours.metric(_ours.FACES) is ACCURACY
 
 
 @pytest.mark.parametrize("task", CLASSES)
