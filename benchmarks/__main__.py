@@ -93,6 +93,8 @@ def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:
     return {
         "title": section.title,
         "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
         "load_before": load,
         "section_seconds": round(took, 1),
         **found,

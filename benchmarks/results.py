@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import fig6
 from benchmarks.inputs import SEED
-from benchmarks.machine import ROOT, commit, machine, versions
+from benchmarks.machine import ROOT
 
 RESULT = ROOT / "experiments" / "results" / "bench.json"
 FORMAT = "cobasis/bench/1"
@@ -78,11 +78,8 @@ def whole(sections: Mapping[str, Any], *, quick: bool, seconds: float) -> dict[s
     return {
         "format": FORMAT,
         "quick": quick,
-        "commit": commit(),
         "seed": SEED,
         "seconds": round(seconds, 1),
-        "machine": machine(),
-        "versions": versions(),
         "goals": goals_of(sections),
         "fig_6": fig6.again(sections),
         "sections": dict(sections),

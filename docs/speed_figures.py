@@ -19,6 +19,7 @@ PLACE = re.compile(r"\{\{ (\w+) \}\}")
 
 _CHARTS = runpy.run_path(str(Path(__file__).with_name("speed_charts.py")))
 AXES, BASE, NAMES = (_CHARTS[name] for name in ("AXES", "BASE", "NAMES"))
+MACHINES = runpy.run_path(str(Path(__file__).with_name("speed_machines.py")))
 ATTAINABLE_AT = (1000, 4000, 10_000, 20_000)
 
 Result = Mapping[str, Any]
@@ -50,26 +51,6 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
     clean = [[str(cell).replace("|", r"\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in clean)
-
-
-def machine(result: Result) -> str:
-    """Return where, when and on what it was measured."""
-    here, used = result["machine"], result["versions"]
-    versions = ", ".join(f"{name} {version}" for name, version in used.items())
-    return (
-        f"{here['processor']}, {here['cores']} cores, {here['memory_gib']} GiB; "
-        f"{', '.join(here['blas'])}, one BLAS thread unless a line says otherwise; {versions}. "
-        f"Seed {result['seed']}, {result['seconds'] / 60:.0f} minutes in all. Each section has the "
-        f"commit that measured it: {_commits(result)}."
-    )
-
-
-def _commits(result: Result) -> str:
-    """Return commits, and the sections that each measured."""
-    found: dict[str, list[str]] = {}
-    for name, section in result["sections"].items():
-        found.setdefault(section.get("commit", "unknown")[:10], []).append(name)
-    return "; ".join(f"`{commit}` {', '.join(names)}" for commit, names in found.items())
 
 
 def goals(result: Result) -> str:
@@ -275,14 +256,14 @@ def training(result: Result) -> str:
     ]
     size = (
         f"{found['n_rows']:,} rows of {found['n_components']} components from 20 parties, float32, "
-        f"two classes; each step in a process of its own, on {result['machine']['cores']} cores. "
+        f"two classes; each step in a process of its own. "
         "`./run.sh bench --only training` measures it again.\n\n"
     )
     return size + table(["step", "peak memory", "seconds"], rows)
 
 
 FIGURES: Mapping[str, Callable[[Result], str]] = {
-    "machine": machine,
+    "machines": MACHINES["machines"],
     "goals": goals,
     "verdicts": verdicts,
     "exponents": exponents,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import goals, gopp, results
+from benchmarks.machine import machine, versions
 
 ROOT = Path(__file__).parents[2]
 PAGE = "".join(
@@ -58,6 +59,18 @@ def test_with_a_result_tables_and_charts_are_in_place(result):
     assert "more than 12.0 GB, or more than 20 seconds a run by their estimate" in filled
     assert "| ODC, ours | 1.00 (R2 1.00) |" in filled
     assert "| different, uniform anchor, l = 20, a = 200, c = 10 | " in filled
+
+
+def test_sections_of_two_machines_are_told_apart(result):
+    found = json.loads(result.read_text(encoding="utf-8"))
+    here = {**machine(), "processor": "Some Processor"}
+    found["sections"]["gopp"] |= {"machine": here, "versions": versions(), "commit": "a" * 40}
+    result.write_text(json.dumps(found), encoding="utf-8")
+    told = FIGURES["filled"]("{{ machines }}", path=result)
+    assert f"- a machine that was not recorded: `unknown` published, papers{chr(10)}" in told
+    assert f"- Some Processor, {here['cores']} cores, " in told
+    assert f"numpy {versions()['numpy']}" in told
+    assert told.endswith(": `aaaaaaaaaa` gopp")
 
 
 def test_a_missed_goal_is_said_to_be_missed_before_the_table(result):
