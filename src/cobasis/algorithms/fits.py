@@ -1,10 +1,10 @@
 """The two fits of the family, a batch of parties at a time: Procrustes and least squares."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from cobasis.algorithms.base import Fit, Target
-from cobasis.algorithms.images import Images, check_image, factored
+from cobasis.algorithms.factors import least_squares
+from cobasis.algorithms.images import Images, check_image
 from cobasis.errors import DimensionError, NotFiniteError, UndeterminedFitError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import PolarFactor, polar
@@ -144,7 +144,7 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
 
 
 def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:
-    """Find the G that minimise ``||A_i G - Z||``, through thin QR factorisations.
+    """Find the G that minimise ``||A_i G - Z||``.
 
     Parameters
     ----------
@@ -167,12 +167,10 @@ def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:
     -----
     **Who sees what.** Anchor images of a batch, and Z.
 
-    **Cost.** ``4 a k^2`` operations a party. Not by the normal equations, which square the
-    condition number.
+    **Cost.** :func:`~cobasis.algorithms.factors.least_squares` a party.
     """
     fits: dict[str, Fit] = {}
     for party, image in images.items():
-        found = factored(party, image)
-        change = solve_triangular(found.triangle, found.orthonormal.T @ target)
-        fits[party] = Fit(change_of_basis=change, determination=found.determination)
+        change, determination = least_squares(party, image, target=target)
+        fits[party] = Fit(change_of_basis=change, determination=determination)
     return fits

@@ -1,24 +1,18 @@
 """Anchor images as they come in: read party by party, and checked before they are used."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
+from cobasis.algorithms.factors import factored, named
 from cobasis.algorithms.views import View
-from cobasis.errors import AnchorImageError, ConditionError, FileChangedError, ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix, as_table
-from cobasis.linalg.spans import numerical_rank
+from cobasis.errors import FileChangedError, ShapeError
+from cobasis.linalg.arrays import Matrix, as_table
+from cobasis.linalg.cholesky import triangle_of
 
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
-
-MAX_CONDITION = 1e10
-"""Above this an inverse keeps fewer than six digits."""
-
-_SURE = 1e-10
-"""Of squared singular values: what their Gram matrix shows beyond doubt (condition 1e5)."""
 
 BATCH_BYTES = 4 * 2**20
 """What is read before it is worked on, unless that is fewer than eight images."""
@@ -28,25 +22,6 @@ LARGEST_BATCH = 8 * BATCH_BYTES
 
 _SHARES = 8
 """Large images are at most this part of all when read together, so that threads can share."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Factored:
-    """A checked image as ``Q R``.
-
-    Attributes
-    ----------
-    orthonormal : ndarray of shape (n_anchor_rows, n_components)
-        Q.
-    triangle : ndarray of shape (n_components, n_components)
-        R.
-    determination : float
-        Smallest over largest singular value.
-    """
-
-    orthonormal: Matrix
-    triangle: Matrix
-    determination: float
 
 
 class Steady(View[Matrix]):
@@ -207,77 +182,14 @@ def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     **Cost.** ``a l^2`` operations for a Gram matrix; a QR factorisation where that is in doubt.
     """
     table = _as_image(party, image, n_rows=n_rows)
-    with np.errstate(over="ignore", invalid="ignore"):  # such an image is refused below
-        gram = table.T @ table
-    squares = np.linalg.eigvalsh(gram) if np.isfinite(gram).all() else np.zeros(1)
-    if not squares[0] > _SURE * squares[-1]:
+    if triangle_of(table) is None:
         factored(party, table)
     return table
 
 
-def factored(party: str, image: Matrix) -> Factored:
-    """Return the thin QR factorisation of an image, or say why it is of no use.
-
-    Parameters
-    ----------
-    party : str
-        For the message.
-    image : ndarray of shape (n_anchor_rows, n_components)
-        A_i, float64.
-
-    Returns
-    -------
-    Factored
-        Q, R and how well they determine what is divided by R.
-
-    Raises
-    ------
-    NotFiniteError, AnchorImageError, ConditionError
-        See :func:`check_image`.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** ``4 a l^2`` operations.
-    """
-    table = as_matrix(image, name=_named(party))
-    columns = table.shape[1]
-    if not table.any():
-        msg = (
-            f"the anchor image of party '{party}' is zero, so it shows no basis at all. "
-            "Ask the party to prepare its upload again."
-        )
-        raise AnchorImageError(msg)
-    orthonormal, triangle = np.linalg.qr(table)
-    values = np.linalg.svd(triangle, compute_uv=False)
-    rank = numerical_rank(values, table.shape)
-    if rank < columns:
-        msg = (
-            f"the anchor image of party '{party}' has rank {rank} of {columns} components, so "
-            f"{columns - rank} direction(s) of its basis cannot be aligned. Use an anchor with at "
-            f"least {columns} independent rows, or n_components={rank} at every party."
-        )
-        raise AnchorImageError(msg)
-    condition = float(values[0] / values[-1])
-    if condition > MAX_CONDITION:
-        msg = (
-            f"the anchor image of party '{party}' has condition number {condition:.1e}, above "
-            f"{MAX_CONDITION:.0e}: its inverse would keep no usable digits. Ask the party for an "
-            "orthonormal basis."
-        )
-        raise ConditionError(msg)
-    return Factored(orthonormal=orthonormal, triangle=triangle, determination=1 / condition)
-
-
-def _named(party: str) -> str:
-    """Say which image an error is about."""
-    return f"the anchor image of party '{party}'"
-
-
 def _as_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     """Check type and shape of one image, and nothing that takes a pass over it."""
-    table = as_table(image, name=_named(party))
+    table = as_table(image, name=named(party))
     rows, columns = table.shape
     expected = rows if n_rows is None else n_rows
     if rows != expected or rows < columns:

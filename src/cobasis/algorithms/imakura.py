@@ -33,7 +33,7 @@ class Imakura:
     **Who sees what.** Z carries a trace of every party.
 
     **Cost.** ``a^2 c l`` operations for a Gram matrix, one eigendecomposition of size
-    ``min(a, c l)``, and a QR factorisation a party; two readings of the images.
+    ``min(a, c l)``, and least squares a party; two readings of the images.
 
     References
     ----------

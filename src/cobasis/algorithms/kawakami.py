@@ -39,7 +39,7 @@ class Kawakami:
     -----
     **Who sees what.** Z carries a trace of every party.
 
-    **Cost.** Two QR factorisations a party, ``a^2 c l`` operations for a Gram matrix and one
+    **Cost.** A QR factorisation and least squares a party, ``a^2 c l`` for a Gram matrix and one
     eigendecomposition of size ``min(a, c l)``; two readings of the images.
 
     References

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from cobasis.algorithms.images import Images, batches, factored
+from cobasis.algorithms.factors import factored
+from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.sketch import sketched
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix

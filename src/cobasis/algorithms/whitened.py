@@ -7,8 +7,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.factors import factored
 from cobasis.algorithms.fits import procrustes_fits
-from cobasis.algorithms.images import Images, batches, factored
+from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.options import Scale, with_scale
 from cobasis.algorithms.reference import reference_of
 
@@ -34,8 +35,8 @@ class Whitened:
     -----
     **Who sees what.** Z spans what the reference's image spans.
 
-    **Cost.** ODC's and one thin QR factorisation a party, ``4 a l^2`` operations. Never by
-    the Gram matrix's inverse root, which squares the condition number.
+    **Cost.** ODC's and one thin QR factorisation a party
+    (:func:`~cobasis.algorithms.factors.factored`).
 
     References
     ----------

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dtrcon
 
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.cholesky import triangle_of
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -94,9 +94,9 @@ def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
 
     Well-conditioned columns go by the Cholesky factor R of their Gram matrix: Q is ``C R^-1``.
     """
-    triangle, failed = dpotrf(columns.T @ columns)
-    if not failed and dtrcon(triangle)[0] > _WELL:
-        seen = solve_triangular(triangle, columns.T @ axes, trans=1, check_finite=False)
+    found = triangle_of(columns, least=_WELL)
+    if found:
+        seen = solve_triangular(found[0], columns.T @ axes, trans=1, check_finite=False)
     else:
         seen = np.linalg.qr(columns)[0].T @ axes
     return np.clip(np.linalg.svd(seen, compute_uv=False), 0.0, 1.0)

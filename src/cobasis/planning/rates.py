@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
+from cobasis.algorithms.factors import factored
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.linalg.threads import one_blas_thread
@@ -57,7 +58,7 @@ class Rates:
     factor : Curve
         Operations of polar factors in stacks, counted as in :mod:`cobasis.planning.own`, by l.
     triangle : Curve
-        Operations of a thin QR factorisation with a look at the triangle's spectrum, by l.
+        Operations of a party's thin QR factorisation, by l.
     eigen : Curve
         Operations of the leading tenth of a symmetric eigendecomposition, by its order.
     outer : float
@@ -157,12 +158,7 @@ def _factor(stack: Matrix) -> Timed:
 
 def _triangle(table: Matrix) -> Timed:
     rows, columns = table.shape
-
-    def factored() -> None:
-        _, triangle = np.linalg.qr(table)
-        np.linalg.svd(triangle, compute_uv=False)
-
-    return 4.0 * rows * columns**2, factored
+    return 4.0 * rows * columns**2, lambda: factored("calibration", table)
 
 
 def _eigen(gram: Matrix) -> Timed:
