@@ -15,7 +15,7 @@ ROUTES = {
     "one step": 3.0,
     "the worst for one step": 30.0,
     "two steps": 1e3,
-    "the worst for two steps": 5e3,
+    "the worst for two steps": 3e4,
     "reflections": 1e7,
 }
 
@@ -65,7 +65,7 @@ def test_least_squares_is_lapacks_and_leaves_nothing_along_the_image(condition):
     assert np.abs(haar(1, 40)[:, :6].T @ (target - fitted)).max() < 1e-9
 
 
-@pytest.mark.parametrize("condition", [2e2, 1e3, 5e3])
+@pytest.mark.parametrize("condition", [2e2, 1e3, 3e4])
 def test_the_correction_keeps_digits_that_normal_equations_lose(condition):
     """Of a target in the image's span, what is lost grows with the condition, not its square."""
     image = image_of(condition)

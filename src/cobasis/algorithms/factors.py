@@ -69,7 +69,7 @@ def factored(party: str, image: Matrix) -> Factored:
     -----
     **Who sees what.** Anchor images only.
 
-    **Cost.** ``3 a l^2`` operations, twice that from a condition number of 100 on; above 1e4,
+    **Cost.** ``3 a l^2`` operations, twice that from a condition number of 100 on; above 1e5,
     ``4 a l^2`` by reflections, which take longer each.
 
     References

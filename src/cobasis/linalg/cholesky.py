@@ -5,8 +5,8 @@ from scipy.linalg.lapack import dpotrf, dtrcon
 
 from cobasis.linalg.arrays import Matrix
 
-WELL = 1e-4
-"""Reciprocal condition number down to which a Gram matrix tells half of all digits."""
+WELL = 1e-5
+"""Reciprocal condition number down to which a Gram matrix tells a third of all digits."""
 
 
 def triangle_of(table: Matrix, *, least: float = WELL) -> tuple[Matrix, float] | None:
