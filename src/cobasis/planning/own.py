@@ -83,7 +83,7 @@ def _whitened(size: Size, *, then: Callable[[Size], Work] = _odc) -> Work:
 
 
 def _least_squares(size: Size, *, factored: int) -> Work:
-    """Count target and fits; `factored` is how many QR factorisations a party needs."""
+    """Count target and fits; `factored` is how many factorisations a party needs."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     wide = c * l
     fits = c * work.product(rows=l, inner=a, columns=l)
