@@ -19,7 +19,7 @@ PLACE = re.compile(r"\{\{ (\w+) \}\}")
 
 _CHARTS = runpy.run_path(str(Path(__file__).with_name("speed_charts.py")))
 AXES, BASE, NAMES = (_CHARTS[name] for name in ("AXES", "BASE", "NAMES"))
-MACHINES = runpy.run_path(str(Path(__file__).with_name("speed_machines.py")))
+_MACHINES = runpy.run_path(str(Path(__file__).with_name("speed_machines.py")))
 ATTAINABLE_AT = (1000, 4000, 10_000, 20_000)
 
 Result = Mapping[str, Any]
@@ -256,14 +256,14 @@ def training(result: Result) -> str:
     ]
     size = (
         f"{found['n_rows']:,} rows of {found['n_components']} components from 20 parties, float32, "
-        f"two classes; each step in a process of its own. "
+        "two classes; each step in a process of its own. "
         "`./run.sh bench --only training` measures it again.\n\n"
     )
     return size + table(["step", "peak memory", "seconds"], rows)
 
 
 FIGURES: Mapping[str, Callable[[Result], str]] = {
-    "machines": MACHINES["machines"],
+    "machines": _MACHINES["machines"],
     "goals": goals,
     "verdicts": verdicts,
     "exponents": exponents,

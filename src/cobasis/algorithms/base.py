@@ -64,7 +64,7 @@ class Fit:
         G_i.
     determination : float
         Smallest over largest singular value of what was inverted or factored: 1 is best,
-        0 leaves a direction arbitrary.
+        0 leaves a direction arbitrary. Of least squares an estimate, where it is above 1e-5.
     """
 
     change_of_basis: Matrix = field(repr=False)

@@ -33,7 +33,7 @@ class Factored:
     triangle : ndarray of shape (n_components, n_components)
         R, upper triangular.
     determination : float
-        Smallest over largest singular value; where both are near, LAPACK's estimate of it.
+        Smallest over largest singular value; down to 1e-5 LAPACK's estimate in the 1-norm.
     """
 
     orthonormal: Matrix
@@ -79,7 +79,7 @@ def factored(party: str, image: Matrix) -> Factored:
     """
     found = triangle_of(image)
     if found is None:
-        return _by_reflections(party, image)
+        return by_reflections(party, image)
     triangle, determination = found
     orthonormal = image @ dtrtri(triangle)[0]
     if determination < _AT_ONCE:
@@ -125,7 +125,7 @@ def least_squares(party: str, image: Matrix, *, target: Matrix) -> tuple[Matrix,
     """
     found = triangle_of(image)
     if found is None:
-        bad = _by_reflections(party, image)
+        bad = by_reflections(party, image)
         change: Matrix = solve_triangular(bad.triangle, bad.orthonormal.T @ target)
         return change, bad.determination
     triangle, determination = found
@@ -135,8 +135,17 @@ def least_squares(party: str, image: Matrix, *, target: Matrix) -> tuple[Matrix,
     return change, determination
 
 
-def _by_reflections(party: str, image: Matrix) -> Factored:
-    """Return what `factored` does for any image, and refuse by name what has no use."""
+def by_reflections(party: str, image: Matrix) -> Factored:
+    """Return what `factored` does for an image of any condition, or say why it is of no use.
+
+    Parameters, result and errors are those of :func:`factored`.
+
+    Notes
+    -----
+    **Who sees what.** Anchor images only.
+
+    **Cost.** ``4 a l^2`` operations, and the singular values of R.
+    """
     table = as_matrix(image, name=named(party))
     columns = table.shape[1]
     if not table.any():

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from cobasis.algorithms.factors import factored, named
+from cobasis.algorithms.factors import by_reflections, named
 from cobasis.algorithms.views import View
 from cobasis.errors import FileChangedError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_table
@@ -183,7 +183,7 @@ def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     """
     table = _as_image(party, image, n_rows=n_rows)
     if triangle_of(table) is None:
-        factored(party, table)
+        by_reflections(party, table)
     return table
 
 
