@@ -144,3 +144,31 @@ def test_frames_of_other_libraries_are_encoded_the_same(library):
     }
     make = module.DataFrame if library == "pandas" else module.table
     np.testing.assert_array_equal(encode(make(columns), MIXED, party="north"), ENCODED)
+
+
+def test_floats_that_follow_each_other_are_encoded_as_each_alone():
+    """They are copied and scaled as one table; a whole number or a word between ends a run."""
+    features = [
+        NumericFeature(name="a", centre=0.1, scale=3.0),
+        NumericFeature(name="b"),
+        NumericFeature(name="c", centre=-7.0, missing="fill", fill=0.3),
+        NumericFeature(name="n", scale=7.0),
+        NumericFeature(name="d", scale=1e-3),
+        NumericFeature(name="e", centre=1e6, missing="fill", fill=1.0),
+    ]
+    random = np.random.default_rng(0)
+    frame = pl.DataFrame({each.name: random.normal(size=50) for each in features}).select(
+        "a",
+        pl.col("b").cast(pl.Float32),
+        pl.when(pl.int_range(50) % 7 > 0).then("c"),
+        pl.col("n").cast(pl.Int8),
+        "d",
+        pl.when(pl.int_range(50) % 9 > 0).then(pl.col("e").cast(pl.Float32)),
+    )
+    together = encode(frame, features, party="north")
+    for position, feature in enumerate(features):
+        alone = encode(frame.select(feature.name), [feature], party="north")
+        np.testing.assert_array_equal(together[:, [position]], alone)
+        cells = frame[feature.name].cast(pl.Float64).fill_null(feature.fill or 0.0).to_numpy()
+        by_hand = (cells - feature.centre) / feature.scale
+        np.testing.assert_array_equal(alone[:, 0], by_hand)

@@ -6,7 +6,8 @@ here. Everything is a constant of the agreement; nothing is learned from rows.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from pydantic import Discriminator, Tag
 
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import Array, codes_of, numbers_of
+from cobasis.features.reading import Array, codes_of, floats_of, numbers_of
 from cobasis.features.refusals import LARGEST
 from cobasis.linalg.arrays import Matrix
 
@@ -182,13 +183,7 @@ class Encoder:
         self.features = tuple(features)
         self.width = width_of(self.features)
 
-    @cached_property
-    def _scalings(self) -> list[Scaling | None]:
-        """Each number's own; an array of numbers, which goes as one table, does without."""
-        return [
-            Scaling([feature]) if isinstance(feature, NumericFeature) else None
-            for feature in self.features
-        ]
+        self._scaling = cache(self._scaling_of)
 
     @property
     def names(self) -> list[str]:
@@ -207,8 +202,9 @@ class Encoder:
 
         Returns
         -------
-        list of ndarray of shape (n_rows,)
-            One per feature. A missing number is NaN; a category's code its level's position.
+        list of ndarray of shape (n_rows,) or (k, n_rows)
+            One per feature, and one for each k floats that follow each other: those are copied
+            at once. A missing number is NaN; a category's code its level's position.
 
         Raises
         ------
@@ -223,19 +219,28 @@ class Encoder:
 
         **Cost.** One pass over columns that are no floats.
         """
-        return [
-            numbers_of(frame.get_column(feature.name), what=what)
-            if isinstance(feature, NumericFeature)
-            else codes_of(frame.get_column(feature.name), feature, what=what)
-            for feature in self.features
-        ]
+        types, found = frame.schema, list[Array]()
+        for floats, run in groupby(
+            self.features,
+            lambda each: isinstance(each, NumericFeature) and types[each.name].is_float(),
+        ):
+            if floats:
+                found.append(floats_of(frame.select([each.name for each in run])))
+                continue
+            found += [
+                numbers_of(frame.get_column(each.name), what=what)
+                if isinstance(each, NumericFeature)
+                else codes_of(frame.get_column(each.name), each, what=what)
+                for each in run
+            ]
+        return found
 
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
         """Write raw columns, encoded, into the rows of `out`.
 
         Parameters
         ----------
-        columns : iterable of ndarray of shape (n_rows,)
+        columns : iterable of ndarray of shape (n_rows,) or (k, n_rows)
             What `read` gave, or some rows of it.
         out : ndarray of shape (width, n_rows)
             Where to. Its transpose is what `encode` returns, to the last bit.
@@ -252,16 +257,23 @@ class Encoder:
 
         **Cost.** One pass; constants of 0 and 1 cost nothing.
         """
-        at = 0
-        for feature, scaling, column in zip(self.features, self._scalings, columns, strict=True):
+        at = done = 0
+        for column in columns:
+            feature, count = self.features[done], len(column) if column.ndim > 1 else 1
             if isinstance(feature, CategoryFeature):
                 for position in range(len(feature.levels)):
                     np.equal(column, position, out=out[at + position])
                 at += len(feature.levels)
-            elif scaling is not None:
-                scaling.put(column, out[at])
-                at += 1
+            else:
+                self._scaling(done, count).put(np.atleast_2d(column).T, out[at : at + count].T)
+                at += count
+            done += count
         flat = out.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = float(flat @ flat)
             return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
+
+    def _scaling_of(self, first: int, count: int) -> Scaling:
+        """Return that of some numbers that follow each other."""
+        run = self.features[first : first + count]
+        return Scaling([each for each in run if isinstance(each, NumericFeature)])

@@ -84,7 +84,7 @@ def _of_array(rows: npt.ArrayLike, scaling: Scaling, *, name: str, columns: int)
 
 def _of_columns(raw: list[Array], encoder: Encoder, *, name: str) -> Matrix:
     """Encode a frame's columns."""
-    n_rows = len(raw[0])
+    n_rows = raw[0].shape[-1]
     if not n_rows:
         msg = f"{name} are empty: 0 rows. Leave the party out, or give it rows."
         raise ShapeError(msg)
@@ -116,7 +116,8 @@ def bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
     **Cost.** One pass.
     """
     counts = {}
-    for feature, column in zip(encoder.features, raw, strict=True):
+    columns = (column for each in raw for column in np.atleast_2d(each))
+    for feature, column in zip(encoder.features, columns, strict=True):
         if isinstance(feature, NumericFeature):
             fine = np.isfinite(column)
             if feature.missing == "fill":

@@ -179,7 +179,8 @@ class SecretBasis(Hidden):
 
     def project(self, rows: Matrix) -> Matrix:
         """Return ``X F_i``."""
-        return rows @ self._columns
+        # rows of a table on disk lie column by column: so it takes half to two thirds of the time
+        return np.ascontiguousarray((self._columns.T @ rows.T).T)
 
     def digest(self) -> bytes:
         """Return the SHA-256 of F_i, for noise that is drawn for this very basis."""

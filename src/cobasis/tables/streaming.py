@@ -29,7 +29,7 @@ Done = TypeVar("Done")
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
 
-PART_BLOCKS, WIDE_BLOCKS = 4, 16
+PART_BLOCKS, WIDE_BLOCKS = 2, 16
 """Blocks of what is worked on at a time, at most; of a wide table, where each piece that is
 worked on gives a large Gram matrix, so that they should be few."""
 
@@ -194,7 +194,7 @@ class StreamedTable(Blocks):
         for start in range(0, frame.height, size):
             stop = min(start + size, frame.height)
             block = own.buffer[:, : stop - start]
-            if not self._encoder.put((column[start:stop] for column in columns), block):
+            if not self._encoder.put((column[..., start:stop] for column in columns), block):
                 raise not_finite(self.source, self._encoder.features, n_rows=self.shape[0])
             yield block.T
 
