@@ -93,7 +93,7 @@ def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:
     return {
         "title": section.title,
         "commit": commit(),
-        "machine": machine(),
+        "machine": machine() | {"blas_threads": answer["blas_threads"]},
         "versions": versions(),
         "load_before": load,
         "section_seconds": round(took, 1),

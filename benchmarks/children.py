@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.machine import ONE_THREAD, ROOT
+from cobasis.linalg.threads import available_threads
 
 
 def in_a_child(work: str, *, threads: bool = False, **options: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -21,21 +22,23 @@ def in_a_child(work: str, *, threads: bool = False, **options: Any) -> dict[str,
     work : str
         ``module:function`` under ``benchmarks``.
     threads : bool
-        Whether BLAS may use as many threads as it likes; by default one.
+        Whether BLAS may use as many threads as there are cores, whatever the caller's environment
+        says; by default one.
     **options
         Keyword arguments, as JSON has them.
 
     Returns
     -------
     dict
-        ``result``, ``seconds`` and ``peak_bytes``.
+        ``result``, ``seconds``, ``peak_bytes`` and ``blas_threads``.
 
     Raises
     ------
     RuntimeError
         It failed; the message is the end of what it printed.
     """
-    environment = dict(os.environ) if threads else {**os.environ, **ONE_THREAD}
+    environment = {name: os.environ[name] for name in os.environ if name not in ONE_THREAD}
+    environment |= {} if threads else ONE_THREAD
     done = subprocess.run(  # noqa: S603 -- our own modules
         [sys.executable, "-m", "benchmarks.children", work, json.dumps(options)],
         cwd=ROOT,
@@ -79,6 +82,7 @@ def main(work: str, options: str) -> None:
         "seconds": took,
         "peak_bytes": peak_bytes(),
         "peak_before_bytes": before,
+        "blas_threads": available_threads(),
     }
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
 

@@ -27,7 +27,6 @@ def machine() -> dict[str, Any]:
         "memory_gib": round(memory_bytes() / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "blas": names,
-        "blas_threads": {name: ONE_THREAD[name] for name in ONE_THREAD},
     }
 
 

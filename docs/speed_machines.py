@@ -13,16 +13,23 @@ def machines(result: Result) -> str:
     found: dict[str, dict[str, list[str]]] = {}
     for name, section in result["sections"].items():
         commits = found.setdefault(_place(section), {})
-        commits.setdefault(section.get("commit", "unknown")[:10], []).append(name)
+        commits.setdefault(section.get("commit", "unknown")[:10], []).append(_named(name, section))
     lines = [
         f"- {place}: " + "; ".join(f"`{key}` {', '.join(names)}" for key, names in commits.items())
         for place, commits in found.items()
     ]
     return (
-        f"One BLAS thread unless a line says otherwise; seed {result['seed']}, "
+        f"Sections had one BLAS thread, and as many threads of ours, where no other number stands "
+        f"behind their name or in a line of theirs. Seed {result['seed']}, "
         f"{result['seconds'] / 60:.0f} minutes in all. Where, and from which commit:\n\n"
         + "\n".join(lines)
     )
+
+
+def _named(name: str, section: Result) -> str:
+    """Return a section's name, and how many threads it had if more than one."""
+    threads = section.get("machine", {}).get("blas_threads", 1)
+    return name if threads == 1 else f"{name} ({threads} threads)"
 
 
 def _place(section: Result) -> str:

@@ -63,14 +63,14 @@ def test_with_a_result_tables_and_charts_are_in_place(result):
 
 def test_sections_of_two_machines_are_told_apart(result):
     found = json.loads(result.read_text(encoding="utf-8"))
-    here = {**machine(), "processor": "Some Processor"}
+    here = {**machine(), "processor": "Some Processor", "blas_threads": 4}
     found["sections"]["gopp"] |= {"machine": here, "versions": versions(), "commit": "a" * 40}
     result.write_text(json.dumps(found), encoding="utf-8")
     told = FIGURES["filled"]("{{ machines }}", path=result)
     assert f"- a machine that was not recorded: `unknown` published, papers{chr(10)}" in told
     assert f"- Some Processor, {here['cores']} cores, " in told
     assert f"numpy {versions()['numpy']}" in told
-    assert told.endswith(": `aaaaaaaaaa` gopp")
+    assert told.endswith(": `aaaaaaaaaa` gopp (4 threads)")
 
 
 def test_a_missed_goal_is_said_to_be_missed_before_the_table(result):

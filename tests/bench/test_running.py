@@ -10,7 +10,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import analyst_training, goals, results, tables
 from benchmarks.children import in_a_child
-from benchmarks.machine import memory_bytes
+from benchmarks.machine import ONE_THREAD, memory_bytes
 from benchmarks.sections import SECTIONS, Section
 from rich.console import Console
 
@@ -109,6 +109,15 @@ def test_a_childs_peak_memory_is_its_own():
     answer = in_a_child("machine:memory_bytes")
     assert answer["result"] == memory_bytes()
     assert 0 < answer["peak_bytes"] < len(large)
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_childs_threads_are_not_its_parents(monkeypatch, threads):
+    """One exported variable had pinned sections that were to use both cores."""
+    for name in ONE_THREAD:
+        monkeypatch.setenv(name, "3")
+    answer = in_a_child("machine:machine", threads=threads)
+    assert answer["blas_threads"] == (answer["result"]["cores"] if threads else 1)
 
 
 def test_the_goals_table_says_met_and_missed():
