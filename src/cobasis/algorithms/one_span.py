@@ -1,6 +1,7 @@
 """Procrustes fits of images that are the target turned, from a few of their rows."""
 
 from contextlib import suppress
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -41,38 +42,54 @@ class TurnedTarget:
 
     **Who sees what.** Anchor images of a batch, and Z.
 
-    **Cost.** ``2 a l^2`` once. Then ``2 a l + 8 l^3`` operations a party in place of
-    ``2 a l^2 + 18 l^3``; to see that a batch holds other images takes next to none.
+    **Cost.** ``2 a l^2`` once, when the first image comes whose rows are as long as Z's. Then
+    ``2 a l + 8 l^3`` operations a party in place of ``2 a l^2 + 18 l^3``; to see that a batch
+    holds other images takes next to none.
     """
 
     def __init__(self, rows: Matrix) -> None:
-        few = rows[: ROWS_A_COMPONENT * rows.shape[1]]
-        self._inverse: Matrix = np.zeros((0, 0))
-        if WORTH * len(few) <= len(rows) and _orthonormal(rows):
-            with suppress(np.linalg.LinAlgError):  # these rows do not determine a turn
-                self._inverse = cho_solve((np.linalg.cholesky(few.T @ few), True), few.T)
-            self._vector = np.random.default_rng(0).standard_normal(rows.shape[1])
-            self._image = rows @ self._vector
-            self._allowed = ROUNDING * float(np.linalg.norm(self._image))
+        self._rows = rows
+        self._count = ROWS_A_COMPONENT * rows.shape[1]
+
+    @cached_property
+    def _lengths(self) -> Matrix:
+        return _row_lengths(self._rows[: self._count])
+
+    @cached_property
+    def _inverse(self) -> Matrix:
+        """What finds the turn from a few rows; empty where they determine none."""
+        few = self._rows[: self._count]
+        if _orthonormal(self._rows):
+            with suppress(np.linalg.LinAlgError):
+                return np.asarray(cho_solve((np.linalg.cholesky(few.T @ few), True), few.T))
+        return np.zeros((0, 0))
+
+    @cached_property
+    def _vector(self) -> Matrix:
+        return np.random.default_rng(0).standard_normal((self._rows.shape[1],))
+
+    @cached_property
+    def _image(self) -> Matrix:
+        return self._rows @ self._vector
 
     def rotations(self, images: Images) -> dict[str, Matrix]:
         """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
         last = list(images.values())[-1]
-        if last.shape[1] != len(self._inverse):
-            return {}
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
-            return self._found(images) if self._keeps_length(last) else {}
+            if not self._keeps_lengths(last) or not len(self._inverse):
+                return {}
+            return self._found(images)
 
-    def _keeps_length(self, image: Matrix) -> bool:
-        """Return whether a few rows could come from a turn: it leaves a vector its length."""
-        turned = self._inverse @ (image[: self._inverse.shape[1]] @ self._vector)
-        length = float(np.linalg.norm(self._vector))
-        return abs(float(np.linalg.norm(turned)) - length) <= NEARLY * length
+    def _keeps_lengths(self, image: Matrix) -> bool:
+        """Return whether a few rows could come from a turn: it leaves a row its length."""
+        if image.shape[1] != self._rows.shape[1] or WORTH * self._count > len(self._rows):
+            return False
+        off = np.abs(_row_lengths(image[: self._count]) - self._lengths)
+        return bool(np.all(off <= NEARLY * self._lengths.max()))
 
     def _found(self, images: Images) -> dict[str, Matrix]:
         """Solve for each turn, and keep those that all rows agree with."""
-        count = self._inverse.shape[1]
-        turns = np.stack([self._inverse @ image[:count] for image in images.values()])
+        turns = np.stack([self._inverse @ image[: self._count] for image in images.values()])
         excess = turns.transpose(0, 2, 1) @ turns - np.eye(len(self._inverse))
         near = np.abs(excess).max(axis=(1, 2)) <= NEARLY
         turns -= turns @ excess / 2
@@ -85,7 +102,12 @@ class TurnedTarget:
     def _agrees(self, image: Matrix, rotation: Matrix) -> bool:
         """Return whether ``A_i G w`` is ``Z w`` up to rounding."""
         off = image @ (rotation @ self._vector) - self._image
-        return float(np.linalg.norm(off)) <= self._allowed
+        return float(np.linalg.norm(off)) <= ROUNDING * float(np.linalg.norm(self._image))
+
+
+def _row_lengths(rows: Matrix) -> Matrix:
+    squares: Matrix = np.einsum("ij,ij->i", rows, rows)
+    return np.sqrt(squares)
 
 
 def _orthonormal(rows: Matrix) -> bool:
