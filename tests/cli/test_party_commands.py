@@ -232,6 +232,16 @@ def test_propose_and_adopt_make_a_common_span(tmp_path, monkeypatch, run):
     assert found["contributors"] == list(NAMES)
 
 
+@pytest.mark.parametrize("basis", ["svd", "haar"])
+def test_nothing_is_said_to_leave_where_nothing_is_proposed(tmp_path, monkeypatch, run, basis):
+    site = consortium(tmp_path, monkeypatch, basis=basis)
+    run("join", site.agreement_path, site.secret_file("north"))
+    refused = run("propose", site.agreement_path, site.table("north"), "-o", "x.span", code=2)
+    assert "What leaves" not in refused.output
+    assert f"basis='{basis}' takes one exchange" in refused.output
+    assert "[CB305]" in refused.output
+
+
 @pytest.mark.parametrize(
     ("words", "code", "found"),
     [

@@ -17,6 +17,7 @@ from cobasis.party_side.guarantee import guarantee_of, refuse_crowds
 from cobasis.party_side.leaving import leaves, stays, weight
 from cobasis.party_side.rows import PartyRows, open_rows
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.choice import require_proposals
 from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, UploadEntry
 
 
@@ -129,7 +130,7 @@ def make_ready(
     BudgetError
         They were uploaded under a guarantee that this round would break, or without one.
     StepError
-        The party has not joined.
+        The party has not joined, or the agreement's basis takes no proposals.
     LocalError
         The table is not what the agreement says.
 
@@ -139,6 +140,8 @@ def make_ready(
 
     **Cost.** One pass over the table.
     """
+    if proposing:
+        require_proposals(desk.agreement, party=desk.name)
     desk.round.secret()  # without it nothing can be made: says so before the table is read
     refuse_outside(desk, table, report=report)
     rows = open_rows(desk, table, report=report)

@@ -176,3 +176,33 @@ class Chooser:
             )
             raise AgreementError(msg)
         return found
+
+
+def require_proposals(agreement: Agreement, *, party: str) -> None:
+    """Raise StepError where parties propose no spans.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Names the basis.
+    party : str
+        For the message.
+
+    Raises
+    ------
+    StepError
+        Its basis takes one exchange only.
+
+    Notes
+    -----
+    **Who sees what.** Public: a field of the agreement.
+
+    **Cost.** None.
+    """
+    if BASES[agreement.basis].proposes:
+        return
+    msg = (
+        f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "
+        "propose. Make the upload: 'cobasis party prepare', or prepare(rows, labels)."
+    )
+    raise StepError(msg)

@@ -2,14 +2,14 @@
 
 import numpy.typing as npt
 
-from cobasis.algorithms.bases import BASES, require_components
-from cobasis.errors import StepError, UnknownPartyError
+from cobasis.algorithms.bases import require_components
+from cobasis.errors import UnknownPartyError
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.protocol.acceptance import check_consensus
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import Chooser, Memory
+from cobasis.protocol.choice import Chooser, Memory, require_proposals
 from cobasis.protocol.labels import encode_labels
 from cobasis.protocol.messages import ConsensusSpan, Labels, SpanProposal, Upload
 from cobasis.protocol.noising import Noising
@@ -137,12 +137,7 @@ class Party(Predictor):
         weighted, also their singular values, which an upload of basis svd shows as well.
         **Cost.** One or two passes over the rows.
         """
-        if not BASES[self.agreement.basis].proposes:
-            msg = (
-                f"basis='{self.agreement.basis}' takes one exchange, so there is nothing for "
-                f"party '{self.name}' to propose. Call prepare(rows, labels)."
-            )
-            raise StepError(msg)
+        require_proposals(self.agreement, party=self.name)
         table = rows if isinstance(rows, Blocks) else WholeTable(self._encoded(rows))
         directions = self._chooser.directions(table, memory=memory)
         require_components(directions, n_components=1, n_rows=table.shape[0], party=self.name)
