@@ -21,11 +21,12 @@ from aligners import (
 )
 from cobasis.algorithms import fits, gopp
 from cobasis.algorithms.base import Alignment, Target, align
-from cobasis.algorithms.fits import procrustes_fits
+from cobasis.algorithms.fits import procrustes_fits, turned_onto
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.odc import ODC
 from cobasis.errors import OptionError, OrthonormalityError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.polar import polar
 from cobasis.linalg.rng import KeyStream
 
 FALLS = 1e-12
@@ -260,3 +261,17 @@ def test_products_by_blocks_are_products(n_rows, small, monkeypatch):
     expected = [image.T @ rows for image in images.values()]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     assert found.flags.c_contiguous
+
+
+@pytest.mark.parametrize("n_rows", [1000, 997, 2017, 120])
+@pytest.mark.parametrize(("width", "components"), [(50, 50), (30, 100), (100, 100), (101, 101)])
+def test_products_by_blocks_of_rows_are_the_products(n_rows, width, components):
+    """1,000 rows are cut without a rest, 997 and 2,017 (both primes) with one, 120 not at all."""
+    rng = np.random.default_rng(n_rows)
+    rows = rng.standard_normal((n_rows, components))
+    images = {name: rng.standard_normal((n_rows, width)) for name in ("north", "south")}
+    with_gaps = {name: image.repeat(2, axis=1)[:, ::2] for name, image in images.items()}
+    for tables in (images, with_gaps):
+        turned = turned_onto(tables, rows)
+        for image, rotation in zip(tables.values(), turned.rotation, strict=True):
+            np.testing.assert_allclose(rotation, polar(image.T @ rows).rotation, atol=1e-11)

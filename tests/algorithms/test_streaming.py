@@ -84,6 +84,7 @@ def test_a_batch_is_some_megabytes_of_one_shape():
     found = [(len(batch), sum(x.nbytes for x in batch.values())) for batch in batches(images)]
     assert [count for count, _ in found] == [10, 10, 5, 1, 1]
     assert max(size for _, size in found) <= BATCH_BYTES
+    assert len(next(batches(dict.fromkeys(map(str, range(400)), wide)))) == 20
     large = np.zeros((BATCH_BYTES // 8, 2))
     assert [list(batch) for batch in batches({"a": large, "b": large})] == [["a"], ["b"]]
 

@@ -112,8 +112,8 @@ def test_calibration_finds_a_rate_for_everything():
 
 
 def test_memory_does_not_grow_with_parties_when_the_sink_is_on_disk():
-    few, many = (own.peak_bytes("odc", size(c=c), sink_on_disk=True) for c in (100, 100_000))
-    assert few == many < 20e6
+    few, many = (own.peak_bytes("odc", size(c=c), sink_on_disk=True) for c in (400, 100_000))
+    assert few == many < 30e6
     kept = own.peak_bytes("odc", size(c=1000))
     assert kept - own.peak_bytes("odc", size(c=1000), sink_on_disk=True) == 1000 * 50**2 * 8
 

@@ -14,10 +14,11 @@ from cobasis.linalg.cholesky import triangle_of
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
 
-BATCH_BYTES = 4 * 2**20
-"""What is read before it is worked on, unless that is fewer than eight images."""
+LEAST_BATCH, BATCH_BYTES = 2**22, 2**23
+"""What is read before it is worked on, unless that is fewer than eight images: a sixteenth of all,
+so that threads can share, within these limits. Larger ones keep threads apart for longer."""
 
-LARGEST_BATCH = 8 * BATCH_BYTES
+LARGEST_BATCH = 2**25
 """The most that is read before it is worked on, but for a single larger image."""
 
 _SHARES = 8
@@ -86,8 +87,8 @@ def batches(
     -----
     **Who sees what.** Anchor images only.
 
-    **Cost.** One reading; 4 MiB in memory, up to 32 MiB where images are larger than half a
-    megabyte, or one image where that is more.
+    **Cost.** One reading; 4 to 8 MiB in memory, up to 32 MiB where images are larger than
+    half a megabyte, or one image where that is more.
     """
     few = max(1, min(8, len(images) // _SHARES))
     batch: dict[str, Matrix] = {}
@@ -96,7 +97,8 @@ def batches(
         table = _as_image(party, images[party], n_rows=n_rows)
         n_rows = table.shape[0]
         first = next(iter(batch.values()), table)
-        limit = BATCH_BYTES if len(batch) >= few else LARGEST_BATCH
+        usual = batch_bytes(first.nbytes * len(images))
+        limit = usual if len(batch) >= few else LARGEST_BATCH
         if size + table.nbytes > limit or first.shape != table.shape:
             if batch:
                 yield batch
@@ -105,6 +107,28 @@ def batches(
         size += table.nbytes
     if batch:
         yield batch
+
+
+def batch_bytes(n_bytes: int) -> int:
+    """Return how much of so many bytes of images is read before it is worked on.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of all images.
+
+    Returns
+    -------
+    int
+        Bytes; a batch of few images may be larger.
+
+    Notes
+    -----
+    **Who sees what.** Sizes only.
+
+    **Cost.** None.
+    """
+    return min(max(n_bytes // 16, LEAST_BATCH), BATCH_BYTES)
 
 
 def check_images(images: Images) -> Images:

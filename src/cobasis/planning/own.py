@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from cobasis.algorithms.images import BATCH_BYTES, LARGEST_BATCH
+from cobasis.algorithms.images import LARGEST_BATCH, batch_bytes
 from cobasis.algorithms.one_span import ROWS_A_COMPONENT, WORTH
 from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
 from cobasis.errors import OptionError
@@ -189,7 +189,7 @@ def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool 
     work_of(method, size)
     image = BYTES_PER_NUMBER * a * l
     few = min(8, c // 8, LARGEST_BATCH // image)
-    batch = image * min(c, max(1, BATCH_BYTES // image, few))
+    batch = image * min(c, max(1, batch_bytes(c * image) // image, few))
     small = 10 * (batch // image) * BYTES_PER_NUMBER * l**2
     under_way = (workers + 1) * batch + workers * small
     kept = 0 if sink_on_disk else c * BYTES_PER_NUMBER * l**2
