@@ -225,7 +225,7 @@ class Encoder:
             lambda each: isinstance(each, NumericFeature) and types[each.name].is_float(),
         ):
             if floats:
-                found.append(floats_of(frame.select([each.name for each in run])))
+                found.append(floats_of(frame[[each.name for each in run]]))
                 continue
             found += [
                 numbers_of(frame.get_column(each.name), what=what)
