@@ -217,7 +217,7 @@ class Encoder:
         -----
         **Who sees what.** The party alone; messages name columns and no cell.
 
-        **Cost.** One pass over columns that are no floats.
+        **Cost.** One copy of floats, one pass over other columns.
         """
         types, found = frame.schema, list[Array]()
         for floats, run in groupby(
