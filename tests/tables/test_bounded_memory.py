@@ -3,6 +3,14 @@
 import os
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
+
+import polars as pl
+import pytest
+
+from cobasis.linalg.pool import in_order
+from cobasis.tables import sources
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -51,3 +59,41 @@ def test_a_table_of_800_megabytes_becomes_an_upload_in_less_than_650(tmp_path):
     assert (tmp_path / "icu.parquet").stat().st_size > 800e6
     assert (tmp_path / "north.safetensors").stat().st_size > 80e6
     assert peak < 650e6
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
+def test_more_threads_read_less_each(tmp_path, monkeypatch, threads):
+    """No more than 256 MB of cells each and 512 MB together, but whole row groups for two."""
+    monkeypatch.setattr(sources, "available_threads", lambda: threads)
+    path, names, n_rows = tmp_path / "icu.parquet", [f"x{i}" for i in range(200)], 5_000_000
+    pl.DataFrame({name: pl.Series([1.0], dtype=pl.Float32) for name in names}).write_parquet(path)
+    source = sources.source_of(path, party="north")
+    starts = [start for start, _ in source.parts(names, n_rows=n_rows, batch=1000)]
+    size = starts[1]
+    assert starts == list(range(0, n_rows, size))
+    assert size * 4 * len(names) * threads <= 2**29
+    assert (size == 2**18) == (threads <= 2)
+
+
+def test_no_more_than_two_threads_read_at_a_time(tmp_path, monkeypatch):
+    """Each unpacks a row group of its own, on all cores: eight of them took a gigabyte more."""
+    pl.DataFrame({"x": range(20)}).write_parquet(tmp_path / "icu.parquet")
+    source = sources.source_of(tmp_path / "icu.parquet", party="north")
+    under_way, seen = set(), []
+
+    @contextmanager
+    def watched(_):
+        me = object()
+        under_way.add(me)
+        seen.append(len(under_way))
+        time.sleep(0.02)
+        yield
+        under_way.remove(me)
+
+    monkeypatch.setattr(sources, "PART_ROWS", 1)
+    monkeypatch.setattr(sources, "available_threads", lambda: 8)
+    parts = list(source.parts(["x"], n_rows=20, batch=1))
+    monkeypatch.setattr(sources.Source, "reading", watched)
+    frames = list(in_order(lambda part: part[1](), parts, workers=8))
+    assert [frame["x"].item() for frame in frames] == list(range(20))
+    assert max(seen) == 2

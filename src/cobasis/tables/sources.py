@@ -1,5 +1,6 @@
 """Where a party's rows come from: a file or a frame, opened and not yet read."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,17 +17,21 @@ from cobasis.errors import DtypeError, OptionError, TableError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import as_frame
+from cobasis.linalg.threads import available_threads
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
 INFERRED_ROWS = 10_000
 """Rows of a CSV file from which its columns' types are guessed."""
 
-PART_ROWS, PART_BYTES = 2**18, 2**28
-"""The most that is read of a Parquet file at a time, by each thread.
+PART_ROWS, PART_BYTES, ALL_PARTS_BYTES = 2**18, 2**28, 2**29
+"""The most that is read of a Parquet file at a time: by each thread, and by all of them together.
 
-Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each.
+Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each part.
 """
+
+READERS = threading.BoundedSemaphore(2)
+"""How many parts are read at a time: polars unpacks each on all cores, in a row group's memory."""
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
@@ -80,19 +85,20 @@ class Source:
         if self.path is None or self.path.suffix.lower() in CSV:
             with self.reading():
                 for frame in chosen.collect_batches(chunk_size=batch, lazy=True):
-                    yield start, partial(_itself, frame)
+                    yield start, frame.clone
                     start += frame.height
             return
         with self.reading():
             dtypes = chosen.collect_schema().dtypes()
         row = sum(4 if each == pl.Float32 else 8 for each in dtypes)
-        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
+        most = min(PART_BYTES, ALL_PARTS_BYTES // available_threads()) // row
+        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, most.bit_length() - 1))
         for start in range(0, n_rows, size):
             yield start, partial(self._rows, chosen, start, size)
 
     def _rows(self, frame: pl.LazyFrame, start: int, size: int) -> pl.DataFrame:
         """Read some rows."""
-        with self.reading():
+        with READERS, self.reading():
             return frame.slice(start, size).collect(engine="in-memory")
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
@@ -114,10 +120,6 @@ class Source:
         if line is not None:
             raise TableError(_ragged(self.what, line))
         return found.drop(_LAST_EMPTY)
-
-
-def _itself(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame
 
 
 def source_of(

@@ -57,10 +57,10 @@ class StreamedTable(Blocks):
     -----
     **Who sees what.** The party alone.
 
-    **Cost.** Each pass reads the table once. In memory is what each thread works on: 256 MB of
-    cells of a Parquet file at most; of other sources, what polars reads ahead. What a caller
-    makes of each piece comes on top: for the basis Gram matrices of ``8 m^2`` bytes, up to three
-    for each thread and three more.
+    **Cost.** Each pass reads the table once. In memory is what the threads work on: of a Parquet
+    file 256 MB of cells each, and together 512 MB, at most; of other sources, what polars reads
+    ahead. What a caller makes of each piece comes on top: for the basis Gram matrices of
+    ``8 m^2`` bytes, up to three for each thread and three more.
 
     A frame has no order that is sure to come again, so each pass over one takes the labels
     along, and `labels` gives those of the latest pass: row by row they belong to its rows.
