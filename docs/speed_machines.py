@@ -19,8 +19,8 @@ def machines(result: Result) -> str:
         for place, commits in found.items()
     ]
     return (
-        f"Sections had one BLAS thread, and as many threads of ours, where no other number stands "
-        f"behind their name or in a line of theirs. Seed {result['seed']}, "
+        "Sections had one BLAS thread, and as many threads of ours, where no other number stands "
+        "behind their name or in a line of theirs. Seed {result['seed']}, "
         f"{result['seconds'] / 60:.0f} minutes in all. Where, and from which commit:\n\n"
         + "\n".join(lines)
     )

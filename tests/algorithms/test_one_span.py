@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis import ODC, align
-from cobasis.algorithms import fits
+from cobasis.algorithms import fits, one_span
 from cobasis.algorithms.base import Target
 from cobasis.algorithms.fits import procrustes_fits
 from cobasis.algorithms.one_span import TurnedTarget
@@ -76,6 +76,12 @@ def test_nothing_is_looked_for_where_the_last_image_of_a_batch_is_another(shared
     rows, images, _ = shared
     images["east"] = images["east"][::-1].copy()
     assert TurnedTarget(rows).rotations(images) == {}
+
+
+def test_a_target_is_not_prepared_for_images_of_another_span(shared, rng, monkeypatch):
+    rows, _, _ = shared
+    monkeypatch.setattr(one_span, "_orthonormal", lambda _: pytest.fail("prepared for nothing"))
+    assert TurnedTarget(rows).rotations({"north": orthonormal(rng, A, L)}) == {}
 
 
 @pytest.mark.parametrize("row", [0, A - 1])

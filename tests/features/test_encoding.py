@@ -7,6 +7,7 @@ import pytest
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.category import CategoryFeature
+from cobasis.features.columns import Encoder
 from cobasis.features.encoding import encode
 from features.frames import ENCODED, MIXED, SEX, mixed
 
@@ -172,3 +173,12 @@ def test_floats_that_follow_each_other_are_encoded_as_each_alone():
         cells = frame[feature.name].cast(pl.Float64).fill_null(feature.fill or 0.0).to_numpy()
         by_hand = (cells - feature.centre) / feature.scale
         np.testing.assert_array_equal(alone[:, 0], by_hand)
+
+
+@pytest.mark.parametrize("columns", [[np.zeros((2, 3))], [np.zeros((2, 3)), np.zeros(3)]])
+def test_columns_of_another_number_are_no_table(columns):
+    """What no column was written to would hold whatever was in memory."""
+    four, out = Encoder(numeric_features("abcd")), np.zeros((4, 3))
+    with pytest.raises(ValueError, match="in place of 4"):
+        four.put(columns, out)
+    assert four.put([*columns, np.zeros((4 - sum(len(np.atleast_2d(x)) for x in columns), 3))], out)

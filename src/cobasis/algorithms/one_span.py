@@ -72,6 +72,10 @@ class TurnedTarget:
     def _image(self) -> Matrix:
         return self._rows @ self._vector
 
+    @cached_property
+    def _allowed(self) -> float:
+        return ROUNDING * float(np.linalg.norm(self._image))
+
     def rotations(self, images: Images) -> dict[str, Matrix]:
         """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
         last = list(images.values())[-1]
@@ -102,7 +106,7 @@ class TurnedTarget:
     def _agrees(self, image: Matrix, rotation: Matrix) -> bool:
         """Return whether ``A_i G w`` is ``Z w`` up to rounding."""
         off = image @ (rotation @ self._vector) - self._image
-        return float(np.linalg.norm(off)) <= ROUNDING * float(np.linalg.norm(self._image))
+        return float(np.linalg.norm(off)) <= self._allowed
 
 
 def _row_lengths(rows: Matrix) -> Matrix:

@@ -15,7 +15,7 @@ from pydantic import Discriminator, Tag
 
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import Array, codes_of, floats_of, numbers_of
+from cobasis.features.reading import Array, codes_of, numbers_of
 from cobasis.features.refusals import LARGEST
 from cobasis.linalg.arrays import Matrix
 
@@ -182,7 +182,6 @@ class Encoder:
     def __init__(self, features: Iterable[NumericFeature | CategoryFeature]) -> None:
         self.features = tuple(features)
         self.width = width_of(self.features)
-
         self._scaling = cache(self._scaling_of)
 
     @property
@@ -220,12 +219,13 @@ class Encoder:
         **Cost.** One copy of floats, one pass over other columns.
         """
         types, found = frame.schema, list[Array]()
-        for floats, run in groupby(
-            self.features,
-            lambda each: isinstance(each, NumericFeature) and types[each.name].is_float(),
-        ):
+
+        def is_float(feature: NumericFeature | CategoryFeature) -> bool:
+            return isinstance(feature, NumericFeature) and types[feature.name].is_float()
+
+        for floats, run in groupby(self.features, is_float):
             if floats:
-                found.append(floats_of(frame[[each.name for each in run]]))
+                found.append(frame[[each.name for each in run]].to_numpy().T)
                 continue
             found += [
                 numbers_of(frame.get_column(each.name), what=what)
@@ -268,6 +268,9 @@ class Encoder:
                 self._scaling(done, count).put(np.atleast_2d(column).T, out[at : at + count].T)
                 at += count
             done += count
+        if done != len(self.features):
+            msg = f"columns of {done} features in place of {len(self.features)}"
+            raise ValueError(msg)
         flat = out.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = float(flat @ flat)

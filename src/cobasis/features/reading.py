@@ -55,29 +55,6 @@ def is_wordlike(dtype: "nw.dtypes.DType") -> bool:
     return is_number(dtype) or isinstance(dtype, nw.String | nw.Categorical | nw.Enum | nw.Object)
 
 
-def floats_of(frame: "nw.DataFrame[Any]") -> Array:
-    """Return columns of floats as one array, NaN where there is none.
-
-    Parameters
-    ----------
-    frame : narwhals.DataFrame
-        Floats only.
-
-    Returns
-    -------
-    ndarray of shape (n_columns, n_rows)
-        Of a type that holds them all.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One copy.
-    """
-    found: Array = frame.to_numpy().T
-    return found
-
-
 def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
     """Return a column of numbers, NaN where there is none.
 
