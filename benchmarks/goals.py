@@ -2,6 +2,8 @@
 
 from typing import Any
 
+_THOUSAND, _MILLION = 1e3, 1e6
+
 
 def goal(
     what: str,
@@ -38,18 +40,23 @@ def goal(
         met = (most is None or figure <= most) and (least is None or figure >= least)
         verdict = "met" if met else "missed"
     asked = " and ".join(
-        f"{word} {bound:g}{unit}"
+        f"{word} {written(bound)}{unit}"
         for word, bound in (("<=", most), (">=", least))
         if bound is not None
     )
     return {
         "goal": what,
         "asked": asked,
-        "figure": f"{figure:.3g}{unit}",
+        "figure": f"{written(figure)}{unit}",
         "value": figure,
         "where": where,
         "verdict": verdict,
     }
+
+
+def written(figure: float) -> str:
+    """Write a figure with three digits, and thousands out in full: 1,136 and not 1.14e+03."""
+    return f"{figure:,.0f}" if _THOUSAND <= abs(figure) < _MILLION else f"{figure:.3g}"
 
 
 def not_measured(what: str, *, why: str) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def worst(
     low, high = min(found, key=_figure), max(found, key=_figure)
     if most is None and least is None:
         told = goal(what, high[1], where=f"{len(found)} points; largest: {high[0]}")
-        return told | {"figure": f"{low[1]:.3g}{unit} to {high[1]:.3g}{unit}"}
+        return told | {"figure": f"{written(low[1])}{unit} to {written(high[1])}{unit}"}
     where, figure = high if most is not None else low
     met = sum(
         (most is None or each <= most) and (least is None or each >= least) for _, each in found

@@ -94,7 +94,7 @@ def exponents(result: Result) -> str:
             line = [
                 _milliseconds(fitted["slope"], fitted["low"], fitted["high"]),
                 f"{fitted['r2']:.2f}",
-                f"{1000 * fitted['start']:.3g}",
+                f"{1000 * fitted['start']:,.1f}",
             ]
         rows.append([NAMES.get(name, name), *cells, *line])
     headings = ["", "in l", "in a", "in c", "b1, ms a party (95 %)", "R2", "b0, ms"]

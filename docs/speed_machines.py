@@ -20,7 +20,7 @@ def machines(result: Result) -> str:
     ]
     return (
         "Sections had one BLAS thread, and as many threads of ours, where no other number stands "
-        "behind their name or in a line of theirs. Seed {result['seed']}, "
+        f"behind their name or in a line of theirs. Seed {result['seed']}, "
         f"{result['seconds'] / 60:.0f} minutes in all. Where, and from which commit:\n\n"
         + "\n".join(lines)
     )

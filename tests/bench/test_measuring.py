@@ -39,6 +39,14 @@ def test_a_goal_is_met_or_missed_with_its_figure(figure, bounds, verdict):
     assert (found["verdict"], found["figure"]) == (verdict, f"{figure}x")
 
 
+@pytest.mark.parametrize(
+    ("figure", "said"),
+    [(1.54e-13, "1.54e-13"), (3.0, "3"), (999.4, "999"), (3221.225, "3,221"), (1.2e9, "1.2e+09")],
+)
+def test_thousands_are_written_out(figure, said):
+    assert goals.written(figure) == said
+
+
 def test_the_worst_point_decides_and_is_named():
     found = goals.worst([("here", 2.0), ("there", 0.5)], "faster", least=1.0)
     assert found["verdict"] == "missed"

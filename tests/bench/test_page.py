@@ -71,6 +71,7 @@ def test_sections_of_two_machines_are_told_apart(result):
     assert f"- Some Processor, {here['cores']} cores, " in told
     assert f"numpy {versions()['numpy']}" in told
     assert told.endswith(": `aaaaaaaaaa` gopp (4 threads)")
+    assert f"Seed {found['seed']}, 1 minutes in all." in told
 
 
 def test_a_missed_goal_is_said_to_be_missed_before_the_table(result):
