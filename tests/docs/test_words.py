@@ -16,6 +16,7 @@ WRITTEN = sorted(
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     ]
 )
+PAGES = [path for path in WRITTEN if path.suffix == ".md"]
 HONEST = "pseudonymised personal data, not anonymous data"
 NOT_OURS = re.compile(r"\.\./shared|/work/|/home/|seed 00\d|\bDESIGN\b|pypi\.org|/simple\b")
 CODE = sorted(
@@ -51,6 +52,13 @@ def test_nothing_else_claims_differential_privacy_or_names_a_place_outside_the_p
     claimed = DIFFERENTIAL.search(text_of(path))
     assert not claimed or str(path.relative_to(ROOT)) in MAY_SAY_IT
     assert not NOT_OURS.search(text_of(path))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_power_sets_the_words_behind_it_in_bold(path):
+    """Two of ``2**53`` in one paragraph do, unless they stand in backquotes."""
+    prose = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert not re.search(r"\w\*\*\w", prose)
 
 
 @pytest.mark.parametrize(
