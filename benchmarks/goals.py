@@ -2,7 +2,7 @@
 
 from typing import Any
 
-_THOUSAND, _MILLION = 1e3, 1e6
+_HUNDRED, _MILLION = 100, 1e6
 
 
 def goal(
@@ -55,8 +55,8 @@ def goal(
 
 
 def written(figure: float) -> str:
-    """Write a figure with three digits, and thousands out in full: 1,136 and not 1.14e+03."""
-    return f"{figure:,.0f}" if _THOUSAND <= abs(figure) < _MILLION else f"{figure:.3g}"
+    """Write a figure with three digits, or all before the point: 1,136 and not 1.14e+03."""
+    return f"{figure:,.0f}" if _HUNDRED <= abs(figure) < _MILLION else f"{figure:.3g}"
 
 
 def not_measured(what: str, *, why: str) -> dict[str, Any]:

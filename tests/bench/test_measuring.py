@@ -41,7 +41,14 @@ def test_a_goal_is_met_or_missed_with_its_figure(figure, bounds, verdict):
 
 @pytest.mark.parametrize(
     ("figure", "said"),
-    [(1.54e-13, "1.54e-13"), (3.0, "3"), (999.4, "999"), (3221.225, "3,221"), (1.2e9, "1.2e+09")],
+    [
+        (1.54e-13, "1.54e-13"),
+        (3.0, "3"),
+        (99.96, "100"),
+        (999.6, "1,000"),
+        (3221.225, "3,221"),
+        (1.2e9, "1.2e+09"),
+    ],
 )
 def test_thousands_are_written_out(figure, said):
     assert goals.written(figure) == said
