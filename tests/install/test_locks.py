@@ -38,7 +38,9 @@ def pins(lock):
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_entry_of_a_lock_has_one_version_and_a_hash(lock):
-    pinned = re.compile(r"[a-z0-9-]+(\[[a-z]+\])?==[^ ]+( ; [^-]+?)?( +--hash=sha256:[0-9a-f]{64})+ *")
+    pinned = re.compile(
+        r"[a-z0-9-]+(\[[a-z]+\])?==[^ ]+( ; [^-]+?)?( +--hash=sha256:[0-9a-f]{64})+ *"
+    )
     assert len(entries(lock)) > 30
     assert [entry for entry in entries(lock) if not pinned.fullmatch(entry)] == []
 

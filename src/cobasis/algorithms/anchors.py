@@ -150,15 +150,15 @@ def draw_anchor(
     True
     """
     if kind not in get_args(AnchorKind):
-        msg = f"anchor '{kind}' does not exist. Choose one of {', '.join(get_args(AnchorKind))}."
-        raise OptionError(msg)
+        raise OptionError(
+            f"anchor '{kind}' does not exist. Choose one of {', '.join(get_args(AnchorKind))}."
+        )
     if (public_rows is not None) != (kind in FROM_PUBLIC_ROWS):
         verb = "needs" if kind in FROM_PUBLIC_ROWS else "takes no"
-        msg = (
+        raise AnchorError(
             f"anchor='{kind}' {verb} public rows, so it is not clear which anchor is meant. "
             "Give public_rows with anchor='public' or 'smote', and only with them."
         )
-        raise AnchorError(msg)
     if kind in _WARNINGS:
         warnings.warn(f"{_WARNINGS[kind]} [{PrivacyWarning.code}]", PrivacyWarning, stacklevel=2)
     stream = KeyStream(key, f"anchor/{kind}/{n_rows}x{n_features}")
@@ -177,51 +177,29 @@ def draw_anchor(
 def _refuse_isometric_shape(n_rows: int, n_features: int) -> None:
     """Raise AnchorError where no isometric anchor of that shape can or should be drawn."""
     if n_rows < n_features:
-        msg = (
+        raise AnchorError(
             f"an isometric anchor has at least as many rows as features, not {n_rows} for "
             f"{n_features}. Use n_anchor_rows={n_features}, or anchor='gaussian'."
         )
-        raise AnchorError(msg)
     if n_features > MAX_ISOMETRIC_FEATURES:
-        msg = (
+        raise AnchorError(
             f"{n_features} features are above the {MAX_ISOMETRIC_FEATURES} up to which an "
             "isometric anchor is practical. Use anchor='gaussian', which costs some accuracy."
         )
-        raise AnchorError(msg)
 
 
 def _public(table: Matrix, n_rows: int) -> Matrix:
     """Check public rows against the number that was agreed."""
     if table.shape[0] != n_rows:
-        msg = (
+        raise AnchorError(
             f"public_rows has {table.shape[0]} rows, the agreement says {n_rows}. "
             "All parties need the very same rows; check the file's digest."
         )
-        raise AnchorError(msg)
     return table.astype(np.float64, copy=True)
 
 
 def anchor_gain(kind: AnchorKind, n_rows: int) -> float | None:
-    """Return what the anchor makes of a unit vector's length, where that is known.
-
-    Parameters
-    ----------
-    kind : {"isometric", "gaussian", "uniform", "public", "smote"}
-        The anchor's kind.
-    n_rows : int
-        a.
-
-    Returns
-    -------
-    float or None
-        1, sqrt(a), sqrt(a / 12) (about the mean); None where public rows decide.
-
-    Notes
-    -----
-    **Who sees what.** Public numbers of the agreement only.
-
-    **Cost.** None.
-    """
+    """Return what the anchor makes of a unit vector's length, where that is known."""
     return {
         "isometric": 1.0,
         "gaussian": float(np.sqrt(n_rows)),

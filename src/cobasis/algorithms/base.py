@@ -159,11 +159,10 @@ class Alignment:
         **Cost.** One fit.
         """
         if party in self.fits:
-            msg = (
+            raise DuplicatePartyError(
                 f"party '{party}' is aligned already, so a second image of that name is either "
                 "a duplicate or an impostor's. Remove the first, or enrol another name."
             )
-            raise DuplicatePartyError(msg)
         with one_blas_thread():
             batch = next(batches({party: image}, n_rows=self.target.rows.shape[0]))
             fit = self.aligner.fits(batch, self.target)[party]
@@ -196,10 +195,9 @@ class Alignment:
         """
         if party not in self.fits:
             known = ", ".join(sorted(self.fits)[:10])
-            msg = (
+            raise UnknownPartyError(
                 f"party '{party}' is not in this alignment of {len(self.fits)} ({known}). Name one."
             )
-            raise UnknownPartyError(msg)
         return replace(self, fits=self.fits.changed(party, None))
 
 

@@ -131,40 +131,7 @@ def certify(
     thresholds: Thresholds | None = None,
     workers: int | None = None,
 ) -> Certificate:
-    """Judge an alignment by the round's own figures.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name; may be lazy.
-    alignment : Alignment
-        Of the same parties.
-    row_sizes : mapping of str to float
-        Root mean square of each X_i F_i.
-    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
-        The anchor's kind; images under any but isometric and Gaussian ones are centred before
-        they are compared.
-    n_features : int
-        m.
-    rng : numpy.random.Generator
-        For the unrelated bases and the sample of peers; nothing secret depends on it.
-    thresholds : Thresholds, optional
-        The agreement's.
-    workers : int, optional
-        Threads; by default as many as BLAS would have used.
-
-    Returns
-    -------
-    Certificate
-        Verdict and figures.
-
-    Notes
-    -----
-    **Who sees what.** The analyst, from uploads alone.
-
-    **Cost.** One reading of the images, and up to 50 small products and SVDs a party (15 where
-    parties are more than 500); a panel of that many images in memory.
-    """
+    """Judge an alignment by the round's own figures."""
     limits = thresholds or Thresholds()
     centred = anchor not in {"isometric", "gaussian"}
     with one_blas_thread():

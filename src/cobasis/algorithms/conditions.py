@@ -20,44 +20,11 @@ def bases_under(
 ) -> dict[str, Matrix]:
     """Make every party's basis under one of the four conditions.
 
-    Parameters
-    ----------
-    condition : {"samespan_orth", "samespan", "diffspan_orth", "diffspan"}
-        F_i = V_1 E_i or V_i E_i, with E_i Haar, or with entries from U[0, 1].
-    rows : mapping of str to ndarray of shape (n_rows, n_features)
-        By party name; V_1 is taken from the first.
-    n_components : int
-        l.
-    streams : mapping of str to KeyStream
-        Each party's own.
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_features, n_components)
-        F_i by party name.
-
-    Raises
-    ------
-    OptionError
-        No such condition.
-    DimensionError
-        A party has fewer real directions than n_components.
-
-    Notes
-    -----
-    **Who sees what.** Simulation only: V_1 would have to be sent to everybody, and shows
-    party 1's span.
-
-    **Cost.** A thin SVD of each party's rows, or of the first's alone.
-
-    References
-    ----------
     ODC paper, eq. (92).
     """
     if condition not in get_args(SpanCondition):
         known = ", ".join(get_args(SpanCondition))
-        msg = f"span condition '{condition}' does not exist. Choose one of {known}."
-        raise OptionError(msg)
+        raise OptionError(f"span condition '{condition}' does not exist. Choose one of {known}.")
     first = next(iter(rows))
     spans: dict[str, Matrix] = {}
     bases: dict[str, Matrix] = {}

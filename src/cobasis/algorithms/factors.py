@@ -44,36 +44,6 @@ class Factored:
 def factored(party: str, image: Matrix) -> Factored:
     """Return the thin QR factorisation of an image, or say why it is of no use.
 
-    Parameters
-    ----------
-    party : str
-        For the message.
-    image : ndarray of shape (n_anchor_rows, n_components)
-        A_i, float64.
-
-    Returns
-    -------
-    Factored
-        Q, R and how well they determine what is divided by R.
-
-    Raises
-    ------
-    NotFiniteError
-        It has NaN or infinity.
-    AnchorImageError
-        It is zero or rank-deficient.
-    ConditionError
-        Its condition number is above 1e10.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** ``3 a l^2`` operations, twice that from a condition number of 100 on; above 1e5,
-    ``4 a l^2`` by reflections, which take longer each.
-
-    References
-    ----------
     Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, "Roundoff error analysis of the CholeskyQR2
     algorithm", Electron. Trans. Numer. Anal. 44 (2015).
     """
@@ -91,35 +61,8 @@ def factored(party: str, image: Matrix) -> Factored:
 def least_squares(party: str, image: Matrix, *, target: Matrix) -> tuple[Matrix, float]:
     """Return the G that minimises ``||A_i G - Z||``, and how well A_i determines it.
 
-    Parameters
-    ----------
-    party : str
-        For the message.
-    image : ndarray of shape (n_anchor_rows, k)
-        A_i, float64.
-    target : ndarray of shape (n_anchor_rows, n_components)
-        Z.
-
-    Returns
-    -------
-    tuple of ndarray of shape (k, n_components) and float
-        G and the `determination` of :class:`Factored`.
-
-    Raises
-    ------
-    NotFiniteError, AnchorImageError, ConditionError
-        See :func:`factored`.
-
-    Notes
-    -----
     By the seminormal equations ``R' R G = A_i' Z``, corrected once for what they leave over.
 
-    **Who sees what.** One anchor image, and Z.
-
-    **Cost.** ``a k^2 + 2 a k l`` operations, ``4 a k l`` more from a condition number of 100 on.
-
-    References
-    ----------
     Bjorck, "Stability analysis of the method of seminormal equations for linear least squares
     problems", Linear Algebra Appl. 88/89 (1987).
     """
@@ -139,39 +82,30 @@ def by_reflections(party: str, image: Matrix) -> Factored:
     """Return what `factored` does for an image of any condition, or say why it is of no use.
 
     Parameters, result and errors are those of :func:`factored`.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** ``4 a l^2`` operations, and the singular values of R.
     """
     table = as_matrix(image, name=named(party))
     columns = table.shape[1]
     if not table.any():
-        msg = (
+        raise AnchorImageError(
             f"the anchor image of party '{party}' is zero, so it shows no basis at all. "
             "Ask the party to prepare its upload again."
         )
-        raise AnchorImageError(msg)
     orthonormal, triangle = np.linalg.qr(table)
     values = np.linalg.svd(triangle, compute_uv=False)
     rank = numerical_rank(values, table.shape)
     if rank < columns:
-        msg = (
+        raise AnchorImageError(
             f"the anchor image of party '{party}' has rank {rank} of {columns} components, so "
             f"{columns - rank} direction(s) of its basis cannot be aligned. Use an anchor with at "
             f"least {columns} independent rows, or n_components={rank} at every party."
         )
-        raise AnchorImageError(msg)
     condition = float(values[0] / values[-1])
     if condition > MAX_CONDITION:
-        msg = (
+        raise ConditionError(
             f"the anchor image of party '{party}' has condition number {condition:.1e}, above "
             f"{MAX_CONDITION:.0e}: its inverse would keep no usable digits. Ask the party for an "
             "orthonormal basis."
         )
-        raise ConditionError(msg)
     return Factored(orthonormal=orthonormal, triangle=triangle, determination=1 / condition)
 
 

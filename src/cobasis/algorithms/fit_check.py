@@ -58,31 +58,9 @@ class FitCheck:
 def fit_check(image: Matrix, change: Matrix, *, target: Matrix, aligner: AlignerName) -> FitCheck:
     """Measure by how much a change of basis misses what the right one fulfils.
 
-    Parameters
-    ----------
-    image : ndarray of shape (n_anchor_rows, k)
-        A_i.
-    change : ndarray of shape (k, n_components)
-        G_i.
-    target : ndarray of shape (n_anchor_rows, n_components)
-        Z.
-    aligner : {"odc", "gopp", "whitened", "imakura", "kawakami"}
-        The method that made it.
-
-    Returns
-    -------
-    FitCheck
-        The four figures.
-
-    Notes
-    -----
     A rotation is the right one exactly where ``G'G = I`` and ``G'(A'Z)`` is symmetric without a
     negative eigenvalue; a whitened one where that holds of the orthonormalised image; least
     squares where what is left over is orthogonal to the image.
-
-    **Who sees what.** Whoever holds A_i and Z: the analyst, or whom it shows them.
-
-    **Cost.** ``4 a k l`` operations, one eigendecomposition of size l.
     """
     kind = FIT_KINDS[aligner]
     table, goal = image.astype(np.float64, copy=False), target.astype(np.float64, copy=False)
@@ -116,31 +94,11 @@ def _of_rotation(rotation: Matrix, cross: Matrix) -> FitCheck:
 
 
 def refuse_wrong_fit(found: FitCheck, *, party: str) -> None:
-    """Raise FitCheckError where a fit misses its properties by more than rounding.
-
-    Parameters
-    ----------
-    found : FitCheck
-        Of one party.
-    party : str
-        For the message.
-
-    Raises
-    ------
-    FitCheckError
-        A figure is above 1e-10.
-
-    Notes
-    -----
-    **Who sees what.** The message holds how far off the fit is, of anchor images only.
-
-    **Cost.** None.
-    """
+    """Raise FitCheckError where a fit misses its properties by more than rounding."""
     if found.worst <= FIT_TOLERANCE:
         return
-    msg = (
+    raise FitCheckError(
         f"the change of basis of party '{party}' is not the fit of its anchor image to the target: "
         f"it is off by {found.worst:.1e}, and rounding explains {FIT_TOLERANCE:.0e}. The file was "
         "changed, or is of another run. Ask the analyst to run again."
     )
-    raise FitCheckError(msg)

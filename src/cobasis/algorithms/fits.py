@@ -20,39 +20,9 @@ SMALL = 100**3
 def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     r"""Find the orthogonal G closest to the target: the polar factors of :math:`A_i' Z`.
 
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, k)
-        The A_i of a batch by party name, all of one shape.
-    target : Target
-        Z, with ``k <= n_components``, or any k where the A_i have orthonormal columns.
-
-    Returns
-    -------
-    dict of str to Fit
-        Each G with ``G G' = I`` (or ``G' G = I`` where k is larger). Reflections are kept.
-
-    Raises
-    ------
-    UndeterminedFitError
-        Some directions of a party have no counterpart in the target.
-    DimensionError
-        k is above n_components and an image is not orthonormal.
-    NotFiniteError, AnchorImageError, ConditionError
-        The reason why a fit came out undetermined.
-
-    Notes
-    -----
     An image that is not finite, or not of full rank, shows in ``A_i' Z``; the checks that
     say which of the two it was cost as much as the fit and are made only then.
 
-    **Who sees what.** Anchor images of a batch, and Z.
-
-    **Cost.** ``2 a k l`` operations a party for the product, ``18 l^3`` for the factor; less for
-    images that are Z turned (:class:`~cobasis.algorithms.one_span.TurnedTarget`).
-
-    References
-    ----------
     ODC paper, Algorithm 4 and eq. (71).
     """
     width, components = next(iter(images.values())).shape[1], target.rows.shape[1]
@@ -133,12 +103,11 @@ def _refuse_oblique(party: str, image: Matrix, components: int) -> None:
     """Raise DimensionError for an image that is wider than the target and not orthonormal."""
     check_image(party, image, n_rows=None)
     if orthonormality_defect(image) > DETERMINED:
-        msg = (
+        raise DimensionError(
             f"party '{party}' has {image.shape[1]} components, the target {components}: a "
             "rotation cannot shorten a basis under this anchor. Take the party with the most "
             "components as reference, or anchor='isometric'."
         )
-        raise DimensionError(msg)
 
 
 def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matrix) -> None:
@@ -147,41 +116,19 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
     scale = float(np.linalg.norm(image) * np.linalg.norm(target))
     lost = int(np.count_nonzero(values <= max(DETERMINED * values[0], 1e-12 * scale)))
     if lost:
-        msg = (
-            f"{lost} of the {len(values)} directions of party '{party}' are undetermined: nothing "
-            "in the target corresponds to them, so its rotation would be arbitrary. Check that "
-            "all parties use the same features and anchor, lower n_components, or use "
-            "basis='consensus'."
+        raise UndeterminedFitError(
+            (
+                f"{lost} of the {len(values)} directions of party '{party}' are undetermined: "
+                "nothing in the target corresponds to them, so its rotation would be arbitrary. "
+                "Check that all parties use the same features and anchor, lower n_components, or "
+                "use basis='consensus'."
+            ),
+            (party,),
         )
-        raise UndeterminedFitError(msg, (party,))
 
 
 def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:
-    """Find the G that minimise ``||A_i G - Z||``.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, k)
-        The A_i of a batch by party name.
-    target : ndarray of shape (n_anchor_rows, n_components)
-        Z.
-
-    Returns
-    -------
-    dict of str to Fit
-        ``G = A_i^+ Z``.
-
-    Raises
-    ------
-    NotFiniteError, AnchorImageError, ConditionError
-        An image cannot be inverted.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images of a batch, and Z.
-
-    **Cost.** :func:`~cobasis.algorithms.factors.least_squares` a party.
-    """
+    """Find the G that minimise ``||A_i G - Z||``."""
     fits: dict[str, Fit] = {}
     for party, image in images.items():
         change, determination = least_squares(party, image, target=target)

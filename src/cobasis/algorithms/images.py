@@ -26,19 +26,7 @@ _SHARES = 8
 
 
 class Steady(View[Matrix]):
-    """Images that may not change between two readings.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray
-        Lazy; arrays that a dictionary holds need no such watch.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** One number a party, and hashing each image when it is read.
-    """
+    """Images that may not change between two readings."""
 
     def __init__(self, images: Images) -> None:
         super().__init__(images)
@@ -50,46 +38,18 @@ class Steady(View[Matrix]):
         image = np.asarray(self._images[party])
         mark = hash((image.shape, image.dtype.str, image.tobytes()))
         if self._seen.setdefault(party, mark) != mark:
-            msg = (
+            raise FileChangedError(
                 f"the anchor image of party '{party}' is not the same as when it was first read "
                 "in this run, so target and fits would belong to different images. Let nothing "
                 "write to the uploads while they are aligned, and run again."
             )
-            raise FileChangedError(msg)
         return image
 
 
 def batches(
     images: Images, parties: Iterable[str] | None = None, *, n_rows: int | None = None
 ) -> Iterator[dict[str, Matrix]]:
-    """Read images party by party and hand them on a few megabytes at a time.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name; read in the caller's thread.
-    parties : iterable of str, optional
-        Which, in which order; by default all.
-    n_rows : int, optional
-        How many rows each has; by default as many as the first.
-
-    Yields
-    ------
-    dict of str to ndarray
-        float64, and all of one shape. Not yet known to be finite or of full rank.
-
-    Raises
-    ------
-    ShapeError, DtypeError
-        An image is no table of real numbers, or of another number of rows.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** One reading; 4 to 8 MiB in memory, up to 32 MiB where images are larger than
-    half a megabyte, or one image where that is more.
-    """
+    """Read images party by party and hand them on a few megabytes at a time."""
     few = max(1, min(8, len(images) // _SHARES))
     batch: dict[str, Matrix] = {}
     size = 0
@@ -110,53 +70,12 @@ def batches(
 
 
 def batch_bytes(n_bytes: int) -> int:
-    """Return how much of so many bytes of images is read before it is worked on.
-
-    Parameters
-    ----------
-    n_bytes : int
-        Of all images.
-
-    Returns
-    -------
-    int
-        Bytes; a batch of few images may be larger.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return how much of so many bytes of images is read before it is worked on."""
     return min(max(n_bytes // 16, LEAST_BATCH), BATCH_BYTES)
 
 
 def check_images(images: Images) -> Images:
-    """Check all anchor images against each other.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name.
-
-    Returns
-    -------
-    mapping of str to ndarray
-        The same, as read-only mapping of float64 tables.
-
-    Raises
-    ------
-    ShapeError
-        No image, or one with another number of rows.
-    NotFiniteError, DtypeError, AnchorImageError, ConditionError
-        See :func:`check_image`.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** See :func:`check_image`.
-    """
+    """Check all anchor images against each other."""
     require_some(images)
     checked: dict[str, Matrix] = {}
     n_rows: int | None = None
@@ -169,42 +88,13 @@ def check_images(images: Images) -> Images:
 def require_some(images: Images) -> None:
     """Raise ShapeError where there is nothing to align."""
     if not images:
-        msg = "there is no anchor image, so there is nothing to align. Collect uploads first."
-        raise ShapeError(msg)
+        raise ShapeError(
+            "there is no anchor image, so there is nothing to align. Collect uploads first."
+        )
 
 
 def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
-    """Check one anchor image: finite, of full column rank, well enough conditioned.
-
-    Parameters
-    ----------
-    party : str
-        For the message.
-    image : ndarray of shape (n_anchor_rows, n_components)
-        A_i.
-    n_rows : int or None
-        How many rows the others have; None for the first.
-
-    Returns
-    -------
-    ndarray of shape (n_anchor_rows, n_components)
-        The image as float64.
-
-    Raises
-    ------
-    NotFiniteError, DtypeError, ShapeError
-        It is no finite table of that many rows, at least as many as columns.
-    AnchorImageError
-        It is zero or rank-deficient.
-    ConditionError
-        Its condition number is above 1e10.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** ``a l^2`` operations for a Gram matrix; a QR factorisation where that is in doubt.
-    """
+    """Check one anchor image: finite, of full column rank, well enough conditioned."""
     table = _as_image(party, image, n_rows=n_rows)
     if triangle_of(table) is None:
         by_reflections(party, table)
@@ -217,10 +107,9 @@ def _as_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     rows, columns = table.shape
     expected = rows if n_rows is None else n_rows
     if rows != expected or rows < columns:
-        msg = (
+        raise ShapeError(
             f"the anchor image of party '{party}' has shape {table.shape}; the round's anchor has "
             f"{expected} rows, and an image needs at least as many rows as columns. "
             "Send A F_i itself: anchor rows down, components across."
         )
-        raise ShapeError(msg)
     return table

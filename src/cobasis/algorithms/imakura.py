@@ -66,11 +66,10 @@ class Imakura:
         given = as_matrix(self.factor, name="factor")
         rank = int(np.linalg.matrix_rank(given))
         if given.shape != (size, size) or rank < size:
-            msg = (
+            raise OptionError(
                 f"factor has shape {given.shape} and rank {rank}, so it is no invertible "
                 f"{size} x {size} matrix and would lose directions. Leave it out, or draw another."
             )
-            raise OptionError(msg)
         return given
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:

@@ -74,26 +74,7 @@ class Kawakami:
 
 
 def eigen_weights(singular_values: Matrix, *, n_parties: int) -> Matrix:
-    """Return Kawakami's weights, all 1 where the eigenvalues differ by rounding only.
-
-    Parameters
-    ----------
-    singular_values : ndarray of shape (n_components,)
-        Of ``[Q_1 ... Q_c]``, in decreasing order.
-    n_parties : int
-        c.
-
-    Returns
-    -------
-    ndarray of shape (n_components,)
-        From 1 down to 1/e.
-
-    Notes
-    -----
-    **Who sees what.** Numbers of the target only.
-
-    **Cost.** None.
-    """
+    """Return Kawakami's weights, all 1 where the eigenvalues differ by rounding only."""
     eigenvalues = 2.0 * n_parties - 2.0 * singular_values**2
     spread = eigenvalues[-1] - eigenvalues[0]
     if spread < _NO_SPREAD * 2 * n_parties:

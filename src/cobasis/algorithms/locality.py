@@ -31,41 +31,11 @@ TIED = 1e-12
 def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) -> Matrix:
     """Return the directions along which a party's neighbouring rows differ least.
 
-    Parameters
-    ----------
-    rows : ndarray or WholeTable of shape (n_rows, n_features)
-        The party's rows, scaled and centred by the agreement's constants. Distances and
-        directions do not depend on where the centre is.
-    n_components : int
-        l.
-    party : str
-        For the message.
-
-    Returns
-    -------
-    ndarray of shape (n_features, k)
-        Orthonormal (the Q of a QR factorisation), smoothest first, ``k = min(n_components,
-        rank about the mean)``. The same for the same rows in any order, up to rounding.
-
-    Raises
-    ------
-    OptionError
-        The rows are not in memory, or are more than 20,000.
-
-    Notes
-    -----
     Rows are first brought to their leading principal directions, so that the eigenproblem
     ``P'(D - W)P b = v P'D P b`` is regular for wide tables too: those that keep 98 % of the
     rows' energy, at least l and at most 2 l of them. W joins each row with its five nearest
     (weight 1, one half where only one of the two names the other).
 
-    **Who sees what.** The party alone.
-
-    **Cost.** ``4 n_rows^2 l`` operations for the distances, in parts of 32 MB, besides those
-    of a principal component analysis.
-
-    References
-    ----------
     X. He and P. Niyogi, Locality preserving projections, NIPS 2003.
 
     Examples
@@ -102,18 +72,16 @@ def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) ->
 def _in_memory(blocks: Blocks, party: str) -> Matrix:
     """Return the whole table, or refuse one that is streamed or has too many rows."""
     if not isinstance(blocks, WholeTable):
-        msg = (
+        raise OptionError(
             f"basis='lpp' of party '{party}' compares every row with all others, so it takes no "
             "table that is read in blocks. Agree on basis='svd' or 'pca', or give prepare() the "
             "rows as an array."
         )
-        raise OptionError(msg)
     if blocks.shape[0] > LARGEST_GRAPH:
-        msg = (
+        raise OptionError(
             f"party '{party}' has {blocks.shape[0]} rows, and basis='lpp' compares every row with "
             f"all others: {LARGEST_GRAPH} rows are its limit. Agree on basis='svd' or 'pca'."
         )
-        raise OptionError(msg)
     return blocks.table
 
 

@@ -52,11 +52,10 @@ class ODC:
             return Target(rows=image, shaped_by=(name,))
         turn = as_matrix(self.rotation, name="rotation", columns=image.shape[1])
         if turn.shape[0] != turn.shape[1] or orthonormality_defect(turn) > ORTHONORMAL:
-            msg = (
+            raise OrthonormalityError(
                 f"rotation has shape {turn.shape} and is not orthogonal to 1e-10, so the aligned "
                 "frame would be distorted. Take the Q of a QR factorisation."
             )
-            raise OrthonormalityError(msg)
         return Target(rows=image @ turn, shaped_by=(name,))
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:

@@ -30,21 +30,7 @@ class TurnedTarget:
     Parties with one span under an isometric anchor send such images. Any few rows determine
     the turn, and one product of all rows with a vector tells whether there was no more to it.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_anchor_rows, n_components)
-        Z. Nothing is found where it has fewer than six rows a component, or columns that are not
-        orthonormal: it is because they are that such a fit is fully determined.
-
-    Notes
-    -----
     The vector has a fixed seed: it must miss no difference, and need not be secret.
-
-    **Who sees what.** Anchor images of a batch, and Z.
-
-    **Cost.** ``2 a l^2`` once, when the first image comes whose rows are as long as Z's. Then
-    ``2 a l + 8 l^3`` operations a party in place of ``2 a l^2 + 18 l^3``; to see that a batch
-    holds other images takes next to none.
     """
 
     def __init__(self, rows: Matrix) -> None:

@@ -21,8 +21,9 @@ def with_scale(rows: Matrix, *, gain: float, scale: Scale) -> Matrix:
         return rows
     if scale != "measured":
         if not (isinstance(scale, (int, float)) and 0 < scale < np.inf):
-            msg = f"scale={scale!r} is no scale. Give 'measured', 'paper' or a positive number."
-            raise OptionError(msg)
+            raise OptionError(
+                f"scale={scale!r} is no scale. Give 'measured', 'paper' or a positive number."
+            )
         gain = float(scale)
     return rows * float(gain * np.sqrt(rows.shape[1]) / np.linalg.norm(rows))
 
@@ -30,5 +31,4 @@ def with_scale(rows: Matrix, *, gain: float, scale: Scale) -> Matrix:
 def require_word(word: object, known: tuple[str, ...], *, option: str) -> None:
     """Refuse a word that an aligner's option does not take."""
     if word not in known:
-        msg = f"{option}={word!r} is not known. Choose one of {', '.join(known)}."
-        raise OptionError(msg)
+        raise OptionError(f"{option}={word!r} is not known. Choose one of {', '.join(known)}.")

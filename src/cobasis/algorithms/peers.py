@@ -53,29 +53,7 @@ class Panel:
 
 
 def draw_panel(images: Images, *, centred: bool, rng: np.random.Generator) -> Panel:
-    """Choose the panel, read it and compare it with itself.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name; may be lazy.
-    centred : bool
-        Whether column means are taken off before images are compared.
-    rng : numpy.random.Generator
-        For the choice.
-
-    Returns
-    -------
-    Panel
-        All parties up to 50 of them; of more, 50 at random, of more than 500, 15 (and of
-        images so large that 50 are above 128 MiB, as many as fit, but 15).
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** One small product and SVD a pair.
-    """
+    """Choose the panel, read it and compare it with itself."""
     names = list(images)
     first = np.asarray(images[names[0]])
     fitting = PANEL_BYTES // (first.size * 8)

@@ -11,9 +11,8 @@ def reference_of(images: Images, reference: str | None) -> tuple[str, Matrix]:
     if name not in images:
         known = list(images)
         more = f" and {len(known) - 5} more" if len(known) > 5 else ""  # noqa: PLR2004
-        msg = (
+        raise UnknownPartyError(
             f"reference '{name}' is not among the parties ({', '.join(known[:5])}{more}), so there "
             "is no image to align to. Name one of them, or leave reference out."
         )
-        raise UnknownPartyError(msg)
     return name, check_image(name, images[name], n_rows=None)

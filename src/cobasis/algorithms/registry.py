@@ -19,31 +19,7 @@ ALIGNERS: tuple[AlignerName, ...] = get_args(AlignerName)
 
 
 def make_aligner(name: AlignerName, *, gain: float | None) -> Aligner:
-    """Make an aligner by name, with the one global scalar that the anchor's kind gives.
-
-    Parameters
-    ----------
-    name : {"odc", "gopp", "whitened", "imakura", "kawakami"}
-        The method.
-    gain : float or None
-        What the anchor makes of a unit vector; None where only the images can tell.
-
-    Returns
-    -------
-    Aligner
-        With its other options at their defaults.
-
-    Raises
-    ------
-    OptionError
-        No such aligner.
-
-    Notes
-    -----
-    **Who sees what.** Public words of the agreement.
-
-    **Cost.** None.
-    """
+    """Make an aligner by name, with the one global scalar that the anchor's kind gives."""
     scale: Scale = "measured" if gain is None else gain
     if name == "odc":
         return ODC()
@@ -55,5 +31,4 @@ def make_aligner(name: AlignerName, *, gain: float | None) -> Aligner:
         return Imakura(scale=scale)
     if name == "kawakami":
         return Kawakami(scale=scale)
-    msg = f"aligner '{name}' does not exist. Choose one of {', '.join(ALIGNERS)}."
-    raise OptionError(msg)
+    raise OptionError(f"aligner '{name}' does not exist. Choose one of {', '.join(ALIGNERS)}.")

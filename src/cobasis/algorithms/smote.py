@@ -25,43 +25,14 @@ PART_ROWS = 512
 def mixed_rows(pool: Matrix, *, stream: KeyStream, n_rows: int) -> Matrix:
     """Draw rows on lines from public rows through their neighbours.
 
-    Parameters
-    ----------
-    pool : ndarray of shape (n_public, n_features)
-        Public rows on the agreed scale, more than 25.
-    stream : KeyStream
-        The consortium's.
-    n_rows : int
-        a. All pool rows take part equally often, give or take one.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        ``x_i + c (x_j - x_i)``, j one of the 25 nearest of i after standardising, c from
-        U[0, 1.5). The same bits at every party: distances are compared in whole numbers.
-
-    Raises
-    ------
-    AnchorError
-        There are no 26 public rows.
-
-    Notes
-    -----
-    **Who sees what.** Parties only; the pool is public.
-
-    **Cost.** ``2 min(a, n_public) n_public m`` operations for the distances.
-
-    References
-    ----------
     Imakura, Kihira, Okada and Sakurai, Expert Systems with Applications 228 (2023) 120385.
     """
     n_public = len(pool)
     if n_public <= NEIGHBOURS:
-        msg = (
+        raise AnchorError(
             f"anchor='smote' mixes each public row with one of its {NEIGHBOURS} nearest, and there "
             f"are {n_public} public rows. Agree on more than {NEIGHBOURS}."
         )
-        raise AnchorError(msg)
     turns = np.resize(stream.permutation(n_public), n_rows)
     drawn = stream.uniform((n_rows, 2))
     which = (drawn[:, 0] * NEIGHBOURS).astype(np.intp)
@@ -72,26 +43,7 @@ def mixed_rows(pool: Matrix, *, stream: KeyStream, n_rows: int) -> Matrix:
 
 
 def nearest(pool: Matrix, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Return the 25 nearest other rows of some rows, nearest first, ties by place.
-
-    Parameters
-    ----------
-    pool : ndarray of shape (n_public, n_features)
-        Finite.
-    places : ndarray of shape (k,)
-        The rows whose neighbours are wanted.
-
-    Returns
-    -------
-    ndarray of shape (k, 25)
-        Places in `pool`.
-
-    Notes
-    -----
-    **Who sees what.** Public rows.
-
-    **Cost.** As `mixed_rows`.
-    """
+    """Return the 25 nearest other rows of some rows, nearest first, ties by place."""
     whole = _in_steps(pool)
     sizes = np.sum(whole**2, axis=1)
     found = []

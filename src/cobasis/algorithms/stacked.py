@@ -79,38 +79,7 @@ def leading_directions(
     orthonormalised: bool = False,
     workers: int | None = None,
 ) -> Leading:
-    """Return the top left singular vectors and values of the images side by side.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name; may be lazy.
-    size : int or callable
-        How many directions; a callable is given the images' widths.
-    orthonormalised : bool
-        Take the Q of each image's thin QR factorisation in its place.
-    workers : int, optional
-        Threads.
-
-    Returns
-    -------
-    Leading
-        Directions, values and gain.
-
-    Raises
-    ------
-    DimensionError
-        There are not that many directions.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only.
-
-    **Cost.** One pass, ``a^2 c l`` operations and one eigendecomposition of size
-    ``min(a, c l)``; memory ``O(a^2)``. Where values spread over more than 1e3, a second pass
-    of four times that. With more than 6,000 anchor rows and too many columns to hold, a
-    sketch.
-    """
+    """Return the top left singular vectors and values of the images side by side."""
     run = _Pass(images=images, orthonormalised=orthonormalised, workers=workers)
     wide = _wide(run.tables())
     together = next(wide)
@@ -164,11 +133,10 @@ def _precisely(tables: Iterator[Matrix], wanted: int) -> tuple[Matrix, Matrix]:
     found = right_singular(triangle[0])
     rank = numerical_rank(found.singular_values, (len(found.directions), n_columns))
     if not 1 <= wanted <= rank:
-        msg = (
+        raise DimensionError(
             f"n_components={wanted} is not between 1 and the rank {rank} of all anchor images "
             "together, so the target has no such directions. Use a number between the two."
         )
-        raise DimensionError(msg)
     return found.directions[:, :wanted], found.singular_values[:wanted]
 
 

@@ -23,24 +23,7 @@ def centred_if(centred: bool, image: Matrix) -> Matrix:  # noqa: FBT001
 
 
 def pair_residual(first: Matrix, second: Matrix) -> float:
-    """Return ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``: 0 where a rotation matches them.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_anchor_rows, k) and (n_anchor_rows, l)
-        Two anchor images.
-
-    Returns
-    -------
-    float
-        From 0 to 1; unchanged by any rotation and any scale of either image.
-
-    Notes
-    -----
-    **Who sees what.** Two anchor images.
-
-    **Cost.** One product and one small SVD.
-    """
+    """Return ``1 - ||A_i' A_j||_* / (||A_i||_F ||A_j||_F)``: 0 where a rotation matches them."""
     return SideBySide.of([second]).residuals(first)[0]
 
 
@@ -101,34 +84,7 @@ def unrelated_residual(
     n_features: int,
     rng: np.random.Generator,
 ) -> float:
-    """Return the mean residual of bases that have nothing to do with each other.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        Some of the round's, for their rows; of anchors from public rows also for their values.
-    n_components : int
-        The round's typical l.
-    anchor : {"isometric", "gaussian", "uniform", "public", "smote"}
-        The anchor's kind.
-    n_features : int
-        m.
-    rng : numpy.random.Generator
-        For the draws.
-
-    Returns
-    -------
-    float
-        The mean over ten pairs of five draws. Haar bases under an anchor of that kind and
-        size; for anchors from public rows, which the analyst cannot draw, the round's own
-        images with their anchor rows shuffled.
-
-    Notes
-    -----
-    **Who sees what.** The analyst, who needs sizes only.
-
-    **Cost.** A QR factorisation of an ``m x 5l`` matrix and ten small SVDs.
-    """
+    """Return the mean residual of bases that have nothing to do with each other."""
     n_rows = next(iter(images.values())).shape[0]
     if anchor in FROM_PUBLIC_ROWS:
         drawn = [image[rng.permutation(n_rows)] for image in list(images.values())[:_DRAWS]]

@@ -8,19 +8,7 @@ Value = TypeVar("Value")
 
 
 class View(Mapping[str, Value], Generic[Value]):
-    """A read-only mapping over known names; its subclasses say how one entry is read.
-
-    Parameters
-    ----------
-    names : collection of str
-        Which entries there are, in which order. Kept, not copied.
-
-    Notes
-    -----
-    **Who sees what.** What its subclass reads.
-
-    **Cost.** Names only; an entry is read each time that it is asked for.
-    """
+    """A read-only mapping over known names; its subclasses say how one entry is read."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
@@ -43,21 +31,7 @@ class View(Mapping[str, Value], Generic[Value]):
 
 
 class Overlay(Mapping[str, Value], Generic[Value]):
-    """A read-only view of a mapping, with some entries added, and some taken away.
-
-    Parameters
-    ----------
-    below : mapping
-        Read when asked, never copied: it may lie on a disk.
-    changes : mapping, optional
-        By name: what is added, or None for what is taken away.
-
-    Notes
-    -----
-    **Who sees what.** What it is a view of.
-
-    **Cost.** The changes only.
-    """
+    """A read-only view of a mapping, with some entries added, and some taken away."""
 
     def __init__(
         self, below: Mapping[str, Value], changes: Mapping[str, Value | None] | None = None

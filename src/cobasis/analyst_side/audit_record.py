@@ -33,22 +33,7 @@ class AuditRecord:
 
 
 def audit_words(audit: Mapping[str, object] | None) -> list[str]:
-    """Return a manifest's record as the transcript has it.
-
-    Parameters
-    ----------
-    audit : mapping of str to object, or None
-        As the party signed it.
-
-    Returns
-    -------
-    list of str
-        Policy, verdict and report; empty where there was no audit.
-
-    Notes
-    -----
-    **Who sees what.** The analyst, and whoever is shown the transcript. **Cost.** None.
-    """
+    """Return a manifest's record as the transcript has it."""
     if audit is None:
         return []
     told = {word: audit.get(word) for word in _WORDS}

@@ -52,42 +52,7 @@ def add(
     model: ModelName | None = None,
     report: Report = silent,
 ) -> Concluded:
-    """Fit a party that comes late to the frozen target, and train again with it.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    upload : Path
-        The sealed file; received before, or not.
-    to : Path
-        A folder for the returns of all.
-    model : str, optional
-        Another family that the agreement allows than before.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Concluded
-        Everybody's return: the new model, and the change of basis that they had.
-
-    Raises
-    ------
-    StepError
-        There was no run yet.
-    RemoteError
-        The file is no upload of this round, or cannot be trained on with the others.
-    RetentionError
-        The uploads of the others are not kept any more.
-
-    Notes
-    -----
-    **Who sees what.** The newcomer's G_i needs Z and its own image, nobody else's; nobody else's
-    changes. The model is new and goes to all.
-
-    **Cost.** One fit, two readings of all rows, and training.
-    """
+    """Fit a party that comes late to the frozen target, and train again with it."""
     with desk.at_work() as before:
         refuse_forgotten(desk, before)
         outcome = _ran(desk, before, "add a party")
@@ -121,43 +86,8 @@ def remove(
 ) -> Removed:
     """Take a party's rows out, train again without them, and certify what is and is not gone.
 
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    party : str
-        Its name.
-    to : Path
-        A folder for the certificate and for the returns of those who stay.
-    realign : bool
-        Also make a new target and new changes of basis without the party.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Removed
-        The certificate and the returns.
-
-    Raises
-    ------
-    UnknownPartyError
-        No upload of that name was received.
-    StepError
-        Fewer parties would stay than the agreement asks for.
-    RetentionError
-        The uploads are not kept any more, so nothing can be trained again.
-    ScaleError, FlaggedPartyError
-        Those who stay cannot be trained on together.
-
-    Notes
-    -----
     The party's upload is deleted after the returns of the others are written and recorded, and an
     older return to it in the same folder as well.
-
-    **Who sees what.** Unless it is realigned, Z keeps a trace of whoever shaped it.
-
-    **Cost.** As a run.
     """
     with desk.at_work() as history:
         refuse_forgotten(desk, history)
@@ -185,11 +115,10 @@ def _ran(desk: AnalystDesk, history: History, what: str) -> Outcome:
     """Return what was trained last; StepError when nothing was."""
     if history.outcome is not None:
         return history.outcome
-    msg = (
+    raise StepError(
         f"nothing has run in round '{desk.agreement.round_id}', so there is no target to {what} "
         "with. Use 'cobasis analyst receive', then 'cobasis analyst run'."
     )
-    raise StepError(msg)
 
 
 def _with_late(desk: AnalystDesk, outcome: Outcome, *, party: str, history: History) -> Alignment:
@@ -255,11 +184,10 @@ def _require_enough(desk: AnalystDesk, party: str, stay: Collection[str]) -> Non
     try:
         require_enough(desk, stay, missing=[party])
     except StepError as error:
-        msg = (
+        raise StepError(
             f"without party '{party}' too few would stay: {error.args[0]} If the party has to "
             "leave at once, destroy the round's uploads: 'cobasis analyst forget --early'."
-        )
-        raise StepError(msg) from None
+        ) from None
 
 
 def _delete_models(desk: AnalystDesk, removal: Removal) -> None:

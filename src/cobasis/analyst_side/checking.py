@@ -22,31 +22,7 @@ _PIECE = 2**20
 
 
 def check_payload(payload: Payload, agreement: Agreement) -> None:
-    """Refuse an upload whose tables no run could use.
-
-    Parameters
-    ----------
-    payload : Payload
-        What a party sent.
-    agreement : Agreement
-        What everybody signed.
-
-    Raises
-    ------
-    MessageError
-        It belongs elsewhere, is of other sizes, holds numbers that are not finite, or labels that
-        are none.
-    AnchorImageError, ConditionError
-        Its anchor image is zero or of low rank.
-    FileChangedError, DiskError
-        The file changes meanwhile, or cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** The message holds shapes and counts, never a number from the upload.
-
-    **Cost.** One reading of the file, 16 MB at a time.
-    """
+    """Refuse an upload whose tables no run could use."""
     check_envelope(payload, agreement)
     place = payload.labels_place
     refuse_sizes(
@@ -67,29 +43,7 @@ def check_payload(payload: Payload, agreement: Agreement) -> None:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    str
-        Its digest.
-
-    Raises
-    ------
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Nothing is shown.
-
-    **Cost.** One reading.
-    """
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with opened(path) as (file, _):
         while piece := cast("bytes", file.read(_PIECE)):

@@ -60,33 +60,7 @@ class Concluded:
 def align_anew(
     desk: AnalystDesk, history: History, *, parties: Collection[str], report: Report
 ) -> tuple[str, Alignment]:
-    """Make a target of these parties' images and fit them to it, or take that up where it stopped.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    history : History
-        Where the round stands.
-    parties : collection of str
-        Whose uploads.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    str, Alignment
-        The folder's name, and what is in it.
-
-    Raises
-    ------
-    CobasisError
-        As `kept_uploads` and ``align_folder``.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images only. **Cost.** The aligner's.
-    """
+    """Make a target of these images and fit them to it, or take that up where it stopped."""
     uploads = kept_uploads(desk, history, parties=parties, report=report)
     point("run.uploads compared")
     others = [name for name in uploads if name not in parties]
@@ -103,37 +77,14 @@ def align_anew(
 
 
 def frozen(desk: AnalystDesk, outcome: Outcome) -> Alignment:
-    """Return the alignment that parties hold their changes of basis of.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    outcome : Outcome
-        What was trained last.
-
-    Returns
-    -------
-    Alignment
-        Of the outcome's parties.
-
-    Raises
-    ------
-    RetentionError
-        Target or fits are gone.
-
-    Notes
-    -----
-    **Who sees what.** Z and every change of basis: the analyst alone. **Cost.** Z in memory.
-    """
+    """Return the alignment that parties hold their changes of basis of."""
     folder = desk.work.alignments / outcome.alignment
     fits = FitFolder(folder) if folder.is_dir() else None
     if fits is None or fits.target is None or set(outcome.uploads) - set(fits):
-        msg = (
+        raise RetentionError(
             f"the target of round '{desk.agreement.round_id}' is not in '{folder}' any more, so no "
             "party can be added to it. Restore the folder from a copy, or agree on a new round."
         )
-        raise RetentionError(msg)
     gone = {name: None for name in fits if name not in outcome.uploads}
     aligner = desk.agreement.make_aligner()
     return Alignment(aligner=aligner, target=fits.target, fits=Overlay(fits, gone))
@@ -151,45 +102,7 @@ def conclude(
     to: Path,
     report: Report,
 ) -> Concluded:
-    """Certify, train, write one sealed return for each party, and record it.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    alignment : Alignment
-        Of exactly the parties that are trained on.
-    name : str
-        Of its folder.
-    history : History
-        Where the round stands.
-    family : str or None
-        The model's.
-    event : {"run", "added", "removed"}
-        What the transcript calls it.
-    told : mapping of str to object
-        What else it says.
-    to : Path
-        Where returns go; made when it is not there.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Concluded
-        What was made.
-
-    Raises
-    ------
-    CobasisError
-        As the steps; nothing was recorded then, and the same command goes on.
-
-    Notes
-    -----
-    **Who sees what.** Each return is sealed for its party alone. G_i goes to party i only.
-
-    **Cost.** One reading of all rows for the certificate, one for training.
-    """
+    """Certify, train, write one sealed return for each party, and record it."""
     parties = sorted(alignment.fits)
     uploads = kept_uploads(desk, history, parties=parties)
     certificate = certify_folder(uploads, alignment, agreement=desk.agreement, report=report)

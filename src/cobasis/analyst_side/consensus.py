@@ -53,46 +53,14 @@ class CommonSpan:
 def consensus(desk: AnalystDesk, spans: Path, *, to: Path, report: Report = silent) -> CommonSpan:
     """Make the common span once, and seal it to every enrolled party.
 
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    spans : Path
-        A folder with parties' ``*.span`` files.
-    to : Path
-        A folder for ``<party>.consensus``; made when it is not there.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    CommonSpan
-        Whose it is, and where.
-
-    Raises
-    ------
-    StepError
-        The round's bases take one exchange only, or too few proposals can be used.
-    AnchorTagError, ConsensusError
-        Proposals are of several anchors, or fix no common span.
-    DiskError
-        The disk is full.
-
-    Notes
-    -----
     Once made it stays as it is: a second one would split the round into two. The same command
     writes the same span again, whatever is in the folder by then.
-
-    **Who sees what.** The analyst sees angles between spans; only parties can undo the anchor.
-
-    **Cost.** A thin SVD.
     """
     if not BASES[desk.agreement.basis].proposes:
-        msg = (
+        raise StepError(
             f"basis='{desk.agreement.basis}' of round '{desk.agreement.round_id}' takes no common "
             "span, so there is none to make. Parties go on with 'cobasis party prepare'."
         )
-        raise StepError(msg)
     with desk.at_work() as history:
         verdicts: tuple[FileVerdict, ...] = ()
         span = _kept(desk, history)
@@ -109,8 +77,7 @@ def _proposals(
 ) -> tuple[dict[str, SpanProposal], tuple[FileVerdict, ...]]:
     """Open every proposal; one that cannot be used blocks no other."""
     if not spans.is_dir():
-        msg = f"there is no folder '{spans}' with proposals. Check the path."
-        raise OptionError(msg)
+        raise OptionError(f"there is no folder '{spans}' with proposals. Check the path.")
     found: dict[str, SpanProposal] = {}
     verdicts = []
     paths = sorted(spans.glob(PATTERN))
@@ -148,12 +115,11 @@ def _made(
     refused = [f"{each.file} ({each.code})" for each in verdicts if each.verdict == "refused"]
     away = [name for name in desk.agreement.parties if name not in proposals]
     if len(proposals) < MIN_PARTIES:
-        msg = (
+        raise StepError(
             f"{len(proposals)} proposal(s) can be used ({', '.join(proposals) or 'none'}), and a "
             f"common span needs {MIN_PARTIES}. Missing: {', '.join(away) or 'nobody'}; refused: "
             f"{', '.join(refused) or 'none'}. Collect them first."
         )
-        raise StepError(msg)
     require_enough(desk, proposals, missing=away)
     span = make_consensus(proposals.values(), desk.agreement)
     point("consensus.made")

@@ -23,40 +23,16 @@ from cobasis.protocol.enrolment import PublicIdentity
 
 
 class AnalystDesk(Hidden):
-    """All that the analyst's commands work with.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        Signed by everybody.
-    identity : Identity
-        The analyst's; it has to be the enrolled one.
-    work : WorkFolder
-        Of this round and no other.
-
-    Raises
-    ------
-    AgreementError
-        The agreement enrols no analyst.
-    IdentityError
-        The identity is not the one that is enrolled.
-
-    Notes
-    -----
-    **Who sees what.** The analyst. There is no secret of a party in it.
-
-    **Cost.** None.
-    """
+    """All that the analyst's commands work with."""
 
     def __init__(self, agreement: Agreement, *, identity: Identity, work: WorkFolder) -> None:
         enrolled = _analyst_of(agreement)
         if identity.public != enrolled:
-            msg = (
+            raise IdentityError(
                 f"the key of '{identity.public.name}' ({identity.public.fingerprint}) is not the "
                 f"one that round '{agreement.round_id}' enrols for its analyst '{enrolled.name}' "
                 f"({enrolled.fingerprint}). Use that key: --as {enrolled.name}."
             )
-            raise IdentityError(msg)
         self.agreement, self.identity, self.work = agreement, identity, work
 
     @property
@@ -80,33 +56,7 @@ class AnalystDesk(Hidden):
         return Transcript(self.work.transcript)
 
     def opened(self, path: Path, *, kind: Kind, limits: Limits | None = None) -> Bundle:
-        """Open into the work folder what a party sealed for this analyst, in this round.
-
-        Parameters
-        ----------
-        path : Path
-            The sealed file.
-        kind : str
-            Of the bundle.
-        limits : Limits, optional
-            How much of it is read.
-
-        Returns
-        -------
-        Bundle
-            Its parts lie in ``work.incoming``, which the caller deletes.
-
-        Raises
-        ------
-        SealError, SignatureError, BundleError, ForeignBundleError, ClockError
-            It is not from a party of this round, not for this analyst, or damaged.
-
-        Notes
-        -----
-        **Who sees what.** The analyst alone.
-
-        **Cost.** One pass over the file, and its plain bytes on the disk.
-        """
+        """Open into the work folder what a party sealed for this analyst, in this round."""
         expected = Expected(
             kind=kind,
             round_id=self.agreement.round_id,
@@ -123,56 +73,21 @@ class AnalystDesk(Hidden):
         )
 
     def history(self) -> History:
-        """Return where the round stands.
-
-        Returns
-        -------
-        History
-            As the transcript has it.
-
-        Raises
-        ------
-        TranscriptError
-            A line was changed, removed, moved or added.
-        AnotherRunError
-            The work folder belongs to another agreement.
-
-        Notes
-        -----
-        **Who sees what.** The analyst. **Cost.** The transcript is read.
-        """
+        """Return where the round stands."""
         if not self.work.transcript.exists():
             return History()
         found = history_of(verify_transcript(self.work.transcript).entries)
         if found.digest not in {"", self.digest}:
-            msg = (
+            raise AnotherRunError(
                 f"'{self.work.path}' holds a round under another agreement ({found.digest[:16]}) "
                 f"than this one ({self.digest[:16]}). Use the agreement that was signed then, or "
                 "a new name and round for the new one."
             )
-            raise AnotherRunError(msg)
         return found
 
     @contextmanager
     def at_work(self) -> Iterator[History]:
-        """Take the work folder for this process, and say where the round stands.
-
-        Yields
-        ------
-        History
-            As it is at the beginning.
-
-        Raises
-        ------
-        AnotherRunError
-            Another process is at work, or the folder is another round's.
-        TranscriptError, DiskError
-            The transcript is not as it was written, or the folder cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The analyst. **Cost.** None.
-        """
+        """Take the work folder for this process, and say where the round stands."""
         with self.work.alone():
             history = self.history()
             if not history.digest:
@@ -190,37 +105,7 @@ def open_desk(
     name: str | None,
     passphrase: Callable[[], str],
 ) -> AnalystDesk:
-    """Open the analyst's desk for an agreement that everybody signed.
-
-    Parameters
-    ----------
-    agreement_path : Path
-        The agreement; the work folder is beside it, with ``.round`` in place of ``.toml``.
-    home : Path or None
-        Where keys lie; None for ``COBASIS_HOME`` or ``~/.cobasis``.
-    name : str or None
-        Whose key to use; by default the analyst's as enrolled.
-    passphrase : callable
-        Asked once, when the key is needed.
-
-    Returns
-    -------
-    AnalystDesk
-        Nothing was written yet.
-
-    Raises
-    ------
-    AgreementFileError, AgreementError, UnsignedError
-        The agreement cannot be read, enrols no analyst, or is not signed by everybody.
-    IdentityError, PassphraseError
-        There is no such key, it is not the enrolled one, or the passphrase does not open it.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** Opening the key takes one to two seconds, on purpose.
-    """
+    """Open the analyst's desk for an agreement that everybody signed."""
     file = read_agreement(agreement_path)
     file.check_sealed()
     whose = name or _analyst_of(file.agreement).name
@@ -232,8 +117,7 @@ def open_desk(
 def _analyst_of(agreement: Agreement) -> PublicIdentity:
     if agreement.analyst is not None:
         return agreement.analyst
-    msg = (
+    raise AgreementError(
         f"the agreement of round '{agreement.round_id}' enrols no analyst, so nobody may receive "
         "uploads. Enrol one: cobasis agreement enrol ... --analyst lab.pub."
     )
-    raise AgreementError(msg)

@@ -32,26 +32,7 @@ class Finding:
 
 
 def checked(what: str, name: str, *, by: Callable[[], object]) -> Finding:
-    """Check one thing; an error of ours is what came of it.
-
-    Parameters
-    ----------
-    what, name : str
-        As in `Finding`.
-    by : callable
-        Raises where the thing does not hold.
-
-    Returns
-    -------
-    Finding
-        With the error's code and reason.
-
-    Notes
-    -----
-    **Who sees what.** As the error.
-
-    **Cost.** The check's.
-    """
+    """Check one thing; an error of ours is what came of it."""
     try:
         by()
     except CobasisError as error:

@@ -132,24 +132,7 @@ class History:
 
 
 def history_of(entries: Iterable[Entry]) -> History:
-    """Read a round's history from the lines of a transcript.
-
-    Parameters
-    ----------
-    entries : iterable of Entry
-        Checked, in order.
-
-    Returns
-    -------
-    History
-        Where the round stands after the last line.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** None.
-    """
+    """Read a round's history from the lines of a transcript."""
     found = History()
     for entry in entries:
         told = cast("Mapping[str, Any]", entry.told)

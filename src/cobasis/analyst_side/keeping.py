@@ -26,35 +26,7 @@ def kept_uploads(
     parties: Collection[str],
     report: Report = silent,
 ) -> UploadFolder:
-    """Return the folder of opened uploads, once every one that is needed is as it was received.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    history : History
-        Where the round stands.
-    parties : collection of str
-        Whose are needed; others may be in the folder.
-    report : callable
-        Told how many were compared.
-
-    Returns
-    -------
-    UploadFolder
-        Their numbers stay on disk.
-
-    Raises
-    ------
-    RetentionError
-        The uploads were destroyed, or one of them is on the disk no more.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** One reading of all uploads.
-    """
+    """Return the folder of opened uploads, once every one that is needed is as it was received."""
     refuse_forgotten(desk, history)
     for done, party in enumerate(parties):
         report("comparing digests", done, len(parties))
@@ -66,12 +38,11 @@ def kept_uploads(
 def refuse_forgotten(desk: AnalystDesk, history: History) -> None:
     """Raise RetentionError once the uploads were destroyed."""
     if history.forgotten:
-        msg = (
+        raise RetentionError(
             f"the uploads of round '{desk.agreement.round_id}' were destroyed on "
             f"{history.forgotten}, as agreed, so nothing can be trained again. Agree on a new "
             "round; what was returned stays in use."
         )
-        raise RetentionError(msg)
 
 
 def _restore(desk: AnalystDesk, received: Received) -> None:
@@ -80,12 +51,11 @@ def _restore(desk: AnalystDesk, received: Received) -> None:
     if path.is_file() and file_digest(path) == received.payload:
         return
     if not sealed.is_file() or file_digest(sealed) != received.upload:
-        msg = (
+        raise RetentionError(
             f"the upload of party '{received.party}' ({received.upload[:16]}) is not in "
             f"'{desk.work.path}' any more, or was changed there. Restore the folder from a copy; "
             "if it was destroyed on purpose, agree on a new round."
         )
-        raise RetentionError(msg)
     bundle = desk.opened(sealed, kind="upload", limits=_NO_LIMIT)
     move_whole(upload_in(bundle, agreement=desk.agreement).path, path)
     remove_tree(desk.work.incoming)
@@ -108,52 +78,23 @@ def forget(
 ) -> str:
     """Destroy all uploads of a round, sealed and opened, with target and changes of basis.
 
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    early : bool
-        Also before the time that was agreed.
-    key : Path, optional
-        The analyst's key file, to be destroyed as well: nobody opens a copy of an upload then,
-        wherever it lies. For a key that was made for this round alone.
-    now : datetime, optional
-        With a time zone; the computer's clock by default.
-
-    Returns
-    -------
-    str
-        When, as the transcript says.
-
-    Raises
-    ------
-    StepError
-        They are to be kept for longer, or there are none.
-    DiskError
-        A file cannot be deleted; the same command goes on.
-
-    Notes
-    -----
     Models, receipts, certificates and the transcript stay. Deleting takes away the files' names:
     copies of opened uploads in backups, and what a disk keeps of deleted files, are for whoever
     runs the machine to destroy. Sealed copies are closed for good with the key, and copies of the
     key file are to be destroyed with it. Without its key the analyst can do nothing more.
-
-    **Who sees what.** Nobody sees anything more.
-
-    **Cost.** None.
     """
     with desk.at_work() as history:
         until = retained_until(desk, history)
         if not history.forgotten and until is None:
-            msg = f"no upload of round '{desk.agreement.round_id}' is kept, so none is destroyed."
-            raise StepError(f"{msg} Look at 'cobasis analyst receive'.")
+            raise StepError(
+                f"no upload of round '{desk.agreement.round_id}' is kept, so none is destroyed. "
+                "Look at 'cobasis analyst receive'."
+            )
         if until is not None and (now or datetime.now(UTC)) < until and not early:
-            msg = (
+            raise StepError(
                 f"the uploads of round '{desk.agreement.round_id}' are agreed to be kept until "
                 f"{moment_text(until)}: parties may still come or leave. Wait, or say --early."
             )
-            raise StepError(msg)
         time = history.forgotten
         if not time:
             uploads = [each.upload for each in history.received.values()]
@@ -171,33 +112,13 @@ def forget(
 
 
 def require_enough(desk: AnalystDesk, parties: Iterable[str], *, missing: Iterable[str]) -> None:
-    """Raise StepError below the agreed minimum, with the names of those who are missing.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    parties : iterable of str
-        Who is in.
-    missing : iterable of str
-        Who is not.
-
-    Raises
-    ------
-    StepError
-        There are fewer than ``minimum_parties``.
-
-    Notes
-    -----
-    **Who sees what.** Names. **Cost.** None.
-    """
+    """Raise StepError below the agreed minimum, with the names of those who are missing."""
     here, away = tuple(parties), tuple(missing)
     least = desk.agreement.minimum_parties
     if len(here) >= max(1, least):
         return
-    msg = (
+    raise StepError(
         f"{len(here)} upload(s) of round '{desk.agreement.round_id}' would be used "
         f"({', '.join(here) or 'none'}), and the agreement asks for at least {least}: with fewer, "
         f"each shows more of itself. Missing: {', '.join(away) or 'nobody'}. Receive theirs first."
     )
-    raise StepError(msg)

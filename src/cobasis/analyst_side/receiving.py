@@ -40,42 +40,9 @@ def receive(
 ) -> Reception:
     """Take in every upload of an inbox; what cannot be taken is told, and blocks no other.
 
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    inbox : Path
-        A folder whose ``*.upload`` files are looked at, or one such file. Nothing in it is
-        changed, and it may be looked at again at any time.
-    limits : Limits, optional
-        How much of each file is read.
-    report : callable
-        Told how many files are done.
-
-    Returns
-    -------
-    Reception
-        A verdict for each file, and who is still missing.
-
-    Raises
-    ------
-    DiskError
-        The inbox cannot be read, or the work folder is full. What was acknowledged is kept, and
-        the same command goes on.
-    AnotherRunError, TranscriptError
-        The work folder is in use, is another round's, or its transcript was changed.
-    RetentionError
-        The round's uploads were destroyed.
-
-    Notes
-    -----
     An upload is acknowledged once it lies on the disk twice, sealed and opened, and the
     transcript says so; only then is there a receipt. A file that is received again changes
     nothing.
-
-    **Who sees what.** The analyst sees what the party sent. A receipt tells party, digest and time.
-
-    **Cost.** Each new file is unsealed, read once and stored twice.
     """
     files = _files(inbox)
     verdicts = []
@@ -102,37 +69,7 @@ def receive(
 def take_in(
     desk: AnalystDesk, path: Path, *, history: History, limits: Limits | None = None
 ) -> tuple[Received, bool]:
-    """Take in one upload, inside `AnalystDesk.at_work`.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    path : Path
-        The sealed file.
-    history : History
-        Where the round stands.
-    limits : Limits, optional
-        How much of it is read.
-
-    Returns
-    -------
-    Received, bool
-        What stands in the transcript, and whether it is new.
-
-    Raises
-    ------
-    RemoteError
-        The file is no upload of this round, or a second one of its party.
-    DiskError
-        The disk is full.
-
-    Notes
-    -----
-    **Who sees what.** As `receive`.
-
-    **Cost.** As `receive`.
-    """
+    """Take in one upload, inside `AnalystDesk.at_work`."""
     before = _known(path, history)
     if before is not None:
         _give_receipt(desk, before)
@@ -152,13 +89,13 @@ def _files(inbox: Path) -> list[Path]:
     if inbox.is_file():
         return [inbox]
     if not inbox.is_dir():
-        msg = f"there is no folder '{inbox}' with uploads. Check the path."
-        raise OptionError(msg)
+        raise OptionError(f"there is no folder '{inbox}' with uploads. Check the path.")
     try:
         return sorted(path for path in inbox.glob(PATTERN) if not path.name.startswith("."))
     except OSError as error:
-        msg = f"the folder '{inbox}' cannot be read: {error.strerror}. Check your rights to it."
-        raise DiskError(msg) from error
+        raise DiskError(
+            f"the folder '{inbox}' cannot be read: {error.strerror}. Check your rights to it."
+        ) from error
 
 
 def _verdict(
@@ -214,11 +151,10 @@ def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
     copy_whole(bundle.path, work.sealed(party))
     point("receive.sealed copy stored")
     if file_digest(work.sealed(party)) != bundle.digest:
-        msg = (
+        raise FileChangedError(
             f"the file '{bundle.path.name}' changed while it was received, so it was not "
             "acknowledged. Wait until it is copied, then receive it again."
         )
-        raise FileChangedError(msg)
     point("receive.sealed copy compared")
     move_whole(payload.path, work.payload(party))
     point("receive.payload stored")

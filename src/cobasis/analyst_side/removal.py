@@ -121,29 +121,7 @@ class Removal:
 
 
 def removal_of(desk: AnalystDesk, party: str) -> Removal:
-    """Read a removal back from the transcript.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    party : str
-        Who was removed.
-
-    Returns
-    -------
-    Removal
-        Of its last line about this party.
-
-    Raises
-    ------
-    TranscriptError
-        The transcript is not as it was written.
-
-    Notes
-    -----
-    **Who sees what.** Names and digests. **Cost.** The transcript is read.
-    """
+    """Read a removal back from the transcript."""
     entries = verify_transcript(desk.work.transcript).entries
     lines = [each for each in entries if each.event == REMOVED and each.told["party"] == party]
     entry = lines[-1]
@@ -166,31 +144,7 @@ def removal_of(desk: AnalystDesk, party: str) -> Removal:
 
 
 def write_removal(desk: AnalystDesk, removal: Removal, *, to: Path) -> tuple[Path, Path]:
-    """Write the certificate, signed, and its text for people.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        Whose key signs.
-    removal : Removal
-        What to certify.
-    to : Path
-        A folder; made when it is not there.
-
-    Returns
-    -------
-    Path, Path
-        ``removal-<party>.json`` and ``.txt``.
-
-    Raises
-    ------
-    DiskError
-        The disk is full.
-
-    Notes
-    -----
-    **Who sees what.** Names and digests, for everybody in the round. **Cost.** None.
-    """
+    """Write the certificate, signed, and its text for people."""
     made_folder(to)
     told = removal.told()
     signature = desk.identity.sign(_SIGNED + _canonical(told)).hex()
@@ -202,31 +156,7 @@ def write_removal(desk: AnalystDesk, removal: Removal, *, to: Path) -> tuple[Pat
 
 
 def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
-    """Check that a certificate is the analyst's.
-
-    Parameters
-    ----------
-    text : bytes
-        Of the ``.json`` file.
-    analyst : PublicIdentity
-        As the agreement enrols it.
-
-    Returns
-    -------
-    dict
-        What it says.
-
-    Raises
-    ------
-    BundleError
-        It is no certificate.
-    SignatureError
-        The analyst did not sign it.
-
-    Notes
-    -----
-    **Who sees what.** Whoever has it. **Cost.** One signature is checked.
-    """
+    """Check that a certificate is the analyst's."""
     try:
         found: Any = json.loads(text) if len(text) <= _MAX_BYTES else None
         told, signature = found["removal"], bytes.fromhex(found["signature"])
@@ -234,14 +164,14 @@ def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         good = False
     if not good:
-        msg = "this is no certificate of a removal. Ask the analyst for the .json file once more."
-        raise BundleError(msg)
+        raise BundleError(
+            "this is no certificate of a removal. Ask the analyst for the .json file once more."
+        )
     if not verify(analyst, _SIGNED + _canonical(told), signature=signature):
-        msg = (
+        raise SignatureError(
             f"this certificate of a removal is not signed by analyst '{analyst.name}', so it "
             "proves nothing. Ask the analyst for it once more."
         )
-        raise SignatureError(msg)
     return cast("dict[str, Any]", told)
 
 

@@ -53,45 +53,6 @@ def run(
 
     Run it again after Ctrl-C, a kill or a full disk: what is done is not done again, and all
     returns carry the same model.
-
-    Parameters
-    ----------
-    desk : AnalystDesk
-        The analyst's.
-    to : Path
-        A folder for the returns; made when it is not there.
-    model : str, optional
-        A family that the agreement allows; by default the agreement's.
-    exclude : iterable of str
-        Parties whose uploads are left out, such as those that the certificate flags.
-    now : datetime, optional
-        With a time zone; the computer's clock by default.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Ran
-        Outcome, certificate and returns.
-
-    Raises
-    ------
-    StepError
-        Fewer uploads are in than the agreement asks for, or a run of other parties was made.
-    AgreementError
-        The agreement does not allow the model.
-    RetentionError
-        The uploads are not kept any more.
-    AnchorTagError, UndeterminedFitError, ScaleError, FlaggedPartyError
-        These parties cannot be trained on together.
-    DiskError
-        The disk is full.
-
-    Notes
-    -----
-    **Who sees what.** The analyst reads uploads. G_i goes to party i only, the model to all.
-
-    **Cost.** The aligner's, two readings of all rows, and training.
     """
     family = family_of(desk.agreement, model)
     excluded = tuple(dict.fromkeys(exclude))
@@ -141,8 +102,7 @@ def _refuse_other_parties(history: History, parties: tuple[str, ...]) -> None:
         *([f"{', '.join(new)} came since: cobasis analyst add"] if new else []),
         *([f"{', '.join(gone)} took part: cobasis analyst remove"] if gone else []),
     ]
-    msg = (
+    raise StepError(
         f"a run with {', '.join(sorted(ran))} was made on {history.outcome.time}, and a second one "
         f"would give everybody another target ({'; '.join(found)}). Use these commands."
     )
-    raise StepError(msg)

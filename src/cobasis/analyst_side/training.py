@@ -26,40 +26,15 @@ IN_MEMORY_CELLS = 2**27
 
 
 def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None:
-    """Return the family to train: the one that is asked for, if the agreement allows it.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        What everybody signed.
-    model : str or None
-        What the analyst asks for; None for the agreement's.
-
-    Returns
-    -------
-    str or None
-        None for representation.
-
-    Raises
-    ------
-    AgreementError
-        The agreement does not allow it.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
-    """
+    """Return the family to train: the one that is asked for, if the agreement allows it."""
     chosen = agreement.model if model is None else model
     if model is None or model in agreement.allowed_models:
         return chosen
     allowed = ", ".join(agreement.allowed_models) or "none, since the task is a representation"
-    msg = (
+    raise AgreementError(
         f"round '{agreement.round_id}' does not allow a model of family '{model}' (allowed: "
         f"{allowed}). Choose one of these, or have another agreement signed."
     )
-    raise AgreementError(msg)
 
 
 def model_file(
@@ -73,43 +48,7 @@ def model_file(
 ) -> GraphModel:
     """Return the model of a run; it is trained unless its file is there already.
 
-    Parameters
-    ----------
-    path : Path
-        The file; its name stands for uploads, target and family.
-    alignment : Alignment
-        Of exactly these parties.
-    uploads : mapping of str to Payload
-        By party name.
-    agreement : Agreement
-        The round's.
-    family : str
-        What to train.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    GraphModel
-        Checked, as every party will check it.
-
-    Raises
-    ------
-    LabelError
-        All rows are of one class.
-    RowCarryingError, ModelFileError
-        The model stores rows, or is not what the format allows.
-    DiskError
-        The disk is full.
-
-    Notes
-    -----
     All returns carry one and the same file, also those that are written after a crash.
-
-    **Who sees what.** Every party gets the file.
-
-    **Cost.** Five folds for each value of the family's grid. Above 1 GiB of rows they are
-    written to disk in between and deleted afterwards.
     """
     if not path.exists():
         trained = _trained(

@@ -54,41 +54,12 @@ class Verified:
 
 
 def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Verified:
-    """Check all that a folder has of a round: signatures, chains, receipts, files, and fits.
-
-    Parameters
-    ----------
-    agreement_path : Path
-        The agreement.
-    folder : Path
-        Where transcripts (``*.jsonl``), receipts (``*.receipt``), certificates of removals and
-        sealed files lie, in folders or not; the analyst gives its work folder.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    Verified
-        One finding for each thing; the file that one is about does not change another.
-
-    Raises
-    ------
-    OptionError
-        There is no such folder, or nothing to check in it.
-    AgreementFileError, AgreementError, DiskError
-        The agreement cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** No key is needed. Fits are checked where anchor images and target are, which
-    only the analyst has.
-
-    **Cost.** One reading of every file.
-    """
+    """Check all that a folder has of a round: signatures, chains, receipts, files, and fits."""
     file = read_agreement(agreement_path)
     if not folder.is_dir():
-        msg = f"there is no folder '{folder}'. Give the one with the transcript and receipts."
-        raise OptionError(msg)
+        raise OptionError(
+            f"there is no folder '{folder}'. Give the one with the transcript and receipts."
+        )
     agreement = file.agreement
     findings = [checked("agreement", agreement.round_id, by=file.check_sealed)]
     transcripts: dict[str, Checked] = {}
@@ -102,11 +73,10 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     findings += _removals(folder, agreement)
     findings += checked_fits(folder, agreement, entries=ours, report=report)
     if len(findings) == 1:
-        msg = (
+        raise OptionError(
             f"'{folder}' has neither a transcript (*.jsonl) nor a receipt (*.receipt), so nothing "
             "of the round can be checked. Give the folder that has them."
         )
-        raise OptionError(msg)
     heads = {name: each.head for name, each in transcripts.items()}
     return Verified(agreement=agreement, findings=tuple(findings), heads=heads)
 
@@ -141,11 +111,10 @@ def _receipt(path: Path, agreement: Agreement, *, entries: tuple[Entry, ...]) ->
     lines = {entry.hash: entry for entry in entries if entry.event == RECEIVED}
     line = lines.get(receipt.transcript)
     if entries and (line is None or line.told["upload"] != receipt.upload):
-        msg = (
+        raise TranscriptError(
             f"the receipt for party '{receipt.party}' names a line that the analyst's transcript "
             "does not have, or that is about another upload. Keep both: one of them was changed."
         )
-        raise TranscriptError(msg)
 
 
 def _check_signed(signed: SignedReceipt, agreement: Agreement) -> None:
@@ -185,8 +154,10 @@ def _check_told(
     _check_signed(signed, agreement)
     party = enrolled.get(signed.receipt.party)
     if party is None:
-        msg = f"'{signed.receipt.party}' is not enrolled, so its countersignature proves nothing."
-        raise SignatureError(f"{msg} Look which agreement it belongs to.")
+        raise SignatureError(
+            f"'{signed.receipt.party}' is not enrolled, so its countersignature proves nothing. "
+            "Look which agreement it belongs to."
+        )
     check_countersigned(signed, party=party)
 
 
@@ -208,6 +179,7 @@ def _small(path: Path) -> bytes:
 
 def _analyst(agreement: Agreement) -> PublicIdentity:
     if agreement.analyst is None:
-        msg = "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
-        raise OptionError(msg)
+        raise OptionError(
+            "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
+        )
     return agreement.analyst

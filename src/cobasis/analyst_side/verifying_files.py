@@ -20,28 +20,7 @@ from cobasis.store.folder import UploadFolder
 
 
 def compared_files(folder: Path, entries: Iterable[Entry], *, report: Report) -> Iterator[Finding]:
-    """Compare uploads and returns that are in a folder with the digests that a transcript has.
-
-    Parameters
-    ----------
-    folder : Path
-        Looked through with all its folders.
-    entries : iterable of Entry
-        The analyst's; nothing is compared without them.
-    report : callable
-        Told how many files are done.
-
-    Yields
-    ------
-    Finding
-        One for each file.
-
-    Notes
-    -----
-    **Who sees what.** Digests: nothing is opened.
-
-    **Cost.** One reading of every file.
-    """
+    """Compare uploads and returns that are in a folder with the digests that a transcript has."""
     known = _known(entries)
     paths = sorted(path for path in folder.rglob("*") if path.name in known and path.is_file())
     for done, path in enumerate(paths):
@@ -66,40 +45,16 @@ def _known(entries: Iterable[Entry]) -> dict[str, set[str]]:
 
 def _compare(path: Path, digests: set[str]) -> None:
     if file_digest(path) not in digests:
-        msg = (
+        raise FileChangedError(
             f"'{path.name}' is not the file that the transcript names. It was changed, or is of "
             "another round. Ask for the right one."
         )
-        raise FileChangedError(msg)
 
 
 def checked_fits(
     folder: Path, agreement: Agreement, *, entries: Iterable[Entry], report: Report
 ) -> Iterator[Finding]:
-    """Check every fit of the last run, where anchor images and target are.
-
-    Parameters
-    ----------
-    folder : Path
-        The analyst's work folder; in any other nothing is checked.
-    agreement : Agreement
-        Names the aligner.
-    entries : iterable of Entry
-        The analyst's.
-    report : callable
-        Told how many fits are done.
-
-    Yields
-    ------
-    Finding
-        One for each party.
-
-    Notes
-    -----
-    **Who sees what.** The analyst, who has them.
-
-    **Cost.** One reading of the anchor images.
-    """
+    """Check every fit of the last run, where anchor images and target are."""
     work, outcome = WorkFolder(folder), history_of(entries).outcome
     if outcome is None or not work.payloads.is_dir():
         return

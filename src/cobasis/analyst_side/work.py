@@ -16,22 +16,10 @@ SUFFIX = ".round"
 class WorkFolder:
     """The analyst's folder of one round: ``icu.round`` beside ``icu.toml``.
 
-    Parameters
-    ----------
-    path : Path
-        Made by `alone`, for its owner only.
-
     Attributes
     ----------
     transcript, uploads, payloads, receipts, incoming, alignments, models, certificates : Path
         Inside it: uploads as they came, and opened; what was signed; what was made of them.
-
-    Notes
-    -----
-    **Who sees what.** The analyst: pseudonymised rows, changes of basis, models. Nothing of a
-    party's secrets is ever here.
-
-    **Cost.** Every upload twice: sealed, and opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,38 +52,24 @@ class WorkFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Make the folder, keep other processes out, and clear what a crash left half done.
-
-        Raises
-        ------
-        AnotherRunError
-            Another process is at work in it.
-        DiskError
-            It cannot be made or written to.
-
-        Notes
-        -----
-        **Who sees what.** Nothing is read. **Cost.** None.
-        """
+        """Make the folder, keep other processes out, and clear what a crash left half done."""
         for folder in (self.path, self.uploads, self.payloads, self.receipts):
             made_folder(folder)
         try:
             descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            msg = (
+            raise DiskError(
                 f"'{self.path}' cannot be written: {error.strerror}. What was acknowledged is "
                 "kept. Free some space, or correct the rights, then start the same command again."
-            )
-            raise DiskError(msg) from error
+            ) from error
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                msg = (
+                raise AnotherRunError(
                     f"another process is at work in '{self.path}'. Two at a time would mix their "
                     "results. Wait for it, then start again."
-                )
-                raise AnotherRunError(msg) from None
+                ) from None
             remove_tree(self.incoming)
             yield
         finally:

@@ -37,42 +37,17 @@ __all__ = [
 
 
 def write_new(path: str | Path, *, fields: Mapping[str, Any]) -> Path:
-    """Write a new agreement with a comment on every field.
-
-    Parameters
-    ----------
-    path : path
-        Must not exist.
-    fields : mapping of str to object
-        Fields of an `Agreement`, as many as are known; features and identities as objects.
-        Parties are the names of those enrolled.
-
-    Returns
-    -------
-    Path
-        `path`.
-
-    Raises
-    ------
-    DiskError
-        The file exists, or cannot be written.
-    AgreementError
-        No such field.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
-    """
+    """Write a new agreement with a comment on every field."""
     to = Path(path)
     unknown = sorted(set(fields) - set(Agreement.model_fields))
     if unknown:
-        msg = f"an agreement has no field {', '.join(unknown)}. Leave out what is not in its table."
-        raise AgreementError(msg)
+        raise AgreementError(
+            f"an agreement has no field {', '.join(unknown)}. Leave out what is not in its table."
+        )
     if to.exists():
-        msg = f"'{to}' exists already, and may have been signed. Choose another name, or edit it."
-        raise DiskError(msg)
+        raise DiskError(
+            f"'{to}' exists already, and may have been signed. Choose another name, or edit it."
+        )
     _write(to, new_text(fields))
     return to
 
@@ -83,39 +58,15 @@ def enrol(
     parties: Iterable[PublicIdentity] = (),
     analyst: PublicIdentity | None = None,
 ) -> None:
-    """Write who takes part into an agreement: new ones behind the others, known ones anew.
-
-    Parameters
-    ----------
-    path : path
-        An agreement that nobody has signed.
-    parties : iterable of PublicIdentity
-        Replace those of the same name.
-    analyst : PublicIdentity, optional
-        Replaces the one before.
-
-    Raises
-    ------
-    AgreementError
-        The agreement is signed, or committed to a secret, which goes with the keys as they are.
-    AgreementFileError, DiskError
-        It cannot be read or written.
-
-    Notes
-    -----
-    **Who sees what.** Public keys. Whoever enrols compares fingerprints over another channel.
-
-    **Cost.** Three seconds for 8,000 features.
-    """
+    """Write who takes part into an agreement: new ones behind the others, known ones anew."""
 
     def change(document: tomlkit.TOMLDocument) -> None:
         if document.get("commitment"):
-            msg = (
+            raise AgreementError(
                 f"the agreement '{path}' is committed to a secret that was sealed for those who "
                 'were enrolled then. Empty its commitment (commitment = ""), enrol, and have a new '
                 "secret made with 'cobasis secret new'."
             )
-            raise AgreementError(msg)
         listed = document.get("party")
         if not isinstance(listed, AoT):
             listed = tomlkit.aot()
@@ -136,28 +87,7 @@ def enrol(
 
 
 def commit(path: str | Path, commitment: str) -> None:
-    """Write the commitment to the consortium secret into an agreement.
-
-    Parameters
-    ----------
-    path : path
-        An agreement that nobody has signed.
-    commitment : str
-        ``ConsortiumSecret.commitment(round_id)``.
-
-    Raises
-    ------
-    AgreementError
-        The agreement is signed.
-    AgreementFileError, DiskError
-        It cannot be read or written.
-
-    Notes
-    -----
-    **Who sees what.** Public: the commitment shows nothing of the secret.
-
-    **Cost.** As `enrol`.
-    """
+    """Write the commitment to the consortium secret into an agreement."""
 
     def change(document: tomlkit.TOMLDocument) -> None:
         document["commitment"] = commitment
@@ -169,29 +99,7 @@ def commit(path: str | Path, commitment: str) -> None:
 
 
 def seal(path: str | Path, signatures: Iterable[Signature]) -> None:
-    """Write signatures into an agreement, if with them everybody has signed.
-
-    Parameters
-    ----------
-    path : path
-        The agreement.
-    signatures : iterable of Signature
-        Those that came in; with those in the file they have to be everybody's.
-
-    Raises
-    ------
-    UnsignedError
-        Some are missing, of another text, or not valid: all of them are named, and the file
-        stays as it was.
-    AgreementError, AgreementFileError, DiskError
-        The agreement is a draft, or cannot be read or written.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** As `enrol`.
-    """
+    """Write signatures into an agreement, if with them everybody has signed."""
     found = read_agreement(path)
     # those of an older text are of no use, and are replaced by what came in
     digest = found.agreement.digest().hex()
@@ -222,11 +130,10 @@ def _edit(
     """Change a file in place and keep its comments; without signatures, unless `signed`."""
     text = text_of(path)
     if "signature" in document_of(text, path=path) and not signed:
-        msg = (
+        raise AgreementError(
             f"the agreement '{path}' was signed, and a change would make every signature void. If "
             "it has to be, delete its [[signature]] tables, and have everybody sign anew."
         )
-        raise AgreementError(msg)
     edited = tomlkit.parse(text)
     change(edited)
     _write(path, tomlkit.dumps(edited))

@@ -69,112 +69,34 @@ class AgreementDraft:
 
 
 def read_agreement(path: str | Path) -> AgreementFile:
-    """Read an agreement that is whole, signed or not.
-
-    Parameters
-    ----------
-    path : path
-        A TOML file.
-
-    Returns
-    -------
-    AgreementFile
-        With its signatures, which `AgreementFile.check_sealed` verifies.
-
-    Raises
-    ------
-    AgreementFileError
-        It is no TOML.
-    AgreementError
-        A field is missing, unknown or of another type, or the fields contradict each other.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** A third of a second for 8,000 features.
-    """
+    """Read an agreement that is whole, signed or not."""
     document = document_of(text_of(Path(path)), path=path)
     fields = _fields_of(document, path=path)
     required = [name for name, field in Agreement.model_fields.items() if field.is_required()]
     empty = [name for name in missing_fields(fields) if name in required and name != "parties"]
     if empty or not fields.get("parties"):
         listed = ", ".join([*empty, *([] if fields.get("parties") else ["[[party]]"])])
-        msg = (
+        raise AgreementError(
             f"the agreement '{path}' is still a draft: {listed} must be filled. `cobasis agreement "
             "enrol` writes [[party]], `cobasis secret new` the commitment; fill the others by hand."
         )
-        raise AgreementError(msg)
     agreement = Agreement.model_validate_json(json.dumps(fields))
     found = document.get("signature", [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        msg = (
+        raise AgreementError(
             f"the agreement '{path}' has signatures that are no [[signature]] tables. Seal it anew."
         )
-        raise AgreementError(msg)
     return AgreementFile(agreement=agreement, signatures=tuple(Signature(**each) for each in found))
 
 
 def read_draft(path: str | Path) -> AgreementDraft:
-    """Read what an agreement says so far.
-
-    Parameters
-    ----------
-    path : path
-        A TOML file.
-
-    Returns
-    -------
-    AgreementDraft
-        Its fields, unchecked, and what is missing.
-
-    Raises
-    ------
-    AgreementFileError, AgreementError
-        It is no TOML, or has tables of another kind.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** As `read_agreement`.
-    """
+    """Read what an agreement says so far."""
     fields = _fields_of(document_of(text_of(Path(path)), path=path), path=path)
     return AgreementDraft(fields=fields, missing=missing_fields(fields))
 
 
 def read_terms(path: str | Path) -> Agreement:
-    """Read an agreement, or a draft that lacks only who takes part and their secret's commitment.
-
-    Parameters
-    ----------
-    path : path
-        A TOML file.
-
-    Returns
-    -------
-    Agreement
-        To measure with, and for nothing else: parties and commitment of a draft are made up.
-
-    Raises
-    ------
-    AgreementFileError
-        It is no TOML.
-    AgreementError
-        Another field is missing, or the fields contradict each other.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** As `read_agreement`.
-    """
+    """Read an agreement, or a draft that lacks only its parties and their secret's commitment."""
     fields = read_draft(path).fields
     made_up = {
         "parties": [f"party-{at}" for at in range(_SOME)],
@@ -185,11 +107,10 @@ def read_terms(path: str | Path) -> Agreement:
     required = [name for name, field in Agreement.model_fields.items() if field.is_required()]
     empty = [name for name in missing_fields(whole) if name in required]
     if empty:
-        msg = (
+        raise AgreementError(
             f"the draft '{path}' lacks {', '.join(empty)}, and no upload can be planned without. "
             "Fill them; whoever takes part, and the commitment, may come later."
         )
-        raise AgreementError(msg)
     return Agreement.model_validate_json(json.dumps(whole))
 
 
@@ -197,11 +118,10 @@ def text_of(path: Path) -> str:
     """Return a file's text; AgreementFileError where it is too large or no text."""
     with opened(path) as (file, stamp):
         if stamp.size > MAX_BYTES:
-            msg = (
+            raise AgreementFileError(
                 f"'{path}' has {stamp.size:,} bytes, and no agreement has more than "
                 f"{MAX_BYTES:,}. Give the agreement's TOML file."
             )
-            raise AgreementFileError(msg)
         data = file.readall() or b""
     try:
         return data.decode("utf-8")
@@ -238,11 +158,10 @@ def _fields_of(document: Mapping[str, Any], *, path: str | Path) -> dict[str, An
         fields["dp"] = {name: value for name, value in terms.items() if value != ""}
     taken = sorted({"parties", "enrolled"} & set(fields))
     if taken:
-        msg = (
+        raise AgreementError(
             f"'{path}' has a field {', '.join(taken)}, and in the file the parties are the "
             "[[party]] tables. Delete it, and enrol them with `cobasis agreement enrol`."
         )
-        raise AgreementError(msg)
     enrolled = fields.pop("party", [])
     if enrolled:
         fields["enrolled"] = enrolled

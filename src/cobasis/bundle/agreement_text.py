@@ -124,24 +124,7 @@ PEOPLE = """\
 
 
 def new_text(fields: Mapping[str, Any]) -> str:
-    """Return a commented agreement.
-
-    Parameters
-    ----------
-    fields : mapping of str to object
-        Fields of an `Agreement`, as many as are known; features and identities as objects.
-
-    Returns
-    -------
-    str
-        TOML in which every field stands with a comment, empty where it is not known.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
-    """
+    """Return a commented agreement."""
     lines = [HEAD]
     for title, group in GROUPS:
         lines += [f"# ---- {title}", ""]

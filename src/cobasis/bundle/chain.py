@@ -39,12 +39,6 @@ class Entry:
         Details.
     previous, hash : str
         Of the line before, and of this one; 64 hexadecimal digits.
-
-    Notes
-    -----
-    **Who sees what.** Whoever gets the transcript.
-
-    **Cost.** None.
     """
 
     seq: int
@@ -80,10 +74,6 @@ class Link:
         Lines so far.
     hash : str
         Of the last one.
-
-    Notes
-    -----
-    **Who sees what.** Whoever gets the transcript. **Cost.** None.
     """
 
     seq: int = 0
@@ -91,75 +81,26 @@ class Link:
 
 
 def following(last: Link, event: str, *, told: Mapping[str, Fact], time: str) -> Entry:
-    """Return the entry that comes next.
-
-    Parameters
-    ----------
-    last : Link
-        Where the chain is.
-    event : str
-        What happened.
-    told : mapping of str to str, int, float, bool or list of str
-        Details.
-    time : str
-        When.
-
-    Returns
-    -------
-    Entry
-        With its hash.
-
-    Raises
-    ------
-    OptionError
-        A detail is of another type, no finite number, or the line is above 1 MiB.
-
-    Notes
-    -----
-    **Who sees what.** Whoever gets the transcript.
-
-    **Cost.** None.
-    """
+    """Return the entry that comes next."""
     if not all(isinstance(name, str) and _is_fact(fact) for name, fact in told.items()):
-        msg = (
+        raise OptionError(
             f"a transcript tells words, finite numbers, truths and lists of words by name, and "
             f"the event '{event}' has something else. Leave it out, or write it as a word."
         )
-        raise OptionError(msg)
     open_end = Entry(
         seq=last.seq + 1, time=time, event=event, told=dict(told), previous=last.hash, hash=""
     )
     entry = Entry(**{**vars(open_end), "hash": open_end.expected_hash()})
     if len(entry.line) > MAX_LINE:
-        msg = (
+        raise OptionError(
             f"the event '{event}' would make a line of {len(entry.line):,} bytes, above "
             f"{MAX_LINE:,}. Tell less, for instance a digest in place of a list."
         )
-        raise OptionError(msg)
     return entry
 
 
 def read_line(line: bytes, last: Link) -> Entry | str:
-    """Read the line that has to come next; a sentence says what is wrong with it.
-
-    Parameters
-    ----------
-    line : bytes
-        With its line feed.
-    last : Link
-        Where the chain is.
-
-    Returns
-    -------
-    Entry or str
-        The entry, or what is wrong.
-
-    Notes
-    -----
-    **Who sees what.** The sentence holds nothing from the line.
-
-    **Cost.** One hash.
-    """
+    """Read the line that has to come next; a sentence says what is wrong with it."""
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):

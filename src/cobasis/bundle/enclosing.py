@@ -56,75 +56,33 @@ def write_bundle(
     created: datetime | None = None,
     simulation: bool = False,
 ) -> Written:
-    """Write a bundle: sign a manifest of the parts, compress them, and seal it all.
-
-    Parameters
-    ----------
-    path : Path
-        Where it will stand; replaced if it is there.
-    draft : Draft
-        What its maker has to say.
-    parts : mapping of str to Path or bytes
-        Files, or their bytes, by the names that `cobasis.bundle.manifest.PARTS` gives for the kind.
-    sign : callable
-        The sender's: from a message to its Ed25519 signature, ``Identity.sign``.
-    recipients : sequence of PublicIdentity
-        Who can open it, and nobody else.
-    created : datetime, optional
-        With a time zone; now by default.
-    simulation : bool
-        Also write what was drawn from a seed. No real round takes such a bundle.
-
-    Returns
-    -------
-    Written
-        Its path, digest and manifest.
-
-    Raises
-    ------
-    SecretError
-        The draft is marked as simulated, and this is no simulation.
-    OptionError
-        The draft or its parts are not such that a reader would take them.
-    FileChangedError
-        A part's file changed while it was read.
-    DiskError
-        A part cannot be read, or the disk is full or may not be written to.
-
-    Notes
-    -----
-    **Who sees what.** Recipients see all of it. Everybody else sees how large it is and how many
-    recipients it has; the names are inside.
-
-    **Cost.** Two passes over each part, to measure it first and then to store it; a few
-    megabytes of memory. Nothing but the sealed file is written.
-    """
+    """Write a bundle: sign a manifest of the parts, compress them, and seal it all."""
     if draft.simulated and not simulation:
-        msg = (
+        raise SecretError(
             f"this {draft.kind} of '{draft.sender}' was drawn from a seed, so nothing in it is "
             "secret. No bundle carries it into a real round. Make it without rng= or a seed."
         )
-        raise SecretError(msg)
     known = PARTS.get(draft.kind, {})
     if set(parts) - set(known):
-        msg = (
+        raise OptionError(
             f"a bundle of kind '{draft.kind}' has other parts than {', '.join(sorted(parts))}. Its "
             f"parts are {', '.join(known)}."
         )
-        raise OptionError(msg)
     measured = tuple(_measure(name, content) for name, content in parts.items())
     names = tuple(each.name for each in recipients)
     if len(set(names)) < len(names):
-        msg = f"the recipients {', '.join(names)} name somebody twice. Give each of them once."
-        raise OptionError(msg)
+        raise OptionError(
+            f"the recipients {', '.join(names)} name somebody twice. Give each of them once."
+        )
     manifest = make_manifest(
         draft, parts=measured, recipients=names, created=created or datetime.now(UTC)
     )
     text = manifest.encoded()
     signature = sign(signed_message(text))
     if len(signature) != SIGNATURE_BYTES:
-        msg = f"a signature has {SIGNATURE_BYTES} bytes, not {len(signature)}. Give Identity.sign."
-        raise OptionError(msg)
+        raise OptionError(
+            f"a signature has {SIGNATURE_BYTES} bytes, not {len(signature)}. Give Identity.sign."
+        )
     start = MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + text + signature
     plain = len(start) + sum(part.stored_bytes for part in measured)
     most = plain + (plain // _CHUNK + 1) * _TAG + len(names) * _PER_RECIPIENT + _HEADER
@@ -155,16 +113,14 @@ def _measure(name: str, content: Path | bytes) -> Part:
     """Return what the manifest says of a part."""
     n_bytes = len(content) if isinstance(content, bytes) else _size(content)
     if not n_bytes:
-        msg = f"the part {name} is empty. Give what it is to hold."
-        raise OptionError(msg)
+        raise OptionError(f"the part {name} is empty. Give what it is to hold.")
     digest = hashlib.sha256()
     stored = sum(map(len, _frame(name, content, n_bytes=n_bytes, digest=digest)))
     if n_bytes > MAX_RATIO * stored + SLACK:
-        msg = (
+        raise OptionError(
             f"the part {name} has {n_bytes:,} bytes that compress to {stored:,}: nearly all are "
             f"alike. Readers take {MAX_RATIO} times as many at most. Look for columns of zeros."
         )
-        raise OptionError(msg)
     return Part(name=name, n_bytes=n_bytes, sha256=digest.hexdigest(), stored_bytes=stored)
 
 
@@ -209,11 +165,10 @@ def _container(
 
 
 def _refuse_changed(name: str) -> None:
-    msg = (
+    raise FileChangedError(
         f"the part {name} changed while the bundle was written, so none was made. Wait until "
         "nobody writes to it, then start again."
     )
-    raise FileChangedError(msg)
 
 
 class _Source:

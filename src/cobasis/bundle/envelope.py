@@ -105,49 +105,8 @@ def open_bundle(
 ) -> Bundle:
     """Open a bundle: unseal it, check its signature and its manifest, and store its parts.
 
-    Parameters
-    ----------
-    path : Path
-        The sealed file.
-    unseal : callable
-        The recipient's: from a sealed stream to a plain one, ``Identity.unseal``.
-    signer : PublicIdentity, or mapping of str to PublicIdentity
-        Who may have signed it: one, or everybody who is enrolled, by name. A revoked key is one
-        that is no longer there.
-    into : Path
-        A folder for the parts; made, with mode 0700, when it is not there.
-    expected : Expected, optional
-        What it has to be; whatever is not told is not checked, the clock is always.
-    limits : Limits, optional
-        How much is read.
-
-    Returns
-    -------
-    Bundle
-        With its parts in `into`, as files of mode 0600.
-
-    Raises
-    ------
-    SealError
-        It is not sealed for this key, or its seal is damaged.
-    SignatureError
-        Nobody who may have signed it has.
-    BundleError
-        It is no bundle, or not what its manifest says, or too large.
-    ForeignBundleError, ClockError
-        It is not what was expected.
-    DiskError, FileChangedError
-        The disk is full, or the file cannot be read or changes meanwhile.
-
-    Notes
-    -----
     When anything is raised, Ctrl-C included, no part of it stands in `into`. The plain stream
     lies in a file without a name meanwhile, which no crash leaves behind.
-
-    **Who sees what.** Who may read `into` sees what was sealed.
-
-    **Cost.** Twice the bundle's bytes on the disk of `into` for a while; a few megabytes of
-    memory.
     """
     what = f"the bundle '{path.name}'"
     limits = limits or Limits()
@@ -180,11 +139,10 @@ def _folder(into: Path) -> Iterator[None]:
                 into.rmdir()
         if not isinstance(error, OSError):
             raise
-        msg = (
+        raise DiskError(
             f"a bundle cannot be opened into '{into}': {error.strerror}. Nothing of it is left "
             "there. Free some space, or give a folder that you may write to, then start again."
-        )
-        raise DiskError(msg) from error
+        ) from error
 
 
 class _Sealed:
@@ -208,8 +166,7 @@ def _unsealed(
         source = _Sealed(file)
         unseal(cast("BinaryIO", source), plain)
         if source.read(1):
-            msg = f"{what} is longer than its seal. Have it copied, or sent, once more."
-            raise SealError(msg)
+            raise SealError(f"{what} is longer than its seal. Have it copied, or sent, once more.")
         found = os.fstat(file.fileno())
         after = Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
         refuse_changed(after, stamp, what=what)
@@ -233,18 +190,16 @@ def _manifest(
     known = {signer.name: signer} if isinstance(signer, PublicIdentity) else signer
     sender = known.get(manifest.sender)
     if sender is None:
-        msg = (
+        raise SignatureError(
             f"{what} says that it is from '{manifest.sender}', who is not among the enrolled keys "
             "that it may be from, or whose key was revoked. Compare fingerprints with its sender."
         )
-        raise SignatureError(msg)
     if not verify(sender, signed_message(text), signature=signature):
-        msg = (
+        raise SignatureError(
             f"{what} says that it is from '{manifest.sender}', and is not signed with the key "
             f"that is enrolled for them ({sender.fingerprint}). Ask them, over another channel, "
             "whether they sent it and whether their key is a new one."
         )
-        raise SignatureError(msg)
     return manifest
 
 
@@ -294,5 +249,4 @@ def _store(plain: BinaryIO, file: WholeFile, *, part: Part, what: str) -> None:
 
 
 def _refuse(what: str, reason: str) -> NoReturn:
-    msg = f"{what} cannot be used: {reason}. Ask its sender for a new one."
-    raise BundleError(msg)
+    raise BundleError(f"{what} cannot be used: {reason}. Ask its sender for a new one.")

@@ -45,36 +45,32 @@ class Expected:
         for name in ("kind", "round_id", "agreement", "sender", "anchor_tag"):
             wanted, found = getattr(self, name), getattr(manifest, name)
             if wanted is not None and found != wanted:
-                msg = (
+                raise ForeignBundleError(
                     f"{what} is another one than expected: its {name} is '{found}', not "
                     f"'{wanted}'. Look whether the files were mixed up, or ask for the right one."
                 )
-                raise ForeignBundleError(msg)
         if self.recipient is not None and self.recipient not in manifest.recipients:
-            msg = (
+            raise ForeignBundleError(
                 f"{what} is for {', '.join(manifest.recipients[:5])}, not for '{self.recipient}'; "
                 "somebody passed it on. Ask its sender for your own."
             )
-            raise ForeignBundleError(msg)
         if manifest.simulated != self.simulated:
             marked = "drawn from a seed" if manifest.simulated else "of a real round"
-            msg = (
+            raise ForeignBundleError(
                 f"{what} is {marked}, and does not belong here. Simulation and real rounds do not "
                 "mix; ask its sender for the right one."
             )
-            raise ForeignBundleError(msg)
         self._check_clock(moment_of(manifest.created), what)
 
     def _check_clock(self, created: datetime, what: str) -> None:
         now = self.now or datetime.now(UTC)
         if created <= now + MAX_AHEAD:
             return
-        msg = (
+        raise ClockError(
             f"{what} says that it was made on {moment_text(created)}, more than 48 hours after "
             f"now, {moment_text(now)}. One of the two clocks is wrong. Correct the clock and make "
             "the bundle anew."
         )
-        raise ClockError(msg)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,26 +92,6 @@ class AcceptedUpload:
 def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedUpload | None) -> None:
     """Raise ReplayError when its sender's upload was accepted before.
 
-    Parameters
-    ----------
-    manifest : Manifest
-        Of the bundle that came.
-    digest : str
-        Of its sealed file.
-    accepted : AcceptedUpload or None
-        What was accepted from the same sender in this round, if anything.
-
-    Raises
-    ------
-    ReplayError
-        It is the same file, an older one, or a second one.
-
-    Notes
-    -----
-    **Who sees what.** The message holds dates, and no number from an upload.
-
-    **Cost.** None.
-
     Two uploads of the same rows show more than one, and the second could be made to show where
     they differ. So the first one counts.
     """
@@ -134,5 +110,6 @@ def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedUpload |
     else:
         problem = f"is a second one of '{sender}', made on {manifest.created}"
         advice = "The first one stays; to replace it, agree on a new round"
-    msg = f"this {manifest.kind} {problem}. An upload is taken once per round. {advice}."
-    raise ReplayError(msg)
+    raise ReplayError(
+        f"this {manifest.kind} {problem}. An upload is taken once per round. {advice}."
+    )

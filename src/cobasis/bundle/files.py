@@ -39,13 +39,13 @@ def opened(path: Path | str) -> Iterator[tuple[FileIO, Stamp]]:
         # a pipe that somebody put there is opened without waiting for its other end, then refused
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        msg = f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."
-        raise DiskError(msg) from error
+        raise DiskError(
+            f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."
+        ) from error
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            msg = f"'{path}' cannot be read: it is no file. Give the path of a file."
-            raise DiskError(msg)
+            raise DiskError(f"'{path}' cannot be read: it is no file. Give the path of a file.")
         yield FileIO(descriptor, "r", closefd=False), _stamp(found)
     finally:
         os.close(descriptor)
@@ -56,8 +56,9 @@ def stamp_of(path: Path) -> Stamp:
     try:
         return _stamp(path.stat())
     except OSError as error:
-        msg = f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."
-        raise DiskError(msg) from error
+        raise DiskError(
+            f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."
+        ) from error
 
 
 def _stamp(found: os.stat_result) -> Stamp:
@@ -67,34 +68,7 @@ def _stamp(found: os.stat_result) -> Stamp:
 def read_array(
     path: Path | str, array: npt.NDArray[Any], *, offset: int, stamp: Stamp, what: str
 ) -> None:
-    """Fill a contiguous array from a file that has to be the one that was opened before.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    array : ndarray
-        Where to read to.
-    offset : int
-        Where in the file its bytes begin.
-    stamp : Stamp
-        The file's, from when its header was read.
-    what : str
-        What to call the file in an error, with the party's name where there is one.
-
-    Raises
-    ------
-    FileChangedError
-        The file is another one now, or changes during the read.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** The message holds sizes, never a number from the file.
-
-    **Cost.** One read of the array's bytes.
-    """
+    """Fill a contiguous array from a file that has to be the one that was opened before."""
     with opened(path) as (file, before):
         refuse_changed(before, stamp, what=what)
         rest = _bytes_of(array)
@@ -104,8 +78,9 @@ def read_array(
                 rest = rest[read:]
             after = _stamp(os.fstat(file.fileno()))
         except OSError as error:
-            msg = f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
-            raise DiskError(msg) from error
+            raise DiskError(
+                f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
+            ) from error
         refuse_changed(after, stamp, what=what)
 
 
@@ -136,11 +111,10 @@ def made_folder(path: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
             sync_folder(folder.parent)
     except OSError as error:
-        msg = (
+        raise DiskError(
             f"the folder '{path}' cannot be made: {error.strerror}. Free some space, correct the "
             "rights, or choose another."
-        )
-        raise DiskError(msg) from error
+        ) from error
 
 
 def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
@@ -152,37 +126,14 @@ def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
         if found.size != expected.size
         else "its size is the same, but it was written anew"
     )
-    msg = (
+    raise FileChangedError(
         f"{what} changed while it was in use: {sizes}. What was read of it would be of two "
         "versions. Wait until nobody writes to it, then start again."
     )
-    raise FileChangedError(msg)
 
 
 class WholeFile:
-    """A file that stands under its name when all of it is written, and not before.
-
-    Parameters
-    ----------
-    path : Path
-        The name. Until `finish` the bytes stand beside it, in a file that ends in ``.part``;
-        a ``.part`` that a killed process left is written over.
-    n_bytes : int
-        How many there will be; a disk that has not as many is found out at once.
-
-    Raises
-    ------
-    DiskError
-        The disk is full, or may not be written to. What stood under the name still does.
-    AnotherRunError
-        Another process is writing the same file.
-
-    Notes
-    -----
-    **Who sees what.** Its owner only: it has mode 0600, half-written and whole.
-
-    **Cost.** The bytes are written once; `finish` waits until they are on the disk.
-    """
+    """A file that stands under its name when all of it is written, and not before."""
 
     def __init__(self, path: Path, *, n_bytes: int) -> None:
         self.path = path
@@ -214,18 +165,16 @@ class WholeFile:
         except (BlockingIOError, FileNotFoundError):
             named = False
         if not named:
-            msg = (
+            raise AnotherRunError(
                 f"another process writes to '{self.path}' right now. Two at a time would mix "
                 "their bytes. Wait for it, or choose another name."
             )
-            raise AnotherRunError(msg)
         found = os.fstat(self._descriptor)
         if found.st_uid != os.geteuid() or found.st_nlink > 1:
-            msg = (
+            raise DiskError(
                 f"'{self._part}' was put there by somebody else, who could read what is written to "
                 f"'{self.path}'. Choose a folder that only you may write to."
             )
-            raise DiskError(msg)
         os.fchmod(self._descriptor, 0o600)
         self._open = True
 
@@ -286,9 +235,8 @@ class WholeFile:
         try:
             yield
         except OSError as error:
-            msg = (
+            raise DiskError(
                 f"'{self.path}' cannot be written: {error.strerror} ({self.n_bytes:,} bytes are "
                 "needed). Nothing half-written is left under that name. Free some space, or "
                 "choose a folder that you may write to, then start again."
-            )
-            raise DiskError(msg) from error
+            ) from error

@@ -26,26 +26,7 @@ _UNUSED = 0b11000
 
 
 def compressed(pieces: Iterator[bytes], *, n_bytes: int) -> Iterator[bytes]:
-    """Yield one zstd frame that declares its size.
-
-    Parameters
-    ----------
-    pieces : iterator of bytes
-        What is to be compressed.
-    n_bytes : int
-        How many bytes that is, altogether.
-
-    Yields
-    ------
-    bytes
-        The frame, in order; the same for the same pieces.
-
-    Notes
-    -----
-    **Who sees what.** Nothing is hidden by it.
-
-    **Cost.** Two megabytes of memory; some 300 MB per second.
-    """
+    """Yield one zstd frame that declares its size."""
     packer = zstandard.ZstdCompressor(level=_LEVEL).compressobj(size=n_bytes)
     for piece in pieces:
         yield packer.compress(piece)
@@ -55,30 +36,7 @@ def compressed(pieces: Iterator[bytes], *, n_bytes: int) -> Iterator[bytes]:
 def decompress(
     source: BinaryIO, write: Callable[[bytes], None], *, stored_bytes: int, n_bytes: int, what: str
 ) -> None:
-    """Decompress one frame of known size, and nothing behind it.
-
-    Parameters
-    ----------
-    source : binary stream
-        Stands at the frame's first byte.
-    write : callable
-        Gets the bytes, 128 KiB at a time or fewer.
-    stored_bytes, n_bytes : int
-        How long the frame is, and what is in it.
-    what : str
-        What to call it in an error.
-
-    Raises
-    ------
-    BundleError
-        The frame is damaged, shorter or longer than it should be, or asks for too much memory.
-
-    Notes
-    -----
-    **Who sees what.** The message holds sizes.
-
-    **Cost.** Ten megabytes of memory, whatever the frame says.
-    """
+    """Decompress one frame of known size, and nothing behind it."""
     unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
     made = 0
     try:
@@ -129,5 +87,4 @@ def _pieces(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> 
 
 
 def _refuse(what: str, reason: str) -> NoReturn:
-    msg = f"{what} cannot be used: {reason}. Ask its sender for a new one."
-    raise BundleError(msg)
+    raise BundleError(f"{what} cannot be used: {reason}. Ask its sender for a new one.")

@@ -25,33 +25,7 @@ MAX_TABLE_BYTES = 2**31
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
     """Return the upload of a bundle; its numbers stay on disk.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        Opened, of kind "upload".
-    agreement : Agreement
-        The round's.
-
-    Returns
-    -------
-    Payload
-        Whose header says what the manifest says.
-
-    Raises
-    ------
-    ForeignBundleError
-        The bundle is of another kind, round or agreement, its file is of another party, or it
-        says another thing of its noise than the agreement.
-    FileFormatError, MessageError
-        The file is no upload, or stands in another precision than agreed.
-
-    Notes
-    -----
     When it raises, the opened parts are deleted.
-
-    **Who sees what.** What the party sent.
-
-    **Cost.** The file's header is read.
     """
     with _opened(bundle, "upload", agreement):
         payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
@@ -63,12 +37,11 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
         )
         signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
         if says != signed or told_of(payload) != manifest.told:
-            msg = (
+            raise ForeignBundleError(
                 f"the bundle '{bundle.path.name}' of '{manifest.sender}' holds an upload that says "
                 "other things of itself than the manifest: its party, anchor or shapes. Ask for a "
                 "new one."
             )
-            raise ForeignBundleError(msg)
         _refuse_other_noise(manifest, agreement, n_rows=payload.n_rows)
         check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     return payload
@@ -103,44 +76,16 @@ def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
     """Return what a party got back, from an opened bundle.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        Opened, of kind "return".
-    agreement : Agreement
-        The round's.
-    party : str
-        Whom it has to be for.
-
-    Returns
-    -------
-    Return
-        Its model is a `GraphModel` that was checked, or None.
-
-    Raises
-    ------
-    ForeignBundleError
-        The bundle is of another kind, round, agreement or party.
-    BundleError, FileFormatError, ModelFileError
-        Its parts are not what a return has.
-
-    Notes
-    -----
     When it raises, the opened parts are deleted.
-
-    **Who sees what.** The party sees its own change of basis and the model that all get.
-
-    **Cost.** As much memory as the model has bytes.
     """
     with _opened(bundle, "return", agreement):
         told, manifest = bundle.manifest.told, bundle.manifest
         if told.get("party") != party or manifest.recipients != (party,):
-            msg = (
+            raise ForeignBundleError(
                 f"the bundle '{bundle.path.name}' is the return of '{told.get('party')}', for "
                 f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
                 "for your own."
             )
-            raise ForeignBundleError(msg)
         verdict = told.get("verdict")
         if verdict not in get_args(Verdict):
             _refuse(bundle, "its verdict is none")
@@ -189,12 +134,11 @@ def _refuse_foreign(bundle: Bundle, kind: str, agreement: Agreement) -> None:
     manifest = bundle.manifest
     found = manifest.kind, manifest.round_id, manifest.agreement
     if found != (kind, agreement.round_id, agreement.digest().hex()):
-        msg = (
+        raise ForeignBundleError(
             f"the bundle '{bundle.path.name}' is a {manifest.kind} of round "
             f"'{manifest.round_id}', not a {kind} of '{agreement.round_id}' under this very "
             "agreement. Look whether files were mixed up, or ask for the right one."
         )
-        raise ForeignBundleError(msg)
 
 
 def told_of(payload: Payload) -> dict[str, Any]:
@@ -215,12 +159,11 @@ def _refuse_other_noise(manifest: Manifest, agreement: Agreement, *, n_rows: int
     terms = agreement.dp
     if manifest.dp == noise_of(agreement) and (terms is None or n_rows <= terms.most_rows):
         return
-    msg = (
+    raise ForeignBundleError(
         f"the upload of '{manifest.sender}' says another thing of its noise than the agreement "
         "does, or has more rows than that covers, so what was promised to its people may not "
         "hold. Ask it to prepare its upload with this agreement and this version of cobasis."
     )
-    raise ForeignBundleError(msg)
 
 
 def noise_of(agreement: Agreement) -> dict[str, Any] | None:
@@ -256,8 +199,7 @@ def _tag(manifest: Manifest) -> bytes:
 
 
 def _refuse(bundle: Bundle, reason: str) -> NoReturn:
-    msg = (
+    raise BundleError(
         f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' cannot be used: {reason}. "
         "Ask its sender for a new one."
     )
-    raise BundleError(msg)

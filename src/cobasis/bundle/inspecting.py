@@ -43,37 +43,7 @@ def inspect_bundle(
     unseal: Callable[[BinaryIO, BinaryIO], None] | None = None,
     signers: Mapping[str, PublicIdentity] | None = None,
 ) -> Inspected:
-    """Look at a bundle: from outside, or with a key also at its manifest.
-
-    Parameters
-    ----------
-    path : Path
-        The sealed file.
-    unseal : callable, optional
-        A recipient's: ``Identity.unseal``.
-    signers : mapping of str to PublicIdentity, optional
-        Everybody who is enrolled, to check the signature.
-
-    Returns
-    -------
-    Inspected
-        Parts are not unpacked, and nothing is written.
-
-    Raises
-    ------
-    SealError
-        The file is not sealed with age, is damaged, or not sealed for this key.
-    BundleError
-        What is sealed is no bundle.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Without a key: size and number of recipients.
-
-    **Cost.** With a key the file is read once; a megabyte of memory.
-    """
+    """Look at a bundle: from outside, or with a key also at its manifest."""
     seal = look(path)
     if unseal is None:
         return Inspected(seal=seal, manifest=None, signature="not checked")
@@ -84,8 +54,7 @@ def inspect_bundle(
     start = len(MAGIC) + LENGTH_BYTES
     length = int.from_bytes(head.data[len(MAGIC) : start], "little")
     if not head.data.startswith(MAGIC) or not 0 < length <= MAX_MANIFEST:
-        msg = f"{what} is sealed, but holds no bundle. Ask its sender what it is."
-        raise BundleError(msg)
+        raise BundleError(f"{what} is sealed, but holds no bundle. Ask its sender what it is.")
     text = bytes(head.data[start : start + length])
     signature = bytes(head.data[start + length : start + length + SIGNATURE_BYTES])
     manifest = read_manifest(text, what=what)

@@ -27,8 +27,7 @@ def moment_of(text: str) -> datetime:
     """Return the moment that `moment_text` wrote; ValueError for any other text."""
     moment = datetime.strptime(text, _MOMENT).replace(tzinfo=UTC)
     if moment_text(moment) != text:
-        msg = "not of the form 2026-11-21T15:30:00Z"
-        raise ValueError(msg)
+        raise ValueError("not of the form 2026-11-21T15:30:00Z")
     return moment
 
 
@@ -39,8 +38,7 @@ def _moment(text: str) -> str:
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        msg = "not printable"
-        raise ValueError(msg)
+        raise ValueError("not printable")
     return text
 
 
@@ -140,31 +138,7 @@ def signed_message(manifest: bytes) -> bytes:
 
 
 def read_manifest(text: bytes, *, what: str) -> Manifest:
-    """Check a manifest's text; it is believed when its signature was checked, and not before.
-
-    Parameters
-    ----------
-    text : bytes
-        As it stands in the bundle.
-    what : str
-        What to call the bundle in an error.
-
-    Returns
-    -------
-    Manifest
-        Its parts are those of its kind, each once and of a readable size.
-
-    Raises
-    ------
-    BundleError
-        The text is no manifest.
-
-    Notes
-    -----
-    **Who sees what.** The message names fields, and not what stands in them.
-
-    **Cost.** Some milliseconds for the megabyte that it may have.
-    """
+    """Check a manifest's text; it is believed when its signature was checked, and not before."""
     try:
         json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
         manifest = Manifest.model_validate_json(text)
@@ -179,42 +153,13 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
         problem = part_problem(manifest.kind, manifest.parts)
         if not problem:
             return manifest
-    msg = f"{what} cannot be used: {problem}. Ask its sender for a new one."
-    raise BundleError(msg)
+    raise BundleError(f"{what} cannot be used: {problem}. Ask its sender for a new one.")
 
 
 def make_manifest(
     draft: Draft, *, parts: tuple[Part, ...], recipients: tuple[str, ...], created: datetime
 ) -> Manifest:
-    """Return the manifest of a draft and its measured parts.
-
-    Parameters
-    ----------
-    draft : Draft
-        What its maker says.
-    parts : tuple of Part
-        As they will be stored.
-    recipients : tuple of str
-        Names, in the order of the seal.
-    created : datetime
-        With a time zone.
-
-    Returns
-    -------
-    Manifest
-        One that every reader takes.
-
-    Raises
-    ------
-    OptionError
-        A field is of another form, the parts are not the kind's, or the text is too long.
-
-    Notes
-    -----
-    **Who sees what.** The recipients see all of it; nobody else does.
-
-    **Cost.** None.
-    """
+    """Return the manifest of a draft and its measured parts."""
     try:
         manifest = Manifest(
             **{name: getattr(draft, name) for name in ("kind", "round_id", "agreement", "sender")},
@@ -240,8 +185,9 @@ def make_manifest(
             problem = f"its manifest has {length:,} bytes, at most {MAX_MANIFEST:,} are read"
         if not problem:
             return manifest
-    msg = f"no reader would take this bundle of kind '{draft.kind}': {problem}. Change that."
-    raise OptionError(msg)
+    raise OptionError(
+        f"no reader would take this bundle of kind '{draft.kind}': {problem}. Change that."
+    )
 
 
 def _software() -> str:
@@ -254,12 +200,10 @@ def _software() -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object in which no name stands twice."""
     if len(dict(pairs)) < len(pairs):
-        msg = "a name twice"
-        raise ValueError(msg)
+        raise ValueError("a name twice")
     return dict(pairs)
 
 
 def _no_constant(word: str) -> NoReturn:
     """Refuse NaN and Infinity, which are no JSON."""
-    msg = f"{word} is no JSON"
-    raise ValueError(msg)
+    raise ValueError(f"{word} is no JSON")

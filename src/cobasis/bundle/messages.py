@@ -48,34 +48,7 @@ class Enclosed(NamedTuple):
 def enclose_upload(
     path: Path, *, agreement: Agreement, audit: Mapping[str, str] | None = None
 ) -> Enclosed:
-    """Return draft and part for an upload file in the agreed precision.
-
-    Parameters
-    ----------
-    path : Path
-        What `cobasis.bundle.precision.in_precision` leaves.
-    agreement : Agreement
-        The round's.
-    audit : mapping of str to str, optional
-        What travels of the audit: policy, verdict, and a salted hash of its report.
-
-    Returns
-    -------
-    Enclosed
-        Draft and part.
-
-    Raises
-    ------
-    FileFormatError, MessageError
-        The file is no upload, or stands in another precision.
-
-    Notes
-    -----
-    **Who sees what.** The manifest tells shapes and dtypes, and the guarantee of the agreement
-    where it has one: nothing that a row could change.
-
-    **Cost.** The file's header is read.
-    """
+    """Return draft and part for an upload file in the agreed precision."""
     payload = open_payload(path)
     check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     draft = Draft(
@@ -121,36 +94,7 @@ def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str)
 
 
 def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: str) -> Enclosed:
-    """Return draft and parts for what one party gets back.
-
-    Parameters
-    ----------
-    made : Return
-        Its model is a `GraphModel`, or None for representation.
-    agreement : Agreement
-        The round's.
-    sender : str
-        The analyst's name.
-    upload : str
-        Digest of the party's sealed upload: G_i goes with the basis that it went through.
-
-    Returns
-    -------
-    Enclosed
-        Draft and parts; seal it for ``made.party`` and nobody else.
-
-    Raises
-    ------
-    OptionError
-        The model is no model file.
-
-    Notes
-    -----
-    **Who sees what.** G_i is for its party only: with another's, and a stolen basis, rows of
-    everybody can be read.
-
-    **Cost.** None.
-    """
+    """Return draft and parts for what one party gets back."""
     told: dict[str, Any] = {
         **_shape(made.change_of_basis),
         "party": made.party,
@@ -164,11 +108,10 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
     }
     if made.model is not None:
         if not isinstance(made.model, GraphModel):
-            msg = (
+            raise OptionError(
                 f"the model for party '{made.party}' is an object in memory, and only model files "
                 "travel. Turn it into one with cobasis.models.graph.to_graph."
             )
-            raise OptionError(msg)
         parts["model.onnx"] = made.model.data
     draft = Draft(
         kind="return",

@@ -61,13 +61,6 @@ class Payload:
         Where its tables stand.
     int8_scale : float or None
         What one step of int8 rows means; None for floats.
-
-    Notes
-    -----
-    **Who sees what.** What the party sent, and nothing else. Whether numbers are finite is
-    checked by whoever uses them.
-
-    **Cost.** A kilobyte, whatever the file holds.
     """
 
     path: Path
@@ -136,31 +129,7 @@ class Payload:
 
 
 def open_payload(path: Path) -> Payload:
-    """Open an upload file; its header is read and checked, its numbers stay on disk.
-
-    Parameters
-    ----------
-    path : Path
-        One party's file.
-
-    Returns
-    -------
-    Payload
-        To read from.
-
-    Raises
-    ------
-    FileFormatError
-        The file is truncated, longer than its header says, or no upload.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** What the party sent. The file is read as if an enemy had written it.
-
-    **Cost.** One open and one read of a kilobyte.
-    """
+    """Open an upload file; its header is read and checked, its numbers stay on disk."""
     header = read_header(path)
     what, told = header.what, header.metadata
     if told.get("format") != FORMAT:

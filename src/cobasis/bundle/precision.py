@@ -20,74 +20,21 @@ _BLOCK_BYTES = 2**23
 
 
 def int8_scale(int8_range: float) -> float:
-    """Return what one step of int8 means where values lie within ``+-int8_range``.
-
-    Parameters
-    ----------
-    int8_range : float
-        Of the agreement; above 0.
-
-    Returns
-    -------
-    float
-        ``int8_range / 127``.
-
-    Raises
-    ------
-    OptionError
-        The range is not a finite number above 0.
-
-    Notes
-    -----
-    **Who sees what.** Public: it comes from the agreement and from nobody's rows. A scale that
-    was taken from the rows would show their largest value.
-
-    **Cost.** None.
-    """
+    """Return what one step of int8 means where values lie within ``+-int8_range``."""
     if not 0 < int8_range < math.inf:
-        msg = f"int8_range={int8_range!r} is not a number above 0. Agree on one."
-        raise OptionError(msg)
+        raise OptionError(f"int8_range={int8_range!r} is not a number above 0. Agree on one.")
     return int8_range / _STEPS
 
 
 def in_precision(
     path: Path, *, to: Path, precision: Precision, int8_range: float | None = None
 ) -> Path:
-    """Rewrite an upload in the agreed precision.
-
-    Parameters
-    ----------
-    path : Path
-        An upload of float64 rows, as `cobasis.tables.upload.prepare_upload` leaves it.
-    to : Path
-        Where the rewritten one will stand; may be `path` itself.
-    precision : {"fp64", "fp32", "fp16", "int8"}
-        Of the agreement. The anchor image is float16 where the rows are int8.
-    int8_range : float, optional
-        Of the agreement; with int8, and only with it.
-
-    Returns
-    -------
-    Path
-        `to`, or `path` where nothing is to be changed.
-
-    Raises
-    ------
-    OptionError
-        A value is not finite, or lies outside what the precision holds: it is never clipped.
-    FileFormatError, FileChangedError, DiskError
-        The file is no upload, changes meanwhile, or the disk is full.
-
-    Notes
-    -----
-    **Who sees what.** The message does not say which value, nor how large it is.
-
-    **Cost.** One pass over the rows, 8 MB at a time.
-    """
+    """Rewrite an upload in the agreed precision."""
     payload = open_payload(path)
     if (precision == "int8") != (int8_range is not None):
-        msg = "int8_range goes with precision='int8', and only with it. Agree on both, or neither."
-        raise OptionError(msg)
+        raise OptionError(
+            "int8_range goes with precision='int8', and only with it. Agree on both, or neither."
+        )
     if payload.rows_place.dtype == np.dtype(STORED[precision]):
         return path
     labels = payload.labels()
@@ -119,39 +66,17 @@ def in_precision(
 def check_precision(
     payload: Payload, *, precision: Precision, int8_range: float | None = None
 ) -> None:
-    """Raise MessageError unless an upload stands in the agreed precision.
-
-    Parameters
-    ----------
-    payload : Payload
-        What a party sent.
-    precision : {"fp64", "fp32", "fp16", "int8"}
-        Of the agreement.
-    int8_range : float, optional
-        Of the agreement, with int8.
-
-    Raises
-    ------
-    MessageError
-        Rows or anchor image are of another dtype, or the step of int8 is another one.
-
-    Notes
-    -----
-    **Who sees what.** The header only.
-
-    **Cost.** None.
-    """
+    """Raise MessageError unless an upload stands in the agreed precision."""
     rows, image = payload.rows_place.dtype, payload.image_place.dtype
     wanted = np.dtype(STORED[precision]), np.dtype(_image_dtype(precision))
     scale = None if int8_range is None else int8_scale(int8_range)
     if (rows, image) == wanted and payload.int8_scale == scale:
         return
-    msg = (
+    raise MessageError(
         f"party '{payload.party}' sent {rows} rows in steps of {payload.int8_scale} and an anchor "
         f"image of {image}; with precision='{precision}' they are {wanted[0]} in steps of {scale}, "
         f"and {wanted[1]}. Ask it to prepare its upload with this agreement."
     )
-    raise MessageError(msg)
 
 
 def _image_dtype(precision: Precision) -> str:
@@ -182,9 +107,8 @@ def _as_floats(block: npt.NDArray[Any], dtype: str, party: str) -> npt.NDArray[A
 
 
 def _refuse(party: str, bounds: str) -> NoReturn:
-    msg = (
+    raise OptionError(
         f"the projected rows or the anchor image of party '{party}' are not all within {bounds}, "
         "and are not clipped. Look for outliers and for units in the table; or agree on a larger "
         "range, or on precision='fp32'."
     )
-    raise OptionError(msg)

@@ -51,36 +51,16 @@ class _Witness:
 
 
 def seal(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> None:
-    """Encrypt a stream so that each recipient, and nobody else, can open it.
-
-    Parameters
-    ----------
-    source, target : binary streams
-        Read to its end, and written to; of any size.
-    recipients : sequence of str
-        ``age1...``, from public identities.
-
-    Raises
-    ------
-    OptionError
-        There is no recipient, or one is none.
-
-    Notes
-    -----
-    **Who sees what.** Anybody who holds the file sees its size and how many recipients it has.
-
-    **Cost.** 64 KiB of memory; some 400 MB per second.
-    """
+    """Encrypt a stream so that each recipient, and nobody else, can open it."""
     try:
         keys = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
     except pyrage.RecipientError:
         keys = []
     if not keys:
-        msg = (
+        raise OptionError(
             f"there is nobody to seal for: of the {len(recipients)} recipients none may be missing "
             "or malformed. Give the 'age1...' of every public identity."
         )
-        raise OptionError(msg)
     streams = _Witness(source), _Witness(target)
     try:
         pyrage.encrypt_io(*streams, keys)
@@ -93,43 +73,19 @@ def seal(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> No
 def unseal(
     source: BinaryIO, target: BinaryIO, *, identity: "pyrage.x25519.Identity", what: str
 ) -> None:
-    """Decrypt a stream that was sealed for an identity.
-
-    Parameters
-    ----------
-    source, target : binary streams
-        Read to its end, and written to. What was written is worth nothing until this returns:
-        only then is the last piece known to be the last.
-    identity : pyrage.x25519.Identity
-        Of one of the recipients.
-    what : str
-        What to call the source in an error.
-
-    Raises
-    ------
-    SealError
-        It was sealed for others, or it is damaged, truncated or longer than it was.
-
-    Notes
-    -----
-    **Who sees what.** The message holds no byte of the stream.
-
-    **Cost.** 64 KiB of memory; some 400 MB per second.
-    """
+    """Decrypt a stream that was sealed for an identity."""
     streams = _Witness(source), _Witness(target)
     try:
         pyrage.decrypt_io(*streams, [identity])
     except (pyrage.DecryptError, OSError) as error:
         _raise_seen(*streams)
         if "No matching keys" in str(error):
-            msg = (
+            raise SealError(
                 f"{what} cannot be opened: it is not sealed for this key, or its seal is damaged. "
                 "Ask its sender to seal it for your enrolled public identity, or open it with the "
                 "right key."
-            )
-            raise SealError(msg) from None
-        msg = f"{what} cannot be opened: {_DAMAGED}"
-        raise SealError(msg) from None
+            ) from None
+        raise SealError(f"{what} cannot be opened: {_DAMAGED}") from None
     _raise_seen(*streams)
 
 
@@ -157,38 +113,13 @@ class Seal:
 
 
 def look(path: Path) -> Seal:
-    """Say of a sealed file what can be said without a key.
-
-    Parameters
-    ----------
-    path : Path
-        A bundle.
-
-    Returns
-    -------
-    Seal
-        Its recipients' number, and its size.
-
-    Raises
-    ------
-    SealError
-        The file is not sealed with age, or its header is longer than any of ours.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** What everybody sees who comes by the file.
-
-    **Cost.** One read of at most a quarter of a megabyte.
-    """
+    """Say of a sealed file what can be said without a key."""
     with opened(path) as (file, stamp):
         start = file.read(MAX_AGE_HEADER)
     end = start.find(_END)
     if not start.startswith(_MAGIC) or end < 0:
-        msg = (
+        raise SealError(
             f"the file '{path.name}' is not sealed with age, or {_DAMAGED} A bundle begins with "
             f"'{_MAGIC.decode().strip()}'."
         )
-        raise SealError(msg)
     return Seal(n_recipients=start.count(b"\n-> X25519 ", 0, end), n_bytes=stamp.size)

@@ -82,26 +82,7 @@ class Header:
 def make_header(
     tensors: Sequence[tuple[str, np.dtype[Any], tuple[int, ...]]], *, metadata: Mapping[str, str]
 ) -> tuple[bytes, dict[str, Place]]:
-    """Return a header's bytes, and where each tensor goes.
-
-    Parameters
-    ----------
-    tensors : sequence of (name, dtype, shape)
-        In the order in which they stand in the file.
-    metadata : mapping of str to str
-        What else the file says.
-
-    Returns
-    -------
-    bytes, mapping of str to Place
-        The places count the header's bytes.
-
-    Notes
-    -----
-    **Who sees what.** Everybody who gets the file.
-
-    **Cost.** None.
-    """
+    """Return a header's bytes, and where each tensor goes."""
     words = {dtype: word for word, dtype in DTYPES.items()}
     described: dict[str, Any] = {_METADATA: dict(metadata)}
     end = 0
@@ -123,33 +104,7 @@ def make_header(
 
 
 def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
-    """Read a file's header and check it against the file's size.
-
-    Parameters
-    ----------
-    path : Path
-        A safetensors file.
-    max_bytes : int
-        The longest header to read.
-
-    Returns
-    -------
-    Header
-        Every place in it lies inside the file; together they cover it without overlap.
-
-    Raises
-    ------
-    FileFormatError
-        The file is truncated, longer than it says, or no such file at all.
-    DiskError
-        It cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** The message holds names and sizes.
-
-    **Cost.** Memory for the header's `max_bytes` at most, whatever the file claims.
-    """
+    """Read a file's header and check it against the file's size."""
     with opened(path) as (file, stamp):
         length = int.from_bytes(file.read(_PREFIX), "little")
         what = f"the file '{path.name}'"
@@ -179,10 +134,9 @@ def part_of(place: Place, rows: slice, *, what: str) -> Place:
     """Return where rows `start` to `stop` of a tensor stand."""
     start, stop = rows.start, rows.stop
     if not 0 <= start < stop <= place.shape[0]:
-        msg = (
+        raise ShapeError(
             f"{what} has rows 0 to {place.shape[0]}, not {start} to {stop}. Ask for some of those."
         )
-        raise ShapeError(msg)
     row = place.n_bytes // place.shape[0]
     shape = (stop - start, *place.shape[1:])
     return Place(dtype=place.dtype, shape=shape, offset=place.offset + start * row)
@@ -203,8 +157,7 @@ def is_name(name: str) -> bool:
 
 def refuse(what: str, reason: str) -> NoReturn:
     """Raise FileFormatError."""
-    msg = f"{what} cannot be used: {reason}. Have it written, or sent, once more."
-    raise FileFormatError(msg)
+    raise FileFormatError(f"{what} cannot be used: {reason}. Have it written, or sent, once more.")
 
 
 def _parse(text: bytes, what: str) -> dict[str, Any]:
@@ -212,8 +165,7 @@ def _parse(text: bytes, what: str) -> dict[str, Any]:
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
-            msg = "a name twice"
-            raise ValueError(msg)
+            raise ValueError("a name twice")
         return dict(pairs)
 
     try:

@@ -37,12 +37,6 @@ class Checked:
         The last line's hash. Whoever notes it can tell later whether lines are missing.
     torn_bytes : int
         Bytes of a last line that a crash tore; 0 where there is none.
-
-    Notes
-    -----
-    **Who sees what.** Whoever has the transcript.
-
-    **Cost.** The transcript in memory.
     """
 
     entries: tuple[Entry, ...]
@@ -52,29 +46,6 @@ class Checked:
 
 class Transcript:
     """A file to which lines are appended, and from which none can be taken unnoticed.
-
-    Parameters
-    ----------
-    path : Path
-        Made with the first line, for its owner only. A last line that a crash tore is replaced by
-        a note that says how many bytes were lost: it had not been acknowledged.
-    clock : callable
-        Gives the time.
-
-    Raises
-    ------
-    TranscriptError
-        A line was changed, removed, moved or added.
-    DiskError
-        The file cannot be read or written.
-
-    Notes
-    -----
-    **Who sees what.** Whoever gets the file: names, times, digests and verdicts, no number from a
-    row and no secret.
-
-    **Cost.** All lines are read once; each new line is on the disk before `append` returns, some
-    milliseconds.
 
     Examples
     --------
@@ -100,35 +71,7 @@ class Transcript:
         return self._last.hash
 
     def append(self, event: str, told: Mapping[str, Fact]) -> Entry:
-        """Write a line; when this returns it is on the disk.
-
-        Parameters
-        ----------
-        event : str
-            What happened.
-        told : mapping of str to str, int, float, bool or list of str
-            Details: digests, names, verdicts.
-
-        Returns
-        -------
-        Entry
-            As it was written.
-
-        Raises
-        ------
-        TranscriptError
-            Somebody else's line is in the way, and is not as it was written.
-        OptionError
-            A detail is of another type.
-        DiskError
-            The disk is full or may not be written to. The lines before still stand.
-
-        Notes
-        -----
-        **Who sees what.** Whoever gets the file.
-
-        **Cost.** Some milliseconds.
-        """
+        """Write a line; when this returns it is on the disk."""
         with self._alone() as descriptor:
             self._catch_up(descriptor)
             return self._write(descriptor, event, told)
@@ -180,50 +123,21 @@ class Transcript:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    msg = f"'{self.path}' cannot be written: it is no file. Choose another name."
-                    raise DiskError(msg)
+                    raise DiskError(
+                        f"'{self.path}' cannot be written: it is no file. Choose another name."
+                    )
                 yield descriptor
             finally:
                 os.close(descriptor)
         except OSError as error:
-            msg = (
+            raise DiskError(
                 f"the transcript '{self.path}' cannot be written: {error.strerror}. No line of it "
                 "is lost. Free some space, or check your rights to it, then start again."
-            )
-            raise DiskError(msg) from error
+            ) from error
 
 
 def verify_transcript(path: Path, *, head: str | None = None) -> Checked:
-    """Check that every line of a transcript is as it was written, and where it was.
-
-    Parameters
-    ----------
-    path : Path
-        The transcript.
-    head : str, optional
-        A line's hash that was noted earlier, on a receipt for instance. Without one, lines that
-        were cut off at the end cannot be missed, and a transcript that was written anew from its
-        first line is a good one.
-
-    Returns
-    -------
-    Checked
-        All lines.
-
-    Raises
-    ------
-    TranscriptError
-        A line was changed, removed, moved or added, or the one with hash `head` is not there.
-    DiskError
-        The file cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Whoever has the transcript. Nothing is written: a torn last line is reported
-    and stays.
-
-    **Cost.** All lines are read once.
-    """
+    """Check that every line of a transcript is as it was written, and where it was."""
     entries, last, torn = [], Link(), 0
     with opened(path) as (file, _):
         try:
@@ -233,8 +147,9 @@ def verify_transcript(path: Path, *, head: str | None = None) -> Checked:
                 else:
                     entries.append(found.entry)
         except OSError as error:
-            msg = f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
-            raise DiskError(msg) from error
+            raise DiskError(
+                f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
+            ) from error
     if head not in {None, START, *(entry.hash for entry in entries)}:
         reason = "the line whose hash was noted is not there: lines were cut off, or written anew"
         raise _broken(path, len(entries), reason)

@@ -8,28 +8,7 @@ from cobasis.protocol.messages import Upload
 
 
 def write_upload(upload: Upload, path: Path) -> None:
-    """Write an upload to a file, as the streamed way does.
-
-    Parameters
-    ----------
-    upload : Upload
-        What ``Party.prepare`` returns.
-    path : Path
-        Where it will stand.
-
-    Raises
-    ------
-    DiskError
-        The disk is full, or may not be written to.
-    ShapeError, DtypeError
-        The upload's tables do not go together.
-
-    Notes
-    -----
-    **Who sees what.** The file holds what the analyst gets, and nothing more.
-
-    **Cost.** The file is as large as the arrays, plus half a kilobyte.
-    """
+    """Write an upload to a file, as the streamed way does."""
     labels = upload.labels
     header = PayloadHeader(
         party=upload.party,
@@ -50,29 +29,7 @@ def write_upload(upload: Upload, path: Path) -> None:
 
 
 def read_upload(path: Path) -> Upload:
-    """Read a whole upload, for ``Analyst.receive``.
-
-    Parameters
-    ----------
-    path : Path
-        One party's file.
-
-    Returns
-    -------
-    Upload
-        With the dtypes that the file has.
-
-    Raises
-    ------
-    FileFormatError, FileChangedError, DiskError
-        The file is no upload, changes meanwhile, or cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** What the party sent.
-
-    **Cost.** As much memory as the file has bytes.
-    """
+    """Read a whole upload, for ``Analyst.receive``."""
     payload = open_payload(path)
     return Upload(
         party=payload.party,

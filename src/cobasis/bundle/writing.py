@@ -56,28 +56,8 @@ class PayloadHeader:
 class PayloadWriter:
     """An upload written to disk in parts, in any order; whole at the end, or not there.
 
-    Parameters
-    ----------
-    path : Path
-        Where it will stand.
-    header : PayloadHeader
-        Its shapes, and whose it is.
-
-    Raises
-    ------
-    DiskError
-        The disk has no room for it, or may not be written to.
-    DtypeError, ShapeError
-        The header asks for a file that no reader would take.
-
-    Notes
-    -----
     Use it in a ``with`` block. When that ends every row must have been written; when
     something is raised inside, Ctrl-C included, nothing is left.
-
-    **Who sees what.** The file is what the analyst gets: pseudonymised personal data.
-
-    **Cost.** One byte of memory per row, to know which are written.
 
     Examples
     --------
@@ -151,8 +131,7 @@ class PayloadWriter:
     def _write(self, name: str, table: npt.NDArray[Any]) -> None:
         """Write one whole table."""
         if name not in self._places:
-            msg = f"{self._name} was announced without {name}. Give its header labels=."
-            raise StepError(msg)
+            raise StepError(f"{self._name} was announced without {name}. Give its header labels=.")
         place = self._places[name]
         self._file.write(
             _as_stored(table, place, name=f"{name} of {self._name}"), offset=place.offset
@@ -164,32 +143,30 @@ class PayloadWriter:
         rows = int(self._written.size - np.count_nonzero(self._written))
         if rows or self._missing:
             lacking = [*sorted(self._missing), *([f"{rows:,} of its rows"] if rows else [])]
-            msg = (
+            raise StepError(
                 f"{self._name} is not complete: {' and '.join(lacking)} were never written, so no "
                 "file was made. Write all of it before the block ends."
             )
-            raise StepError(msg)
 
 
 def _layout(header: PayloadHeader) -> tuple[bytes, dict[str, Place]]:
     """Return the file's first bytes and where its tables go; refuse what no reader takes."""
     shapes = (header.n_rows, header.n_components, header.n_anchor_rows)
     if min(shapes) < 1 or not is_name(header.party):
-        msg = (
+        raise ShapeError(
             f"an upload of party {header.party!r} with {shapes[0]} rows, {shapes[1]} components "
             f"and {shapes[2]} anchor rows cannot be written. Each number has to be 1 or more, and "
             "the name 1 to 100 printable characters."
         )
-        raise ShapeError(msg)
     if header.dtype not in _ROWS or header.labels not in {None, "int64", "float64"}:
-        msg = (
+        raise OptionError(
             f"dtype={header.dtype!r} with labels={header.labels!r} is not known. Choose one of "
             f"{', '.join(_ROWS)}, and int64, float64 or None for labels."
         )
-        raise OptionError(msg)
     if (header.dtype == "int8") != (header.int8_scale is not None):
-        msg = "int8_scale goes with dtype='int8', and only with it. Give both, or neither."
-        raise OptionError(msg)
+        raise OptionError(
+            "int8_scale goes with dtype='int8', and only with it. Give both, or neither."
+        )
     stored = _STORED[header.dtype]
     image = _STORED["float16" if header.dtype == "int8" else header.dtype]
     tables: list[tuple[str, np.dtype[Any], tuple[int, ...]]]
@@ -211,17 +188,18 @@ def _layout(header: PayloadHeader) -> tuple[bytes, dict[str, Place]]:
 def _as_stored(table: npt.NDArray[Any], place: Place, *, name: str) -> npt.NDArray[Any]:
     """Return a table in the file's dtype and order; nothing but floats to floats is rounded."""
     if table.shape != place.shape:
-        msg = f"{name} have shape {table.shape}, announced was {place.shape}. Give all of it."
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"{name} have shape {table.shape}, announced was {place.shape}. Give all of it."
+        )
     if not np.can_cast(table.dtype, place.dtype, casting="same_kind"):
-        msg = f"{name} are {table.dtype}, announced was {place.dtype}. Convert them yourself."
-        raise DtypeError(msg)
+        raise DtypeError(
+            f"{name} are {table.dtype}, announced was {place.dtype}. Convert them yourself."
+        )
     try:
         with np.errstate(over="raise"):
             return np.ascontiguousarray(table, dtype=place.dtype)
     except FloatingPointError:
-        msg = (
+        raise DtypeError(
             f"{name} hold numbers above {place.dtype}'s range. Write the upload with "
             "dtype='float64'."
-        )
-        raise DtypeError(msg) from None
+        ) from None

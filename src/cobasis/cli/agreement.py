@@ -97,11 +97,10 @@ def _signer(agreement: "Agreement", home: Path, name: str | None) -> str:
         return name
     if len(here) == 1:
         return here[0]
-    msg = (
+    raise IdentityError(
         f"the home folder '{home}' has {len(here)} keys of those who sign round "
         f"'{agreement.round_id}' ({', '.join(enrolled) or 'nobody is enrolled'}). Say whose: --as."
     )
-    raise IdentityError(msg)
 
 
 @app.command()

@@ -134,8 +134,9 @@ def _answer(word: str, said: str, kind: type) -> object:
     try:
         return kind(said)
     except ValueError:
-        msg = f"{word} is a whole number, not {said!r}. Start again, or give it as a flag."
-        raise OptionError(msg) from None
+        raise OptionError(
+            f"{word} is a whole number, not {said!r}. Start again, or give it as a flag."
+        ) from None
 
 
 def _write(

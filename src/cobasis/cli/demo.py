@@ -58,8 +58,9 @@ def demo(
     from cobasis.report.comparison import Settings
 
     if report.is_dir() or not report.parent.is_dir():
-        msg = f"--report {report} is a folder, or in one that does not exist. Name a file."
-        raise OptionError(msg)
+        raise OptionError(
+            f"--report {report} is a folder, or in one that does not exist. Name a file."
+        )
     table = load(data)
     dealt = deal(
         table, n_parties=table.parties if parties is None else parties, split=split, seed=seed

@@ -135,8 +135,7 @@ def deal(table: Table, *, n_parties: int, split: Split, seed: int) -> Dealt:
     **Cost.** None.
     """
     if n_parties < 1:
-        msg = f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more."
-        raise OptionError(msg)
+        raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
     rng = np.random.default_rng(seed)
     dealers: dict[Split, Callable[[], list[Labels]]] = {
         "iid": lambda: _iid(table, n_parties, rng),
@@ -170,21 +169,19 @@ def _iid(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]
 def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
     """Deal each party two labels that are neighbours in a random cycle of labels."""
     if table.name != "digits":
-        msg = (
+        raise OptionError(
             f"--split by-label is for digits; {table.name} has too few labels for parties that "
             "each hold two. Use --data digits, or --split iid."
         )
-        raise OptionError(msg)
     cycle = rng.permutation(np.unique(table.labels))
     counts = np.unique(table.labels, return_counts=True)[1]
     often = -(-n_parties // len(cycle)) * 2 * ROWS_OF_EACH_LABEL
     if often > counts.min():
         most = int(counts.min() // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
-        msg = (
+        raise OptionError(
             f"--parties {n_parties} would need {often} rows of one digit, and there are only "
             f"{counts.min()} of some. Use --parties {most} or fewer."
         )
-        raise OptionError(msg)
     waiting = {label: rng.permutation(np.flatnonzero(table.labels == label)) for label in cycle}
     dealt = []
     for number in range(n_parties):
@@ -199,9 +196,8 @@ def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[La
 def _refuse_too_many(table: Table, n_parties: int, rows_each: int, available: int) -> None:
     """Raise OptionError where parties would take the rows that the test needs."""
     if n_parties * rows_each > available:
-        msg = (
+        raise OptionError(
             f"--parties {n_parties} of {rows_each} rows each need {n_parties * rows_each} rows, "
             f"and {table.name} has {available} to deal out. "
             f"Use --parties {available // rows_each} or fewer."
         )
-        raise OptionError(msg)

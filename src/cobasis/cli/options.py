@@ -74,11 +74,10 @@ class Owner:
         if self.passphrase_file is not None:
             return _first_line(self.passphrase_file)
         if not on_terminal():
-            msg = (
+            raise PassphraseError(
                 "the key's passphrase is needed, and there is no terminal to ask on. Give a file "
                 "that only you may read with --passphrase-file, or in COBASIS_PASSPHRASE_FILE."
             )
-            raise PassphraseError(msg)
         said: str = typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new)
         return said
 
@@ -160,17 +159,18 @@ def _first_line(file: Path) -> str:
             mode = stat.S_IMODE(os.fstat(lines.fileno()).st_mode)
             found = lines.readline().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"the passphrase file '{file}' cannot be read ({type(error).__name__}). Check it."
-        raise DiskError(msg) from None
+        raise DiskError(
+            f"the passphrase file '{file}' cannot be read ({type(error).__name__}). Check it."
+        ) from None
     if os.name == "posix" and mode & _OTHERS:
-        msg = (
+        raise PassphraseError(
             f"the passphrase file '{file}' has mode {mode:04o}, so others than its owner can read "
             f"or change it. Run 'chmod 600 {file}'; if somebody has read it, make a new key."
         )
-        raise PassphraseError(msg)
     if not found:
-        msg = f"the first line of the passphrase file '{file}' is empty. Write it there."
-        raise PassphraseError(msg)
+        raise PassphraseError(
+            f"the first line of the passphrase file '{file}' is empty. Write it there."
+        )
     return found
 
 
@@ -201,11 +201,10 @@ def consent(question: str, *, yes: bool, what: str) -> None:
     if yes:
         return
     if not on_terminal():
-        msg = (
+        raise OptionError(
             f"{what} was not made: nobody is here to be asked, and nothing leaves unasked. Look at "
             "what would leave, above, and run the same command with --yes."
         )
-        raise OptionError(msg)
     if not typer.confirm(question, err=True):
         typer.echo("Nothing was made.", err=True)
         raise typer.Exit(2)
@@ -265,5 +264,6 @@ def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[fl
     try:
         return tuple(kind(each) for each in text.split(",") if each.strip())
     except ValueError:
-        msg = f"{option} {text} is no list of numbers. Give some like 4,8,16."
-        raise OptionError(msg) from None
+        raise OptionError(
+            f"{option} {text} is no list of numbers. Give some like 4,8,16."
+        ) from None

@@ -175,8 +175,9 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
         return []
     beside = out.with_suffix(".json")
     if beside == out:
-        msg = f"-o '{out}' names the page, and figures go into a .json beside it. Use .html."
-        raise OptionError(msg)
+        raise OptionError(
+            f"-o '{out}' names the page, and figures go into a .json beside it. Use .html."
+        )
     for path in (out, beside):
         refuse_target(path, table=data)
     return [out, beside]

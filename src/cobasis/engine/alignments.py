@@ -29,47 +29,6 @@ def align_folder(
 
     Run it again after Ctrl-C, a kill or a full disk: the target is not made again, a target that
     iterates goes on from its last ten seconds, and parties that have their fit are not read again.
-
-    Parameters
-    ----------
-    uploads : UploadFolder or AnchorImageFiles
-        Where the anchor images are.
-    aligner : Aligner
-        ``ODC()``, ``Whitened()``, ``GOPP()``, ``Imakura()`` or ``Kawakami()``.
-    to : Path
-        A folder for this run's results and no other's; made when it is not there.
-    report : callable
-        Told how far it is; see ``cobasis.engine.progress.shown``.
-    workers : int, optional
-        Threads; by default as many as BLAS would have used.
-
-    Returns
-    -------
-    Alignment
-        Its fits are read from `to` one at a time.
-
-    Raises
-    ------
-    AnotherRunError
-        `to` holds a run of another method, of other parties, or of images that changed since.
-    MessageError, AnchorTagError
-        The uploads are not of one agreement and one anchor.
-    FileChangedError
-        An image changes while the run goes on.
-    ShapeError
-        There is no upload.
-    DiskError
-        A file cannot be read, or the disk is full. What is in `to` already stays.
-    AnchorImageError, ConditionError, UndeterminedFitError
-        An image determines no change of basis.
-
-    Notes
-    -----
-    **Who sees what.** Anchor images are read, rows and labels are not. `to` holds every party's
-    change of basis and Z: it is for the analyst alone.
-
-    **Cost.** The aligner's; memory for Z, one batch of images, 8 MB of fits and about a
-    kilobyte per party.
     """
     images = uploads.anchor_images() if isinstance(uploads, UploadFolder) else uploads
     require_some(images)
@@ -78,11 +37,10 @@ def align_folder(
         targetless = len(fits) > 0 and fits.target is None
         if targetless or (begun and not is_claimed(to)):
             missing = "the target that they were made to" if targetless else "whose"
-            msg = (
+            raise AnotherRunError(
                 f"'{to}' holds results, but not {missing}, so that going on could mix two runs. "
                 "Choose another folder, or delete this one to start anew."
             )
-            raise AnotherRunError(msg)
         claim(to, method=aligner, states=images.states())
         if fits.target is None:
             read = Watched(images, step="making the target", report=report)
@@ -94,26 +52,7 @@ def align_folder(
 
 
 class Watched(View[Matrix]):
-    """Images that report every reading of one of them.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray
-        By party name; read as they are.
-    step : str
-        What to call the work.
-    report : callable
-        Told after each image. A method that passes over all of them again begins anew, and the
-        step's name then ends in ", pass 2" and so on: GOPP makes one for each iteration.
-    done : int
-        How many were done before.
-
-    Notes
-    -----
-    **Who sees what.** The report gets counts.
-
-    **Cost.** One call per image.
-    """
+    """Images that report every reading of one of them."""
 
     def __init__(self, images: Images, *, step: str, report: Report, done: int = 0) -> None:
         super().__init__(images)

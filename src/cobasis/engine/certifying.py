@@ -24,44 +24,7 @@ def certify_folder(
     report: Report = silent,
     workers: int | None = None,
 ) -> Certificate:
-    """Judge an alignment of a folder of uploads by the round's own figures.
-
-    Parameters
-    ----------
-    uploads : UploadFolder
-        Where anchor images and rows are.
-    alignment : Alignment
-        Of those of its parties that are to be judged; the others' files are not opened.
-    agreement : Agreement
-        Says the anchor's kind, the features and the thresholds.
-    report : callable
-        Told how far it is; see ``cobasis.engine.progress.shown``.
-    workers : int, optional
-        Threads; by default as many as BLAS would have used.
-
-    Returns
-    -------
-    Certificate
-        Verdict and figures, as ``Analyst.certify`` makes them.
-
-    Raises
-    ------
-    UnknownPartyError, MessageError
-        An aligned party's upload is not of this agreement, or is not in the folder.
-    UndeterminedFitError, ScaleError, FlaggedPartyError
-        A model may not be trained on these parties together.
-    NotFiniteError
-        A party's rows hold NaN or infinity.
-    FileChangedError, DiskError
-        A file changes meanwhile, or cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** Uploads only, as the analyst has them.
-
-    **Cost.** One reading of all rows, and of all images beside a panel of at most 50; see
-    ``cobasis.algorithms.concordance.certify``.
-    """
+    """Judge an alignment of a folder of uploads by the round's own figures."""
     parties = list(alignment.fits)
     uploads.check(agreement, parties=parties)
     sizes: dict[str, float] = {}
@@ -96,9 +59,8 @@ def _root_mean_square(upload: Payload) -> float:
         for block in (each.astype(np.float64) for each in upload.row_blocks(n_rows))
     )
     if not np.isfinite(squares):
-        msg = (
+        raise NotFiniteError(
             f"the rows of party '{upload.party}' contain NaN or infinity, so nothing can be "
             "trained on them. Ask the party to prepare its upload again."
         )
-        raise NotFiniteError(msg)
     return float(np.sqrt(squares / (upload.n_rows * upload.n_components)))

@@ -36,41 +36,12 @@ _LOOK_SECONDS = 2.0
 
 
 def there(aligned: AlignedRows, client: Any, *, report: Report) -> Pass:  # noqa: ANN401 -- an extra's
-    """Return passes on a cluster.
-
-    Parameters
-    ----------
-    aligned : AlignedRows
-        Whose partitions; in a folder that all workers see under the same path.
-    client : distributed.Client
-        Connected to the cluster.
-    report : callable
-        Told how many partitions of a named step are done.
-
-    Returns
-    -------
-    callable
-        A `Pass`.
-
-    Raises
-    ------
-    MissingExtraError
-        distributed is not installed.
-    OptionError
-        `client` is no Dask client.
-
-    Notes
-    -----
-    **Who sees what.** The cluster's machines read aligned rows: they are the analyst's.
-
-    **Cost.** Some milliseconds a partition for its task; one partition in memory for each of a
-    worker's threads. Two results for each thread are under way, however many partitions there
-    are.
-    """
+    """Return passes on a cluster."""
     distributed = require_extra("distributed", extra="dask")
     if not isinstance(client, distributed.Client):
-        msg = f"cluster={type(client).__name__} is no cluster. Give a distributed.Client."
-        raise OptionError(msg)
+        raise OptionError(
+            f"cluster={type(client).__name__} is no cluster. Give a distributed.Client."
+        )
     n_partitions = len(aligned.partitions)
 
     def run(work: Callable[[int], Result], step: str | None = None) -> Iterator[Result]:
@@ -105,42 +76,7 @@ def fit_trees_there(
     max_rounds: int,
     over: Pass,
 ) -> Estimator:
-    """Fit boosted trees on all workers of a cluster together.
-
-    Parameters
-    ----------
-    rows : TurnedRows
-        On disk.
-    client : distributed.Client
-        Connected to the cluster.
-    task : {"classification", "regression"}
-        What the trees are for.
-    seed : int
-        xgboost's.
-    max_rounds : int
-        When boosting stops in any case.
-    over : callable
-        Makes a pass, to read the rows that are held out.
-
-    Returns
-    -------
-    BoostedTrees
-        As `fit_trees` gives; steps between thresholds are found from each worker's share, so
-        that trees differ a little.
-
-    Raises
-    ------
-    OptionError
-        The cluster has no workers, or more than there are partitions; or it lost one of them.
-    MissingExtraError
-        xgboost is not installed.
-
-    Notes
-    -----
-    **Who sees what.** Workers exchange sums of gradients; the machines are the analyst's.
-
-    **Cost.** One byte for each entry, on the workers' disks; a round waits for the slowest.
-    """
+    """Fit boosted trees on all workers of a cluster together."""
     tracker_of = require_extra("xgboost.tracker", extra="dask").RabitTracker
     n_partitions = len(rows.aligned.partitions)
     begun = _workers(client)
@@ -186,11 +122,10 @@ def _workers(client: Any) -> dict[str, str]:  # noqa: ANN401 -- distributed.Clie
 def _refuse_number(n_workers: int, n_partitions: int) -> None:
     """Raise unless each worker can have a partition."""
     if not 0 < n_workers <= n_partitions:
-        msg = (
+        raise OptionError(
             f"the cluster has {n_workers} workers for {n_partitions} partitions. Give at least "
             "one worker, and write smaller partitions (partition_bytes=) for more of them."
         )
-        raise OptionError(msg)
 
 
 def _together(
@@ -223,12 +158,11 @@ def _refuse_lost(begun: Mapping[str, str], found: Mapping[str, str]) -> None:
     """Raise if a worker is gone: its share is nobody else's, so boosting would never end."""
     lost = sorted(each for each, folder in begun.items() if found.get(each) != folder)
     if lost:
-        msg = (
+        raise OptionError(
             f"the cluster lost {len(lost)} of {len(begun)} workers while trees were boosted "
             f"(first {lost[0]}). Each has a share of the rows, so the others cannot go on. See "
             "that worker's log (often its memory was too small), and train again."
         )
-        raise OptionError(msg)
 
 
 def _address(client: Any) -> str:  # noqa: ANN401 -- distributed.Client
@@ -240,11 +174,10 @@ def _address(client: Any) -> str:  # noqa: ANN401 -- distributed.Client
             probe.connect(place)  # sends nothing: it only chooses a way out
             return str(probe.getsockname()[0])
     except OSError as error:
-        msg = (
+        raise OptionError(
             f"cluster: this machine has no way to its scheduler '{host}': {error}. The workers "
             "have to reach this machine, too. Connect the client by an address that both know."
-        )
-        raise OptionError(msg) from error
+        ) from error
 
 
 def _share(

@@ -48,29 +48,9 @@ class _Kept(NamedTuple):
 class FitFolder(MutableMapping[str, Fit]):
     """A sink for fits on disk, by party name; what is in it is never fitted again.
 
-    Parameters
-    ----------
-    path : Path
-        A folder; made when it is not there.
-    shard_bytes : int
-        How many bytes of fits to gather before they are written.
-
-    Raises
-    ------
-    DiskError
-        The folder cannot be read or written, or a file in it is damaged.
-
-    Notes
-    -----
     Fits are added inside a ``with`` block, by one process at a time; at its end, or when
     something is raised in it, Ctrl-C included, what was gathered is written. They are read
     inside and outside.
-
-    **Who sees what.** The analyst's disk: Z, every change of basis, party names. Each change of
-    basis is meant for its own party alone.
-
-    **Cost.** Memory: `shard_bytes` and about 300 bytes per party. A fit of 50 components is
-    20 KB on disk and 0.1 ms to read.
 
     Examples
     --------
@@ -109,29 +89,9 @@ class FitFolder(MutableMapping[str, Fit]):
         return self._target
 
     def keep_target(self, target: Target) -> None:
-        """Write the target down, before the first fit to it.
-
-        Parameters
-        ----------
-        target : Target
-            What all fits of this folder are made to.
-
-        Raises
-        ------
-        StepError
-            There are fits to another one already.
-        DiskError
-            The disk is full, or may not be written to.
-
-        Notes
-        -----
-        **Who sees what.** Z keeps a trace of the parties in `shaped_by`, on this disk too.
-
-        **Cost.** One file of Z's size.
-        """
+        """Write the target down, before the first fit to it."""
         if len(self):
-            msg = f"'{self.path}' holds fits to another target. Choose another folder."
-            raise StepError(msg)
+            raise StepError(f"'{self.path}' holds fits to another target. Choose another folder.")
         told = {
             "shaped_by": json.dumps(target.shaped_by),
             "iterations": json.dumps(target.iterations),
@@ -141,19 +101,7 @@ class FitFolder(MutableMapping[str, Fit]):
         self._target = self._read_target()
 
     def flush(self) -> None:
-        """Write what was gathered; afterwards a kill loses none of it.
-
-        Raises
-        ------
-        DiskError
-            The disk is full; what was gathered stays in memory.
-
-        Notes
-        -----
-        **Who sees what.** The analyst's disk.
-
-        **Cost.** One file, and waiting until it is on the disk.
-        """
+        """Write what was gathered; afterwards a kill loses none of it."""
         if not self._gathered:
             return
         number = max(self._shards, default=-1) + 1
@@ -173,10 +121,12 @@ class FitFolder(MutableMapping[str, Fit]):
         except OSError as error:
             self._unlock()
             if isinstance(error, BlockingIOError):
-                msg = f"another process writes to '{self.path}'. Wait, or choose another folder."
-                raise AnotherRunError(msg) from error
-            msg = f"'{self.path}' cannot be locked: {error.strerror}. Choose another folder."
-            raise DiskError(msg) from error
+                raise AnotherRunError(
+                    f"another process writes to '{self.path}'. Wait, or choose another folder."
+                ) from error
+            raise DiskError(
+                f"'{self.path}' cannot be locked: {error.strerror}. Choose another folder."
+            ) from error
         self._load()
         return self
 
@@ -196,11 +146,14 @@ class FitFolder(MutableMapping[str, Fit]):
     def __setitem__(self, party: str, fit: Fit) -> None:
         """Add one party's fit; it goes to disk with those that come after it."""
         if self._lock is None:
-            msg = f"'{self.path}' is not open. Add fits inside `with FitFolder(...) as fits:`."
-            raise StepError(msg)
+            raise StepError(
+                f"'{self.path}' is not open. Add fits inside `with FitFolder(...) as fits:`."
+            )
         if party in self:
-            msg = f"party '{party}' has a fit in '{self.path}' already, made to the same target."
-            raise DuplicatePartyError(msg + " Choose another folder for another run.")
+            raise DuplicatePartyError(
+                f"party '{party}' has a fit in '{self.path}' already, made to the same target. "
+                "Choose another folder for another run."
+            )
         self._gathered[party] = fit
         self._gathered_bytes += fit.change_of_basis.nbytes
         if self._gathered_bytes >= self._shard_bytes:
@@ -219,8 +172,7 @@ class FitFolder(MutableMapping[str, Fit]):
 
     def __delitem__(self, party: str) -> None:
         """Refuse: what was made to a target stays; ``Alignment.remove`` leaves a party out."""
-        msg = f"the fit of party '{party}' stays in '{self.path}'. Use Alignment.remove."
-        raise StepError(msg)
+        raise StepError(f"the fit of party '{party}' stays in '{self.path}'. Use Alignment.remove.")
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over party names, in the order in which they were fitted; nothing is read."""
@@ -289,8 +241,7 @@ def _told(header: Header, word: str, *, path: Path) -> Any:  # noqa: ANN401 -- w
 
 def _refuse_damaged(path: Path) -> NoReturn:
     """Raise DiskError."""
-    msg = (
+    raise DiskError(
         f"'{path}' is damaged: this is not what cobasis wrote there. Check the disk, delete the "
         "folder, and start again; a damaged file of fits may also be deleted alone."
-    )
-    raise DiskError(msg) from None
+    ) from None

@@ -20,37 +20,7 @@ SECONDS = 10.0
 def made_target(
     aligner: Aligner, images: Images, *, folder: Path, workers: int | None = None
 ) -> Target:
-    """Make a target; one that iterates goes on where an interrupted run of this folder was.
-
-    Parameters
-    ----------
-    aligner : Aligner
-        Of the methods, `GOPP` alone iterates.
-    images : mapping of str to ndarray
-        The anchor images.
-    folder : Path
-        The run's.
-    workers : int, optional
-        Threads.
-
-    Returns
-    -------
-    Target
-        The same as without an interruption.
-
-    Raises
-    ------
-    AnchorImageError, ConditionError, UndeterminedFitError
-        The images determine no target.
-    DiskError
-        The disk is full.
-
-    Notes
-    -----
-    **Who sees what.** The folder keeps a mean of all turned images, as it keeps Z later.
-
-    **Cost.** The aligner's, and every ten seconds a file of Z's size.
-    """
+    """Make a target; one that iterates goes on where an interrupted run of this folder was."""
     if not isinstance(aligner, GOPP):
         return aligner.target(images, workers=workers)
     file, written = folder / NAME, time.monotonic()

@@ -55,21 +55,20 @@ def planned(
     """Look at every upload's sizes and change of basis once."""
     _refuse_strangers(uploads, alignment)
     if dtype not in {None, "float32", "float64"}:
-        msg = f"dtype='{dtype}' is not known. Choose 'float32' or 'float64'."
-        raise OptionError(msg)
+        raise OptionError(f"dtype='{dtype}' is not known. Choose 'float32' or 'float64'.")
     if partition_bytes < 1:
-        msg = f"partition_bytes={partition_bytes} holds no row. Give the bytes of some rows."
-        raise OptionError(msg)
+        raise OptionError(
+            f"partition_bytes={partition_bytes} holds no row. Give the bytes of some rows."
+        )
     digest, sizes, stamps, labelled = hashlib.sha256(), {}, {}, {}
     widest, n_components, simulated = np.dtype(np.float32), 0, False
     for name in uploads:
         each, change = uploads[name], alignment.changes_of_basis[name]
         if each.n_components != len(change):
-            msg = (
+            raise ShapeError(
                 f"party '{name}' sent rows of {each.n_components} components, and its change of "
                 f"basis is for {len(change)}. Align this upload, not another one."
             )
-            raise ShapeError(msg)
         sizes[name], stamps[name], n_components = each.n_rows, each.stamp, change.shape[1]
         labelled[name] = str(each.labels_place.dtype) if each.labels_place else None
         widest = np.promote_types(widest, each.dtype)
@@ -101,14 +100,12 @@ def _refuse_strangers(uploads: Mapping[str, Payload], alignment: Alignment) -> N
     ):
         missing = [name for name in have if name not in lack]
         if missing:
-            msg = (
+            raise UnknownPartyError(
                 f"party '{missing[0]}' {what}, as {len(missing)} do. Align exactly the uploads "
                 "to train on: add() or remove() the party, or align again."
             )
-            raise UnknownPartyError(msg)
     if not len(uploads):
-        msg = "there are no uploads, so there are no aligned rows to write."
-        raise UnknownPartyError(msg)
+        raise UnknownPartyError("there are no uploads, so there are no aligned rows to write.")
 
 
 def _one_kind(labelled: dict[str, str | None]) -> str | None:
@@ -116,9 +113,8 @@ def _one_kind(labelled: dict[str, str | None]) -> str | None:
     first, kind = next(iter(labelled.items()))
     for name, each in labelled.items():
         if each != kind:
-            msg = (
+            raise LabelError(
                 f"party '{name}' sent {each or 'no'} labels and party '{first}' {kind or 'none'}. "
                 "All send classes (int64), all send numbers (float64), or nobody sends any."
             )
-            raise LabelError(msg)
     return kind

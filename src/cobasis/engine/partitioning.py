@@ -49,48 +49,7 @@ def write_aligned(
     partition_bytes: int = PARTITION_BYTES,
     report: Report = silent,
 ) -> AlignedRows:
-    """Write all parties' aligned rows, eq. (7), as partitions on disk.
-
-    Parameters
-    ----------
-    uploads : mapping of str to Payload
-        By party name, such as an `UploadFolder`; read block by block.
-    alignment : Alignment
-        With a change of basis for each of them, and for nobody else.
-    to : str or Path
-        A folder; made if it is not there, for its owner only. Finished partitions of the same
-        uploads and alignment are kept, so a rerun continues where it was stopped; one that has
-        changed since is written again.
-    dtype : {"float32", "float64"}, optional
-        How numbers are kept; by default as wide as the widest upload.
-    partition_bytes : int
-        About how large a partition is.
-    report : callable
-        Told how many partitions are written.
-
-    Returns
-    -------
-    AlignedRows
-        To train on.
-
-    Raises
-    ------
-    OptionError
-        `dtype` or `partition_bytes` is not one that can be written.
-    PartitionError
-        The folder holds aligned rows of other uploads or another alignment, or a partition
-        that is cut short.
-    UnknownPartyError, ShapeError, LabelError, NotFiniteError
-        An upload that is not aligned, or does not fit its change of basis; labels that some
-        parties sent and others did not; numbers that are none.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; what is written is as private as the uploads.
-
-    **Cost.** ``2 n l^2`` operations, one read of the uploads, one write. Memory: a few
-    partitions, and a block of rows and labels for each thread, however many rows there are.
-    """
+    """Write all parties' aligned rows, eq. (7), as partitions on disk."""
     folder = Path(to)
     with one_blas_thread():
         plan = planned(uploads, alignment, dtype=dtype, partition_bytes=partition_bytes)
@@ -149,11 +108,10 @@ def _gathered(
     done = 0
     for name, block, told in in_order(aligned, blocks()):
         if not np.isfinite(block).all() or not (told is None or np.isfinite(told).all()):
-            msg = (
+            raise NotFiniteError(
                 f"the rows or labels of party '{name}' are not all finite in {plan.dtype}, so no "
                 "model can be trained on them. Have the upload made again, or leave the party out."
             )
-            raise NotFiniteError(msg)
         here = places[done : done + len(block)]
         rows[here] = block
         if labels is not None:
@@ -197,8 +155,7 @@ def _described(
 def _refuse_other(found: str, wanted: str, folder: Path) -> None:
     """Refuse partitions that were made from something else."""
     if found != wanted:
-        msg = (
+        raise PartitionError(
             f"{folder} holds aligned rows of other uploads or of another alignment, and they are "
             "not overwritten. Give another folder, or delete this one."
         )
-        raise PartitionError(msg)

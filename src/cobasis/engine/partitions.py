@@ -76,14 +76,6 @@ class AlignedRows:
         Whether some upload was drawn from a seed.
     partitions : tuple of Partition
         In order of their names.
-
-    Notes
-    -----
-    **Who sees what.** The analyst. Aligned rows are as private as the uploads they come from,
-    pseudonymised personal data, not anonymous data: the folder is its owner's only, and is
-    to be deleted after training.
-
-    **Cost.** The manifest in memory; rows when they are read.
     """
 
     path: Path
@@ -103,32 +95,7 @@ class AlignedRows:
         return sum(each.n_rows for each in self.partitions)
 
     def read(self, index: int) -> tuple[Rows, Labels | None]:
-        """Read one partition into memory.
-
-        Parameters
-        ----------
-        index : int
-            Which, from 0.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_rows, n_components)
-            Aligned rows of all parties, shuffled.
-        labels : ndarray of shape (n_rows,) or None
-            Theirs.
-
-        Raises
-        ------
-        PartitionError
-            The file is missing, truncated, of another shape or dtype, or has changed.
-
-        Notes
-        -----
-        **Who sees what.** The analyst.
-
-        **Cost.** One read; the checksum is compared at the first, and again when the file's
-        time, size or place on the disk has changed since.
-        """
+        """Read one partition into memory."""
         expected = self.partitions[index]
         file = self.path / expected.name
         tensors, header = read_partition(file)
@@ -138,48 +105,27 @@ class AlignedRows:
             wanted["labels"] = (self.label_dtype, (expected.n_rows,))
         found = {name: (str(each.dtype), each.shape) for name, each in tensors.items()}
         if found != wanted:
-            msg = f"partition '{file}' holds {found}, its manifest says {wanted}. {_AGAIN}"
-            raise PartitionError(msg)
+            raise PartitionError(
+                f"partition '{file}' holds {found}, its manifest says {wanted}. {_AGAIN}"
+            )
         if self._checked.get(index) != header.stamp:
             if digest_of(tensors) != expected.sha256:
-                msg = (
+                raise PartitionError(
                     f"partition '{file}' is not what was written: its SHA-256 differs from the "
                     f"manifest's. It was changed, or the disk is failing. {_AGAIN}"
                 )
-                raise PartitionError(msg)
             self._checked[index] = header.stamp
         return tensors["rows"], tensors.get("labels")
 
 
 def read_partition(file: Path) -> tuple[dict[str, Any], Header]:
-    """Read every tensor of a file, whatever it holds.
-
-    Parameters
-    ----------
-    file : Path
-        A safetensors file.
-
-    Returns
-    -------
-    dict of str to ndarray, Header
-        The tensors by name, and what the file says of itself.
-
-    Raises
-    ------
-    PartitionError
-        It is missing, truncated, longer than it says, or changes while it is read.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** One read.
-    """
+    """Read every tensor of a file, whatever it holds."""
     try:
         return read_tables(file)
     except CobasisError as error:
-        msg = f"partition '{file}' cannot be read. {error.args[0]} {_AGAIN}"
-        raise PartitionError(msg) from error
+        raise PartitionError(
+            f"partition '{file}' cannot be read. {error.args[0]} {_AGAIN}"
+        ) from error
 
 
 def digest_of(tensors: Mapping[str, npt.NDArray[Any]]) -> str:
@@ -191,65 +137,29 @@ def digest_of(tensors: Mapping[str, npt.NDArray[Any]]) -> str:
 
 
 def write_manifest(aligned: AlignedRows) -> None:
-    """Write the manifest, whole or not at all.
-
-    Parameters
-    ----------
-    aligned : AlignedRows
-        Whose partitions are all there.
-
-    Notes
-    -----
-    **Who sees what.** Names of parties, and counts of rows and classes.
-
-    **Cost.** One small file.
-    """
+    """Write the manifest, whole or not at all."""
     content = {key: value for key, value in asdict(aligned).items() if key[0] != "_"}
     text = json.dumps({"format": FORMAT, **content, "path": None}, indent=1)
     write_whole(aligned.path / MANIFEST, text.encode())
 
 
 def open_aligned(path: str | Path) -> AlignedRows:
-    """Open a folder that `write_aligned` has finished.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder.
-
-    Returns
-    -------
-    AlignedRows
-        Nothing but the manifest is read yet.
-
-    Raises
-    ------
-    PartitionError
-        There is no manifest, so the folder is unfinished or another; or it cannot be read.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** One small file.
-    """
+    """Open a folder that `write_aligned` has finished."""
     folder = Path(path)
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
     except OSError as error:
-        msg = (
+        raise PartitionError(
             f"{folder} has no {MANIFEST} that can be read, so its partitions are unfinished or "
             "it is another folder. Run write_aligned() again: finished partitions are kept."
-        )
-        raise PartitionError(msg) from error
+        ) from error
     try:
         return _from_manifest(folder, json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = (
+        raise PartitionError(
             f"{folder / MANIFEST} is no manifest of aligned rows ({FORMAT}). Delete it, and run "
             "write_aligned() again: finished partitions are kept."
-        )
-        raise PartitionError(msg) from error
+        ) from error
 
 
 def _from_manifest(folder: Path, content: dict[str, Any]) -> AlignedRows:

@@ -36,22 +36,6 @@ silent: Report = _say_nothing
 def shown(console: Console | None = None) -> Iterator[Report]:
     """Show every step as a bar with the time left.
 
-    Parameters
-    ----------
-    console : rich.console.Console, optional
-        Where; by default standard error, so that output can be piped.
-
-    Yields
-    ------
-    callable
-        To hand on as ``report=``.
-
-    Notes
-    -----
-    **Who sees what.** Counts of rows and parties, on the local terminal only.
-
-    **Cost.** None that matters: the bar is drawn ten times a second at most.
-
     Examples
     --------
     >>> import io

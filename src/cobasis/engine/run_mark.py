@@ -17,30 +17,7 @@ _LISTED = 5
 
 
 def claim(folder: Path, *, method: object, states: Mapping[str, str]) -> None:
-    """Write down whose run a folder holds; refuse it when it holds another's.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the results are, or will be.
-    method : object
-        The aligner; every setting counts.
-    states : mapping of str to str
-        By party name, in order, what changes whenever its anchor image does.
-
-    Raises
-    ------
-    AnotherRunError
-        Another method, other settings, other parties, or images that changed since.
-    DiskError
-        The mark cannot be read or written.
-
-    Notes
-    -----
-    **Who sees what.** The folder: party names, sizes and times of files.
-
-    **Cost.** One file, about 60 bytes per party.
-    """
+    """Write down whose run a folder holds; refuse it when it holds another's."""
     ours = {
         "format": "cobasis/alignment/1",
         "method": describe(method),
@@ -52,14 +29,14 @@ def claim(folder: Path, *, method: object, states: Mapping[str, str]) -> None:
             theirs = json.loads(path.read_text(encoding="utf-8"))
             difference = _difference(theirs, ours)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            msg = f"'{path}' is damaged or cannot be read. Delete the folder, and start again."
-            raise DiskError(msg) from error
+            raise DiskError(
+                f"'{path}' is damaged or cannot be read. Delete the folder, and start again."
+            ) from error
         if difference:
-            msg = (
+            raise AnotherRunError(
                 f"'{folder}' holds the results of another run: {difference}. Going on would mix "
                 "the two. Choose another folder, or delete this one to start anew."
             )
-            raise AnotherRunError(msg)
         return
     text = json.dumps(ours, ensure_ascii=False, indent=0)
     write_whole(path, text.encode())

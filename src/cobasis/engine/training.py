@@ -48,71 +48,19 @@ def train_partitions(
 ) -> TrainedModel:
     """Train a family, or an estimator with ``partial_fit``, on aligned rows on disk.
 
-    Parameters
-    ----------
-    aligned : AlignedRows
-        From `write_aligned` or `open_aligned`.
-    model : str or scikit-learn estimator
-        ``"logistic"``, ``"ridge"``, ``"rff"``: exact, by sums over passes. ``"mlp"``, or an
-        unfitted estimator with ``partial_fit``: by mini-batches. ``"boosted_trees"``: xgboost.
-    task : {"classification", "regression"}
-        What it is for.
-    seed : int
-        For the order of rows, initial weights and random features; no secret depends on it.
-    max_passes : int
-        When mini-batches stop in any case, and how many rounds trees are boosted for; both
-        stop before when held-out rows see no gain.
-    work : str or Path, optional
-        A folder. There the state of ``"mlp"``, or of a perceptron with Adam and
-        ``shuffle=False``, is kept after each round, so that the same call continues after an
-        interruption, and xgboost has its cache.
-    cluster : distributed.Client, optional
-        Where to compute, for linear models and trees; its workers read the same folder.
-    report : callable
-        Told how far it is.
-
-    Returns
-    -------
-    TrainedModel
-        The same thing that training in memory gives: it fits in a `Return`.
-
-    Raises
-    ------
-    RowCarryingError
-        The model stores training rows.
-    OptionError
-        No such family for the task, or none that can be trained in parts.
-    LabelError
-        Labels are missing, are not classes, or are all of one class.
-    NotFiniteError
-        Mini-batches diverge in the first round.
-    PartitionError
-        A partition is not what was written.
-    MissingExtraError
-        xgboost or distributed is not installed.
-
-    Notes
-    -----
     Ridge's penalty is chosen by cross-validation on all rows; those of logistic regression and
     of the perceptron from the family's grid on a random sample of 10,000. Then the model is
     fitted to all rows.
-
-    **Who sees what.** The analyst trains; every party gets the model.
-
-    **Cost.** A few partitions in memory. Two passes for the principal axes; then one for ridge,
-    5 to 25 for logistic regression, and as many as they take for the others.
     """
     _refuse_labels(aligned, task)
     if max_passes < 1:
-        msg = f"max_passes={max_passes} trains nothing. Give 1 or more."
-        raise OptionError(msg)
+        raise OptionError(f"max_passes={max_passes} trains nothing. Give 1 or more.")
     _refuse_model(model, task, aligned.n_rows, seed)
     if cluster is not None and model not in ON_A_CLUSTER:
-        msg = (
+        raise OptionError(
             f"model={model!r} learns from one mini-batch after the other, which a cluster cannot "
             f"do faster. Train it without cluster=, or choose one of {', '.join(ON_A_CLUSTER)}."
         )
-        raise OptionError(msg)
     over = here(aligned, report)
     if cluster is not None:
         from cobasis.engine.cluster import there  # noqa: PLC0415 -- an extra
@@ -169,18 +117,16 @@ def _refuse_labels(aligned: AlignedRows, task: Task) -> None:
     """Refuse rows without labels, or with others than the task needs."""
     kinds = {"classification": {"int64"}, "regression": {"int64", "float64"}}
     if aligned.label_dtype not in kinds.get(task, set()):
-        msg = (
+        raise LabelError(
             f"{aligned.path} holds {aligned.label_dtype or 'no'} labels, and task='{task}' cannot "
             "be trained on them: classes are int64, numbers float64. Choose the task that the "
             "parties agreed on."
         )
-        raise LabelError(msg)
     if task == "classification" and len(aligned.class_counts) == 1:
-        msg = (
+        raise LabelError(
             f"all {aligned.n_rows:,} rows of all {len(aligned.parties)} parties are of one class, "
             "so there is nothing to tell apart. Check the label column."
         )
-        raise LabelError(msg)
 
 
 def _refuse_model(model: ModelName | Estimator, task: Task, n_rows: int, seed: int) -> None:
@@ -194,12 +140,11 @@ def _refuse_model(model: ModelName | Estimator, task: Task, n_rows: int, seed: i
         return
     refuse_row_carrying(model)
     if not hasattr(model, "partial_fit"):
-        msg = (
+        raise OptionError(
             f"{type(model).__name__} has no partial_fit, so it cannot learn from rows that do not "
             "fit in memory. Use a family ('logistic', 'ridge', 'rff', 'mlp', 'boosted_trees'), or "
             "an estimator that has it, such as SGDClassifier."
         )
-        raise OptionError(msg)
 
 
 def _fitted(model: ModelName | Estimator, job: _Job) -> Estimator:

@@ -71,45 +71,7 @@ def fit_batches(
     report: Report,
     mark: Path | None = None,
 ) -> Estimator:
-    """Train by mini-batches until rows that were held out see no gain.
-
-    Parameters
-    ----------
-    estimator : object
-        Unfitted, with ``partial_fit``; it is changed.
-    rows : TurnedRows
-        On disk.
-    over : callable
-        Makes a pass, to read the rows that are held out.
-    seed : int
-        For the order of rows, and of partitions.
-    max_passes : int
-        When to stop in any case.
-    report : callable
-        Told how many rounds are done, of how many at most.
-    mark : Path, optional
-        A file that keeps the state of an `MLPClassifier` or `MLPRegressor` (Adam, and
-        ``shuffle=False``) after each round, so that the same call after
-        an interruption goes on from there, to the same model; one that cannot be read counts
-        as none. Removed at the end.
-
-    Returns
-    -------
-    estimator
-        As it was after its best round; after its last where nothing judges.
-
-    Raises
-    ------
-    NotFiniteError
-        The first round's score is not finite.
-
-    Notes
-    -----
-    **Who sees what.** The analyst. The mark holds weights, no rows.
-
-    **Cost.** Two partitions and the held-out rows in memory. Without a mark, and for
-    estimators other than perceptrons, an interrupted training begins anew.
-    """
+    """Train by mini-batches until rows that were held out see no gain."""
     aligned = rows.aligned
     classes = np.array(list(aligned.class_counts)) if is_classifier(estimator) else None
     n_partitions = len(aligned.partitions)
@@ -136,12 +98,11 @@ def fit_batches(
 def _judged(estimator: Estimator, state: Mark, *, score: float | None) -> Mark:
     """Return where training stands after one more round; without a score the last is the best."""
     if state.best is None and score is not None and not np.isfinite(score):
-        msg = (
+        raise NotFiniteError(
             f"after its first round {type(estimator).__name__} scores {score}, so its training "
             "diverges and there is no model to return. Give it a smaller learning rate or a "
             "stronger penalty, or check the scale of the rows."
         )
-        raise NotFiniteError(msg)
     better = score is None or score > state.score + _TOLERANCE
     return Mark(
         number=state.number + 1,

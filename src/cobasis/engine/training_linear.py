@@ -45,30 +45,7 @@ class _Design:
 def fit_ridge(
     rows: TurnedRows, *, task: Task, over: Pass, features: Estimator | None = None
 ) -> Estimator:
-    """Fit ridge regression, or the ridge classifier, to all rows.
-
-    Parameters
-    ----------
-    rows : TurnedRows
-        On disk.
-    task : {"classification", "regression"}
-        Which of the two.
-    over : callable
-        Makes a pass.
-    features : transformer, optional
-        Fitted; random Fourier features.
-
-    Returns
-    -------
-    estimator
-        A `Ridge` or `RidgeClassifier` of scikit-learn, with the penalty that five folds prefer.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; only sums over rows are kept.
-
-    **Cost.** One pass, ``2 n d^2`` operations and ``O(d^2)`` memory for d columns.
-    """
+    """Fit ridge regression, or the ridge classifier, to all rows."""
     classes = () if task == "regression" else tuple(rows.aligned.class_counts)
     design = _Design(rows=rows, classes=classes, features=features)
     folds = total(over(partial(_moments, design), "ridge"))

@@ -62,36 +62,7 @@ def fit_logistic(
     over: Pass,
     report: Report,
 ) -> Estimator:
-    """Fit scikit-learn's logistic regression to all rows.
-
-    Parameters
-    ----------
-    aligned : AlignedRows
-        With classes.
-    frame : Frame
-        Its axes and moments.
-    start : LogisticRegression
-        Fitted to a sample of turned rows, with the penalty to use; it need not know all classes.
-    sample : ndarray of shape (n_sample_rows, n_components)
-        The turned rows that it was fitted to.
-    over : callable
-        Makes a pass.
-    report : callable
-        Told how many passes are done.
-
-    Returns
-    -------
-    LogisticRegression
-        For turned rows. Its objective is scikit-learn's: the sum of losses and
-        ``||w||^2 / 2C``, the intercept free.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; only sums over rows are kept.
-
-    **Cost.** One pass for each evaluation, usually 5 to 25; ``4 n l k`` operations each for k
-    classes (1 for two). It begins anew after an interruption.
-    """
+    """Fit scikit-learn's logistic regression to all rows."""
     classes = np.array(list(aligned.class_counts))
     penalty = 1.0 / (start.get_params()["C"] * aligned.n_rows)
     begin = _starting_weights(start, classes, frame.axes)

@@ -41,23 +41,7 @@ class Mark:
 
 
 def write_mark(file: Path, mark: Mark, *, estimator: Estimator) -> None:
-    """Keep a perceptron's state.
-
-    Parameters
-    ----------
-    file : Path
-        Replaced if it is there.
-    mark : Mark
-        Where it stands.
-    estimator : MLPClassifier or MLPRegressor
-        As it is now, with Adam as its solver.
-
-    Notes
-    -----
-    **Who sees what.** The analyst: weights.
-
-    **Cost.** Four times the weights.
-    """
+    """Keep a perceptron's state."""
     adam = estimator._optimizer  # noqa: SLF001 -- the only place that has the running averages
     tables = {
         f"{what}.{place:03d}": each
@@ -80,31 +64,7 @@ def read_mark(
     classes: Labels | None,
     like: Any,  # noqa: ANN401 -- an array
 ) -> tuple[Estimator, Mark] | None:
-    """Return a perceptron in the state that was kept.
-
-    Parameters
-    ----------
-    file : Path
-        Written by `write_mark`, if it is there.
-    estimator : MLPClassifier or MLPRegressor
-        Unfitted.
-    classes : ndarray or None
-        Of a classifier.
-    like : ndarray of shape (1, n_components)
-        A row, for its dtype; it is forgotten.
-
-    Returns
-    -------
-    estimator, Mark
-        Where training stands. None if there is no file that can be read: training begins anew,
-        and the file is replaced after its first round.
-
-    Notes
-    -----
-    **Who sees what.** The analyst: weights.
-
-    **Cost.** Four times the weights.
-    """
+    """Return a perceptron in the state that was kept."""
     try:
         return _read(file, copy.deepcopy(estimator), classes=classes, like=like)
     except (CobasisError, KeyError, TypeError, ValueError):

@@ -33,26 +33,7 @@ class Pass(Protocol):
 
 
 def here(aligned: AlignedRows, report: Report) -> Pass:
-    """Return passes in this process, by a pool of threads.
-
-    Parameters
-    ----------
-    aligned : AlignedRows
-        Whose partitions.
-    report : callable
-        Told how many partitions of a named step are done.
-
-    Returns
-    -------
-    callable
-        A `Pass`.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** As many partitions in memory as there are threads, and one.
-    """
+    """Return passes in this process, by a pool of threads."""
     n_partitions = len(aligned.partitions)
 
     def run(work: Callable[[int], Result], step: str | None = None) -> Iterator[Result]:
@@ -100,26 +81,7 @@ class Frame:
 
 
 def find_frame(aligned: AlignedRows, over: Pass) -> Frame:
-    """Find the principal axes in two passes: second moments, then the third for the signs.
-
-    Parameters
-    ----------
-    aligned : AlignedRows
-        On disk.
-    over : callable
-        Makes a pass.
-
-    Returns
-    -------
-    Frame
-        Axes and moments.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; the axes are part of the model that returns.
-
-    **Cost.** ``4 n l^2`` operations, two reads of the partitions, ``O(l^2)`` memory.
-    """
+    """Find the principal axes in two passes: second moments, then the third for the signs."""
     moments = total(over(partial(_second, aligned), "moments"))
     n_rows, mean = moments[-1, -1], moments[-1, :-1] / moments[-1, -1]
     _, vectors = np.linalg.eigh(moments[:-1, :-1])

@@ -39,39 +39,14 @@ _SETTINGS = {"eta": 0.1, "max_depth": 6, "tree_method": "hist", "max_bin": 256, 
 
 
 def require_extra(package: str, *, extra: str) -> Any:  # noqa: ANN401 -- a module
-    """Import an optional package, or say how to install it.
-
-    Parameters
-    ----------
-    package : str
-        Its module.
-    extra : str
-        The extra of cobasis that brings it.
-
-    Returns
-    -------
-    module
-        Imported.
-
-    Raises
-    ------
-    MissingExtraError
-        It is not installed.
-
-    Notes
-    -----
-    **Who sees what.** Nothing.
-
-    **Cost.** One import.
-    """
+    """Import an optional package, or say how to install it."""
     try:
         return import_module(package)
     except ImportError as error:
-        msg = (
+        raise MissingExtraError(
             f"this needs the package {package}, which is not installed. Install it with: "
             f"pip install 'cobasis[{extra}]'"
-        )
-        raise MissingExtraError(msg) from error
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -139,46 +114,7 @@ def fit_trees(
     report: Report,
     cache: Path | None = None,
 ) -> Estimator:
-    """Fit boosted trees to partitions, until rows that were held out see no gain.
-
-    Parameters
-    ----------
-    rows : TurnedRows
-        On disk.
-    task : {"classification", "regression"}
-        What the trees are for.
-    over : callable
-        Makes a pass, to read the rows that are held out.
-    seed : int
-        xgboost's.
-    max_rounds : int
-        When boosting stops in any case.
-    report : callable
-        Told how many trees there are, of how many at most.
-    cache : Path, optional
-        A folder for xgboost's cache; by default a temporary one. The cache is removed in any
-        case.
-
-    Returns
-    -------
-    BoostedTrees
-        As they were after their best round.
-
-    Raises
-    ------
-    MissingExtraError
-        xgboost is not installed.
-    DiskError
-        There is no room for the cache.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; thresholds are aligned values, a caution that in-memory
-    trees have as well.
-
-    **Cost.** Two bytes for each entry on disk, and up to as much of memory while the cache is
-    mapped. Boosting begins anew after an interruption.
-    """
+    """Fit boosted trees to partitions, until rows that were held out see no gain."""
     require_extra("xgboost", extra="trees")
     classes = tuple(rows.aligned.class_counts) if task == "classification" else ()
     held = rows.first(rows.n_held, over) if rows.n_held else None

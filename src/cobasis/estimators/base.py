@@ -215,12 +215,11 @@ class CollaborativeBase(
         self._refuse_columns(X, n_columns=table.shape[1], party=str(held[0]))
         unknown = sorted(set(held.tolist()) - set(self.parties_.tolist()))
         if unknown:
-            msg = (
+            raise UnknownPartyError(
                 f"{len(unknown)} parties were not in fit: {', '.join(unknown[:5])}. They have no "
                 f"basis, so nothing can be projected. Known: {', '.join(self.parties_)}. Correct "
                 "the names, or fit with their rows."
             )
-            raise UnknownPartyError(msg)
         members = [(name, np.flatnonzero(held == name)) for name in np.unique(held)]
         done = np.concatenate(
             [work(self.round_.parties[str(name)], table[own]) for name, own in members]
@@ -235,11 +234,10 @@ class CollaborativeBase(
         if names is not None and fitted is not None:
             refuse_names(names, fitted.tolist(), party=party)
         if n_columns != self.n_features_in_:
-            msg = (
+            raise ShapeError(
                 f"X has {n_columns} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input. Give the columns that fit was given."
             )
-            raise ShapeError(msg)
 
     def _labels(
         self,

@@ -113,60 +113,12 @@ class CollaborativeClassifier(
 
     @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn
     def predict_proba(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
-        """Estimate the probability of each class, where the model can.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Columns as in `fit`.
-        parties : array-like of shape (n_rows,)
-            The name of each row's party, one of `parties_`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Columns as `classes_`, rows in the order of `X`.
-
-        Raises
-        ------
-        NotFittedError, UnknownPartyError, LocalError
-            As `predict`.
-
-        Notes
-        -----
-        **Who sees what.** Every row stays at its party.
-
-        **Cost.** As `predict`.
-        """
+        """Estimate the probability of each class, where the model can."""
         return self._scores(X, parties, "predict_proba")
 
     @available_if(_model_has("decision_function"))  # type: ignore[untyped-decorator]  # the same
     def decision_function(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
-        """Score each class, where the model can.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Columns as in `fit`.
-        parties : array-like of shape (n_rows,)
-            The name of each row's party, one of `parties_`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            One score for two classes, else columns as `classes_`; rows in the order of `X`.
-
-        Raises
-        ------
-        NotFittedError, UnknownPartyError, LocalError
-            As `predict`.
-
-        Notes
-        -----
-        **Who sees what.** Every row stays at its party.
-
-        **Cost.** As `predict`.
-        """
+        """Score each class, where the model can."""
         return self._scores(X, parties, "decision_function")
 
     def _labels(

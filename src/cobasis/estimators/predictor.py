@@ -20,24 +20,7 @@ from cobasis.protocol.party import Party
 
 
 def trained(party: Party) -> TrainedModel:
-    """Return the common model as it came back to a party.
-
-    Parameters
-    ----------
-    party : Party
-        Of a finished round with a task.
-
-    Returns
-    -------
-    TrainedModel
-        The same for all parties.
-
-    Notes
-    -----
-    **Who sees what.** The party's return.
-
-    **Cost.** None.
-    """
+    """Return the common model as it came back to a party."""
     return cast("TrainedModel", party.returned.model)
 
 
@@ -195,8 +178,7 @@ class CollaborativePredictor(CollaborativeBase):
             reason = f"is not for {task}"
         else:
             return
-        msg = (
+        raise OptionError(
             f"estimator={model!r} {reason}. Give a scikit-learn estimator or pipeline for {task}, "
             "the name of a family such as 'rff', or None for the default."
         )
-        raise OptionError(msg)

@@ -29,13 +29,6 @@ class CategoryFeature(BaseModel):
     missing : {"refuse", "level"}
         Whether a party may have empty cells, which then have one column more.
 
-    Notes
-    -----
-    **Who sees what.** Public: a field of the agreement. Take the words from a code book: a word
-    that only one party knows would tell of its rows.
-
-    **Cost.** None.
-
     Examples
     --------
     >>> ward = CategoryFeature(name="ward", values=("icu", "surgery"), missing="level")
@@ -55,8 +48,7 @@ class CategoryFeature(BaseModel):
     def _agrees(self) -> Self:
         """Refuse a word that stands twice: it would have two columns."""
         if len(set(self.values)) != len(self.values):
-            msg = "values holds a word more than once"
-            raise ValueError(msg)
+            raise ValueError("values holds a word more than once")
         return self
 
     @property
@@ -67,24 +59,7 @@ class CategoryFeature(BaseModel):
         return (*self.values, *other, *empty)
 
     def code(self, cell: object) -> int:
-        """Return the position of a cell's level, or -1 for an unknown word, -2 for an empty cell.
-
-        Parameters
-        ----------
-        cell : str, int, float, bool or None
-            As a table holds it; `word_of` says which word it is.
-
-        Returns
-        -------
-        int
-            The position in ``levels``, or below zero where the agreement has no place for it.
-
-        Notes
-        -----
-        **Who sees what.** The party alone.
-
-        **Cost.** A walk through the vocabulary: callers ask once for each word.
-        """
+        """Return the position of a cell's level, -1 for an unknown word, -2 for an empty cell."""
         word = word_of(cell)
         if word is None:
             return len(self.levels) - 1 if self.missing == "level" else MISSING
@@ -95,23 +70,6 @@ class CategoryFeature(BaseModel):
 
 def word_of(cell: object) -> str | None:
     """Return the word that a cell stands for, or None where it is empty.
-
-    Parameters
-    ----------
-    cell : str, int, float, bool or None
-        As a table holds it.
-
-    Returns
-    -------
-    str or None
-        Text as it is, whole numbers by their digits whatever type they have, ``true`` and
-        ``false``. None for an empty text, for NaN and for nothing.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
 
     Examples
     --------

@@ -73,31 +73,7 @@ def check(
     columns: Iterable[str],
     used: Iterable[str] = (),
 ) -> tuple[ColumnFinding, ...]:
-    """Hold a table against features, and count what does not fit.
-
-    Parameters
-    ----------
-    frames : iterable of narwhals.DataFrame
-        The features' columns, as far as the table has them, batch by batch.
-    features : iterable of NumericFeature or CategoryFeature
-        The agreement's.
-    columns : iterable of str
-        The names of all the table's columns.
-    used : iterable of str
-        Other columns that the agreement names, such as the identifier.
-
-    Returns
-    -------
-    tuple of ColumnFinding
-        Columns in the agreed order, then what is not used; empty when all is well.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: findings count rows and show unknown words, so they are
-    for its screen, never for a file that leaves.
-
-    **Cost.** One pass over the table.
-    """
+    """Hold a table against features, and count what does not fit."""
     agreed, there, others = list(features), list(columns), list(used)
     seen = {feature.name: _Seen() for feature in agreed if feature.name in there}
     for frame in frames:

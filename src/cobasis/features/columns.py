@@ -65,22 +65,6 @@ def encoded_columns(
 ) -> tuple[EncodedColumn, ...]:
     """Describe the columns that features become, in their order.
 
-    Parameters
-    ----------
-    features : iterable of NumericFeature or CategoryFeature
-        The agreement's.
-
-    Returns
-    -------
-    tuple of EncodedColumn
-        One for a number, one per level for a category.
-
-    Notes
-    -----
-    **Who sees what.** Public: constants of the agreement.
-
-    **Cost.** None.
-
     Examples
     --------
     >>> ward = CategoryFeature(name="ward", values=("icu",), unknown="other", missing="level")
@@ -108,19 +92,7 @@ def width_of(features: Iterable[NumericFeature | CategoryFeature]) -> int:
 
 
 class Scaling:
-    """``(value - centre) / scale`` of one number or of a whole table of them.
-
-    Parameters
-    ----------
-    features : sequence of NumericFeature
-        One, for a column of any shape; or one per column, for a table.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Per cell, two operations; constants of 0 and 1 cost nothing.
-    """
+    """``(value - centre) / scale`` of one number or of a whole table of them."""
 
     def __init__(self, features: Sequence[NumericFeature]) -> None:
         self._centre = np.array([feature.centre for feature in features])
@@ -132,21 +104,7 @@ class Scaling:
         self._stretches = bool((self._scale != 1).any())
 
     def put(self, values: Array, out: Matrix) -> None:
-        """Write values on the agreed scale, NaN filled where that is agreed.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows,) or (n_rows, n_features)
-            Of any real type; the same for one row more or less.
-        out : ndarray of that shape
-            Where to.
-
-        Notes
-        -----
-        **Who sees what.** The party alone.
-
-        **Cost.** One pass.
-        """
+        """Write values on the agreed scale, NaN filled where that is agreed."""
         with np.errstate(over="ignore", invalid="ignore"):
             np.copyto(out, values)
             if self.fills:
@@ -160,23 +118,12 @@ class Scaling:
 class Encoder:
     """All features' encoding, to be applied column by column and block by block.
 
-    Parameters
-    ----------
-    features : iterable of NumericFeature or CategoryFeature
-        The agreement's.
-
     Attributes
     ----------
     features : tuple
         The same.
     width : int
         m, the number of encoded columns.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
     """
 
     def __init__(self, features: Iterable[NumericFeature | CategoryFeature]) -> None:
@@ -190,34 +137,7 @@ class Encoder:
         return [feature.name for feature in self.features]
 
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
-        """Return the raw columns of a frame as arrays: numbers, and the codes of categories.
-
-        Parameters
-        ----------
-        frame : narwhals.DataFrame
-            Holds at least the features' columns.
-        what : str
-            What to call it in an error.
-
-        Returns
-        -------
-        list of ndarray of shape (n_rows,) or (k, n_rows)
-            One per feature, and one for each k floats that follow each other: those are copied
-            at once. A missing number is NaN; a category's code its level's position.
-
-        Raises
-        ------
-        DtypeError
-            A column of numbers holds something else, or integers that float64 would round.
-        FeatureError
-            A category has words that are not agreed, or empty cells and no level for them.
-
-        Notes
-        -----
-        **Who sees what.** The party alone; messages name columns and no cell.
-
-        **Cost.** One copy of floats, one pass over other columns.
-        """
+        """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
         types, found = frame.schema, list[Array]()
 
         def is_float(feature: NumericFeature | CategoryFeature) -> bool:
@@ -236,27 +156,7 @@ class Encoder:
         return found
 
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
-        """Write raw columns, encoded, into the rows of `out`.
-
-        Parameters
-        ----------
-        columns : iterable of ndarray of shape (n_rows,) or (k, n_rows)
-            What `read` gave, or some rows of it.
-        out : ndarray of shape (width, n_rows)
-            Where to. Its transpose is what `encode` returns, to the last bit.
-
-        Returns
-        -------
-        bool
-            Whether all of it is finite and small enough for sums of squares. One sum of
-            squares tells; only where it is too large for comfort is every entry looked at.
-
-        Notes
-        -----
-        **Who sees what.** The party alone.
-
-        **Cost.** One pass; constants of 0 and 1 cost nothing.
-        """
+        """Write raw columns, encoded, into the rows of `out`."""
         at = done = 0
         for column in columns:
             feature, count = self.features[done], len(column) if column.ndim > 1 else 1
@@ -269,8 +169,7 @@ class Encoder:
                 at += count
             done += count
         if done != len(self.features):
-            msg = f"columns of {done} features in place of {len(self.features)}"
-            raise ValueError(msg)
+            raise ValueError(f"columns of {done} features in place of {len(self.features)}")
         flat = out.reshape(-1)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = float(flat @ flat)

@@ -20,36 +20,7 @@ def encode(
     *,
     party: str,
 ) -> Matrix:
-    """Check a party's rows against the features and encode them.
-
-    Parameters
-    ----------
-    rows : array-like or data frame of shape (n_rows, n_columns)
-        Columns in the agreed order; names are compared where `rows` has ``columns``. Categories
-        need a data frame, of any library that narwhals knows.
-    features : sequence of NumericFeature or CategoryFeature
-        The agreement's.
-    party : str
-        For the message.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        ``(rows - centre) / scale`` of numbers, zeros and ones of categories; a new array.
-
-    Raises
-    ------
-    FeatureError
-        Other names, or another order; words outside a vocabulary; categories in an array.
-    NotFiniteError, DtypeError, ShapeError
-        No finite table of that width, or numbers above 1e50 after scaling.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. The message shows column names and no value.
-
-    **Cost.** One pass over the rows.
-    """
+    """Check a party's rows against the features and encode them."""
     what = f"the rows of party '{party}'"
     encoder = Encoder(features)
     # what another library calls columns may be the cells themselves, as pyarrow does
@@ -62,11 +33,10 @@ def encode(
     numbers = [each for each in encoder.features if isinstance(each, NumericFeature)]
     if len(numbers) < len(encoder.features):
         words = next(each.name for each in encoder.features if isinstance(each, CategoryFeature))
-        msg = (
+        raise FeatureError(
             f"{what} are no data frame, and the agreement has categories ('{words}'), which an "
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
-        raise FeatureError(msg)
     return _of_array(rows, Scaling(numbers), name=what, columns=encoder.width)
 
 
@@ -86,8 +56,7 @@ def _of_columns(raw: list[Array], encoder: Encoder, *, name: str) -> Matrix:
     """Encode a frame's columns."""
     n_rows = raw[0].shape[-1]
     if not n_rows:
-        msg = f"{name} are empty: 0 rows. Leave the party out, or give it rows."
-        raise ShapeError(msg)
+        raise ShapeError(f"{name} are empty: 0 rows. Leave the party out, or give it rows.")
     out = np.empty((encoder.width, n_rows))
     if not encoder.put(raw, out):
         raise not_whole(name, bad_cells(raw, encoder), n_rows=n_rows)
@@ -95,26 +64,7 @@ def _of_columns(raw: list[Array], encoder: Encoder, *, name: str) -> Matrix:
 
 
 def bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
-    """Count, for each column of numbers, the cells that nothing stands for.
-
-    Parameters
-    ----------
-    raw : list of ndarray
-        What ``Encoder.read`` gave.
-    encoder : Encoder
-        Of the same features.
-
-    Returns
-    -------
-    dict of str to int
-        Infinite ones, and NaN where it is not filled.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass.
-    """
+    """Count, for each column of numbers, the cells that nothing stands for."""
     counts = {}
     columns = (column for each in raw for column in np.atleast_2d(each))
     for feature, column in zip(encoder.features, columns, strict=True):

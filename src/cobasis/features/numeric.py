@@ -62,11 +62,9 @@ class NumericFeature(BaseModel):
     def _agrees(self) -> Self:
         """Refuse constants that contradict each other."""
         if (self.missing == "fill") != (self.fill is not None):
-            msg = 'missing="fill" goes with a number in fill, and only with one'
-            raise ValueError(msg)
+            raise ValueError('missing="fill" goes with a number in fill, and only with one')
         if self.low is not None and self.high is not None and self.low > self.high:
-            msg = f"low={self.low} is above high={self.high}"
-            raise ValueError(msg)
+            raise ValueError(f"low={self.low} is above high={self.high}")
         return self
 
     def __repr_args__(self) -> "Iterable[tuple[str | None, Any]]":
@@ -121,8 +119,7 @@ def numeric_features(
             for name, middle, unit in zip(listed, centres, scales, strict=True)
         )
     except ValueError as error:
-        msg = (
+        raise FeatureError(
             f"these {len(listed)} features need names, and one finite centre and one scale above "
             "zero for all or for each. Correct the constants."
-        )
-        raise FeatureError(msg) from error
+        ) from error

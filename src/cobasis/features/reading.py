@@ -16,24 +16,7 @@ Array = npt.NDArray[Any]
 
 
 def as_frame(table: object) -> "nw.DataFrame[Any] | None":
-    """Return a data frame in memory in narwhals' clothes, or None for whatever else.
-
-    Parameters
-    ----------
-    table : object
-        polars, pandas, pyarrow and the like are data frames.
-
-    Returns
-    -------
-    narwhals.DataFrame or None
-        The same data.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
-    """
+    """Return a data frame in memory in narwhals' clothes, or None for whatever else."""
     import narwhals as nw  # noqa: PLC0415 -- 0.1 s that `import cobasis` does not take
 
     found = nw.from_native(table, eager_only=True, pass_through=True)
@@ -56,43 +39,18 @@ def is_wordlike(dtype: "nw.dtypes.DType") -> bool:
 
 
 def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
-    """Return a column of numbers, NaN where there is none.
-
-    Parameters
-    ----------
-    series : narwhals.Series
-        The column.
-    what : str
-        What to call the table in an error.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Of any real type.
-
-    Raises
-    ------
-    DtypeError
-        It holds something else, or integers that float64 would round.
-
-    Notes
-    -----
-    **Who sees what.** The message shows a column's name and type.
-
-    **Cost.** None for floats without empty cells, else a pass.
-    """
+    """Return a column of numbers, NaN where there is none."""
     import narwhals as nw  # noqa: PLC0415 -- as above
 
     empty = series.null_count()
     if empty == len(series):  # of whatever type: a column that a site does not keep at all
         return np.full(len(series), np.nan)
     if not is_number(series.dtype):
-        msg = (
+        raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype} and no number. Only "
             "integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
             "silently. Convert it yourself, or agree on a category."
         )
-        raise DtypeError(msg)
     wide = series.dtype in {nw.Int64, nw.UInt64}
     if wide and (series.min() < -EXACT_INTEGER or series.max() > EXACT_INTEGER):
         raise rounded(series.name, what=what)
@@ -126,26 +84,7 @@ class _Codes(dict[Any, int]):
 
 
 def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[np.int16]:
-    """Return the codes of a column of words, below zero where the agreement has none.
-
-    Parameters
-    ----------
-    series : narwhals.Series
-        The column.
-    feature : CategoryFeature
-        The vocabulary.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        As ``CategoryFeature.code``.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Some 0.1 microseconds per row.
-    """
+    """Return the codes of a column of words, below zero where the agreement has none."""
     codes, cells = _Codes(feature), series.to_list()
     if series.null_count():  # what stands for nothing differs from library to library
         empty = series.is_null().to_list()
@@ -156,41 +95,12 @@ def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[
 def codes_of(
     series: "nw.Series[Any]", feature: CategoryFeature, *, what: str
 ) -> npt.NDArray[np.int16]:
-    """Return the codes of a column of words, all of them agreed.
-
-    Parameters
-    ----------
-    series : narwhals.Series
-        The column.
-    feature : CategoryFeature
-        The vocabulary.
-    what : str
-        What to call the table in an error.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Positions in ``feature.levels``.
-
-    Raises
-    ------
-    DtypeError
-        Dates, decimals and other things that are no words.
-    FeatureError
-        Words that are not agreed, or empty cells where the agreement has no level for them.
-
-    Notes
-    -----
-    **Who sees what.** The message names the column and shows no cell.
-
-    **Cost.** As `words_of`.
-    """
+    """Return the codes of a column of words, all of them agreed."""
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
-        msg = (
+        raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
             "whole numbers or booleans. Convert it to text."
         )
-        raise DtypeError(msg)
     codes = words_of(series, feature)
     lowest = int(codes.min(initial=0))
     if lowest < 0:
@@ -202,9 +112,8 @@ def codes_of(
                 'correct them, or agree on them or on unknown = "other"',
             )
         )
-        msg = (
+        raise FeatureError(
             f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
             f"others' are. 'cobasis party check' lists what is wrong; {then}."
         )
-        raise FeatureError(msg)
     return codes

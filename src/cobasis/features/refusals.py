@@ -13,26 +13,7 @@ SHOWN = 5
 
 
 def refuse_huge(table: Matrix, *, name: str) -> None:
-    """Raise NotFiniteError for a scaled table whose squares would not stay finite.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-        After centre and scale.
-    name : str
-        What to call it in the error.
-
-    Raises
-    ------
-    NotFiniteError
-        An entry is above 1e50.
-
-    Notes
-    -----
-    **Who sees what.** The message shows no entry.
-
-    **Cost.** One pass.
-    """
+    """Raise NotFiniteError for a scaled table whose squares would not stay finite."""
     if not max(table.max(), -table.min()) <= LARGEST:
         raise too_large(name)
 
@@ -47,29 +28,7 @@ def too_large(name: str) -> NotFiniteError:
 
 
 def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteError:
-    """Return the error for columns that lack numbers, or hold NaN or infinity.
-
-    Parameters
-    ----------
-    name : str
-        What to call the table.
-    cells : mapping of str to int
-        How many bad cells each column has; columns with none are left out of the message, and
-        with no column left the numbers are too large.
-    n_rows : int
-        Of the table.
-
-    Returns
-    -------
-    NotFiniteError
-        To be raised.
-
-    Notes
-    -----
-    **Who sees what.** The message counts cells; it shows none.
-
-    **Cost.** None.
-    """
+    """Return the error for columns that lack numbers, or hold NaN or infinity."""
     found = [f"'{column}' ({n:,} cells)" for column, n in cells.items() if n]
     if not found:
         return too_large(name)
@@ -83,26 +42,7 @@ def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteE
 
 
 def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
-    """Raise FeatureError unless `names` are exactly `expected`, in that order.
-
-    Parameters
-    ----------
-    names, expected : sequence of str
-        The party's column names and the agreement's.
-    party : str
-        For the message.
-
-    Raises
-    ------
-    FeatureError
-        Says which are missing, unknown or out of order.
-
-    Notes
-    -----
-    **Who sees what.** Column names only.
-
-    **Cost.** None.
-    """
+    """Raise FeatureError unless `names` are exactly `expected`, in that order."""
     if list(names) == list(expected):
         return
     given, agreed = set(names), set(expected)
@@ -115,11 +55,10 @@ def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -
     else:
         first = next(i for i, (a, b) in enumerate(zip(names, expected, strict=False)) if a != b)
         reason = f"column {first + 1} is '{names[first]}', agreed is '{expected[first]}'"
-    msg = (
+    raise FeatureError(
         f"the columns of party '{party}' are not the agreement's: {reason}. Every party needs the "
         "same features in the same order, or its rows mean something else. Select and order them."
     )
-    raise FeatureError(msg)
 
 
 def _short(names: Sequence[str]) -> str:

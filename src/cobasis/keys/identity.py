@@ -22,13 +22,6 @@ class Identity(Hidden):
 
     Made by `new`, or read by `cobasis.keys.at_rest.load_identity`.
 
-    Notes
-    -----
-    **Who sees what.** Its owner only. Whoever has it signs in the owner's name and opens
-    everything that was ever sealed for it.
-
-    **Cost.** None.
-
     Examples
     --------
     >>> north = Identity.new("north")
@@ -54,29 +47,7 @@ class Identity(Hidden):
 
     @classmethod
     def new(cls, name: str) -> Self:
-        """Draw both keys from the system.
-
-        Parameters
-        ----------
-        name : str
-            Its owner's, as the agreement will call them.
-
-        Returns
-        -------
-        Identity
-            To be kept with `cobasis.keys.at_rest.save_identity`.
-
-        Raises
-        ------
-        AgreementError
-            The name has other characters than letters, digits, ``.``, ``_`` and ``-``.
-
-        Notes
-        -----
-        **Who sees what.** Nobody but its owner.
-
-        **Cost.** None.
-        """
+        """Draw both keys from the system."""
         signing, age = Ed25519PrivateKey.generate(), pyrage.x25519.Identity.generate()
         return cls(name, signing=signing, age=age)
 
@@ -95,115 +66,38 @@ class Identity(Hidden):
         return self._signing.sign(message)
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
-        """Decrypt a stream that was sealed for this identity.
-
-        Parameters
-        ----------
-        source, target : binary streams
-            Read to its end, and written to; worth nothing until this returns.
-
-        Raises
-        ------
-        SealError
-            It was sealed for others, or is damaged.
-
-        Notes
-        -----
-        **Who sees what.** Who may read `target` sees what was sealed.
-
-        **Cost.** 64 KiB of memory.
-        """
+        """Decrypt a stream that was sealed for this identity."""
         unseal(source, target, identity=self._age, what="what was sealed")
 
     def seal_for_self(self, data: bytes) -> bytes:
         """Return bytes that only this identity opens, and that only it can have made.
 
-        Parameters
-        ----------
-        data : bytes
-            What is to be kept.
-
-        Returns
-        -------
-        bytes
-            Encrypted, and signed inside.
-
-        Notes
-        -----
         The public half is enough to seal for somebody. Without the signature, whoever may
         write to the disk could put a record of their own making where a secret was kept.
-
-        **Who sees what.** How many bytes there are.
-
-        **Cost.** A millisecond.
         """
         target = BytesIO()
         seal(BytesIO(self.sign(_OWN + data) + data), target, recipients=[self.recipient])
         return target.getvalue()
 
     def unseal_own(self, sealed: bytes) -> bytes:
-        """Return what `seal_for_self` was given.
-
-        Parameters
-        ----------
-        sealed : bytes
-            As it was kept.
-
-        Returns
-        -------
-        bytes
-            The data.
-
-        Raises
-        ------
-        SealError
-            It is damaged, or was not made by this identity.
-
-        Notes
-        -----
-        **Who sees what.** Its owner.
-
-        **Cost.** A millisecond.
-        """
+        """Return what `seal_for_self` was given."""
         target = BytesIO()
         self.unseal(BytesIO(sealed), target)
         plain = target.getvalue()
         signature, data = plain[:_SIGNATURE_BYTES], plain[_SIGNATURE_BYTES:]
         if not verify(self._public, _OWN + data, signature=signature):
-            msg = (
+            raise SealError(
                 f"a record of '{self._public.name}' is sealed for them, and was not made by them: "
                 "somebody else put it there. Restore it from a copy, and look who may write there."
             )
-            raise SealError(msg)
         return data
 
     def encrypted(self, passphrase: str) -> bytes:
-        """Return the identity under a passphrase, as the ``age`` tool encrypts with one.
-
-        Parameters
-        ----------
-        passphrase : str
-            Not empty.
-
-        Returns
-        -------
-        bytes
-            For one file; `decrypted` reads them.
-
-        Raises
-        ------
-        PassphraseError
-            The passphrase is empty.
-
-        Notes
-        -----
-        **Who sees what.** Whoever knows the passphrase has the identity.
-
-        **Cost.** One to two seconds and 512 MB, on purpose: so does every guess.
-        """
+        """Return the identity under a passphrase, as the ``age`` tool encrypts with one."""
         if not passphrase:
-            msg = "a key is not kept under an empty passphrase. Choose one of several words."
-            raise PassphraseError(msg)
+            raise PassphraseError(
+                "a key is not kept under an empty passphrase. Choose one of several words."
+            )
         fields = {
             "format": FORMAT,
             "name": self._public.name,
@@ -215,35 +109,7 @@ class Identity(Hidden):
 
     @classmethod
     def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
-        """Read what `encrypted` returned.
-
-        Parameters
-        ----------
-        data : bytes
-            From a file.
-        passphrase : str
-            The one it was encrypted with.
-        what : str
-            What to call the file in an error.
-
-        Returns
-        -------
-        Identity
-            The same.
-
-        Raises
-        ------
-        PassphraseError
-            The passphrase is another one.
-        IdentityError
-            The data are damaged, or no key.
-
-        Notes
-        -----
-        **Who sees what.** No message holds the passphrase or a key.
-
-        **Cost.** One to two seconds and 512 MB, on purpose.
-        """
+        """Read what `encrypted` returned."""
         try:
             text = pyrage.passphrase.decrypt(data, passphrase)
             fields = json.loads(text)
@@ -257,16 +123,14 @@ class Identity(Hidden):
                 )
         except pyrage.DecryptError as error:
             if str(error) == "Decryption failed":
-                msg = (
+                raise PassphraseError(
                     f"{what} is not opened by this passphrase. Check the keyboard's layout and "
                     "capitals. A passphrase that is lost cannot be recovered: make a new key, and "
                     "have it enrolled."
-                )
-                raise PassphraseError(msg) from None
+                ) from None
         except (ValueError, KeyError, TypeError, AttributeError, pyrage.IdentityError):
             pass  # what follows says so, without anything of the text
-        msg = (
+        raise IdentityError(
             f"{what} is damaged, or no key that cobasis keeps. Restore it from a copy, or make a "
             "new key and have it enrolled."
         )
-        raise IdentityError(msg)

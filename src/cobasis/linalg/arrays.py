@@ -15,45 +15,14 @@ EXACT_INTEGER = 2**53
 
 
 def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -> Matrix:
-    """Check that `values` is a finite two-dimensional table and return it as float64.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_rows, n_columns)
-        Real numbers: float16 to float64, bool or integers that float64 holds exactly.
-    name : str
-        What to call the table in an error, with the party's name where there is one.
-    columns : int, optional
-        The number of columns that is expected.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns), float64
-        A view of `values` where it is one already; never a changed number.
-
-    Raises
-    ------
-    DtypeError
-        Complex, object, text or byte-swapped numbers, long doubles, integers above 2**53.
-    ShapeError
-        Not two-dimensional, ragged, empty, or with another number of columns.
-    NotFiniteError
-        NaN, infinity or masked entries.
-
-    Notes
-    -----
-    **Who sees what.** The message counts bad entries; it shows none.
-
-    **Cost.** One pass over the table.
-    """
+    """Check that `values` is a finite two-dimensional table and return it as float64."""
     converted = as_table(values, name=name, columns=columns)
     bad = int(converted.size - np.count_nonzero(np.isfinite(converted)))
     if bad:
-        msg = (
+        raise NotFiniteError(
             f"{name} contains NaN or infinity in {bad} of {converted.size} entries, so no "
             "projection of it is defined. Fill or drop them by a rule that all parties share."
         )
-        raise NotFiniteError(msg)
     return converted
 
 
@@ -74,16 +43,16 @@ def as_table(values: npt.ArrayLike, *, name: str, columns: int | None = None) ->
 def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
     """Return `values` as an array, unless NumPy would drop a mask or cannot line up the rows."""
     if np.ma.is_masked(values):
-        msg = (
+        raise NotFiniteError(
             f"{name} contains masked entries, and the numbers under a mask are not data. "
             "Fill or drop them by a rule that all parties share."
         )
-        raise NotFiniteError(msg)
     try:
         return np.asarray(values)
     except ValueError as error:
-        msg = f"{name} has rows that are not of one length, so it is no table. Fill or drop some."
-        raise ShapeError(msg) from error
+        raise ShapeError(
+            f"{name} has rows that are not of one length, so it is no table. Fill or drop some."
+        ) from error
 
 
 def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
@@ -101,11 +70,10 @@ def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
         reason = "it holds integers above 2**53, which float64 would round"
     else:
         return
-    msg = (
+    raise DtypeError(
         f"{name} cannot be used: {reason}, and cobasis never casts silently. "
         "Convert it to float64 yourself, where you can see what happens to the values."
     )
-    raise DtypeError(msg)
 
 
 def _too_large(array: npt.NDArray[np.generic]) -> bool:
@@ -116,22 +84,19 @@ def _too_large(array: npt.NDArray[np.generic]) -> bool:
 def _refuse_shape(array: npt.NDArray[np.generic], name: str, columns: int | None) -> None:
     """Raise ShapeError unless `array` is a non-empty table of the right width."""
     if array.ndim != 2:  # noqa: PLR2004 -- a table has two dimensions
-        msg = (
+        raise ShapeError(
             f"{name} has {array.ndim} dimensions (shape {array.shape}), a table has 2. "
             "Reshape your data to (n_rows, n_columns)."
         )
-        raise ShapeError(msg)
     if 0 in array.shape:
         empty = "sample" if array.shape[0] == 0 else "feature"
-        msg = (
+        raise ShapeError(
             f"{name} is empty: 0 {empty}(s) (shape={array.shape}) while a minimum of 1 is "
             "required. Leave the party out, or give it rows."
         )
-        raise ShapeError(msg)
     if columns is not None and array.shape[1] != columns:
         hint = " It looks transposed." if array.shape[0] == columns else ""
-        msg = (
+        raise ShapeError(
             f"{name} has {array.shape[1]} columns (shape {array.shape}), expected {columns}."
             f"{hint} Rows are records, columns are features."
         )
-        raise ShapeError(msg)

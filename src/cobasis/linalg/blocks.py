@@ -27,43 +27,11 @@ class Blocks(ABC):
 
     @abstractmethod
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
-        """Go through the table once and yield what `work` made of each part, in order.
-
-        Parameters
-        ----------
-        work : callable
-            Gets the number of the part's first row, and the part as blocks of shape (k,
-            n_columns), each valid until the next is asked for. May run in another thread.
-        step : str
-            What the pass is for, as progress shows it.
-
-        Yields
-        ------
-        object
-            What `work` returned.
-
-        Notes
-        -----
-        **Who sees what.** The party alone.
-
-        **Cost.** One pass over the table.
-        """
+        """Go through the table once and yield what `work` made of each part, in order."""
 
 
 class WholeTable(Blocks):
-    """A table in memory, in parts that the cores share.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-        Finite.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None; the table is not copied.
-    """
+    """A table in memory, in parts that the cores share."""
 
     def __init__(self, table: Matrix) -> None:
         self.table = table

@@ -12,26 +12,7 @@ WELL = 1e-5
 def triangle_of(table: Matrix, *, least: float = WELL) -> tuple[Matrix, float] | None:
     """Return the Cholesky factor of ``W' W`` and how well it is conditioned.
 
-    Parameters
-    ----------
-    table : ndarray of shape (n, k)
-        W, not known to be finite.
-    least : float
-        The smallest reciprocal condition number that is of use.
-
-    Returns
-    -------
-    tuple of ndarray of shape (k, k) and float, or None
-        R, upper triangular, and LAPACK's estimate of its reciprocal condition number in the
-        1-norm. None where that is not above `least`, or W has NaN, infinity or no full rank.
-
-    Notes
-    -----
     R has a relative error of about the squared condition number times 2e-16.
-
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** ``n k^2 + k^3 / 3`` operations.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         gram = table.T @ table

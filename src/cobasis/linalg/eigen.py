@@ -15,29 +15,7 @@ ACCURATE = 1e-3
 
 
 def of_gram(gram: Matrix, count: int, *, against: float = 0.0) -> tuple[Matrix, Matrix] | None:
-    """Return the leading eigenvectors of ``W W'`` and the roots of their values, if exact.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-        Its lower triangle is read.
-    count : int
-        How many are wanted.
-    against : float
-        What the Gram matrix was rounded against, where that is above its largest eigenvalue.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n, count) and (count,), or None
-        W's left singular vectors, strongest first, and its singular values. None where there
-        are not that many, W is too large to square, or the weakest is lost in rounding.
-
-    Notes
-    -----
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** ``O(n^3)`` operations.
-    """
+    """Return the leading eigenvectors of ``W W'`` and the roots of their values, if exact."""
     size = len(gram)
     if not (1 <= count <= size and np.isfinite(np.trace(gram))):
         return None
@@ -74,33 +52,7 @@ def by_iteration(
 ) -> tuple[Matrix, Matrix]:
     """Return the leading left singular vectors and values of W by subspace iteration.
 
-    Parameters
-    ----------
-    product : callable
-        Given the pass's number, from 1, and a basis of shape (n, k), returns ``W W'`` times it.
-    start : ndarray of shape (n, k)
-        Columns of full rank, some more than are wanted.
-    count : int
-        How many are wanted.
-    passes : int
-        The most that are made; the last one only measures.
-    still : float
-        Iteration ends when no wanted singular value moves by more than this share of it.
-
-    Returns
-    -------
-    directions : ndarray of shape (n, k)
-        Orthonormal, strongest first.
-    singular_values : ndarray of shape (k,)
-        In decreasing order.
-
-    Notes
-    -----
     A pass shrinks the error of direction j by the squared ratio of value ``k + 1`` to value j.
-
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** The products, and ``O(n k^2)`` operations a pass.
     """
     basis, before = np.linalg.qr(start)[0], np.zeros(count)
     for number in range(1, passes + 1):

@@ -23,20 +23,6 @@ class HaarIsometry(Hidden):
     :math:`A = D_1 H_1 D_2 H_2 \cdots D_m H_m [I; 0]`, where :math:`H_k` reflects rows
     k..a only, mapping a Gaussian vector g onto the k-th axis, and :math:`D_k` multiplies
     the same rows by minus the sign of g's first entry.
-
-    Parameters
-    ----------
-    stream : KeyStream
-        Where the Gaussians come from: ``m a - m (m - 1) / 2`` of them.
-    n_rows, n_columns : int
-        The shape (a, m), ``n_columns <= n_rows``.
-
-    Notes
-    -----
-    **Who sees what.** Whoever holds the stream's key holds A. Of ``A F`` alone, for
-    orthonormal F, the law does not depend on F.
-
-    **Cost.** ``a m`` numbers of memory; ``4 a m l`` operations to apply to l columns.
     """
 
     def __init__(self, stream: KeyStream, *, n_rows: int, n_columns: int) -> None:

@@ -16,11 +16,10 @@ class Hidden:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse to be pickled or copied."""
-        msg = (
+        raise SecretError(
             f"a {type(self).__name__} does not travel: pickle and copy would put it into files and "
             "processes that nobody protects. Keep the object where it was made."
         )
-        raise SecretError(msg)
 
     def __reduce__(self) -> NoReturn:
         """Refuse, as above."""

@@ -46,32 +46,7 @@ class Leading:
 
 
 def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) -> Leading:
-    """Return the leading right singular vectors and values of a table, real directions only.
-
-    Parameters
-    ----------
-    blocks : Blocks
-        The table, of shape (n_rows, n_columns).
-    n_wanted : int
-        How many, at most n_columns.
-    centred : bool
-        About the table's own mean.
-
-    Returns
-    -------
-    Leading
-        ``k <= n_wanted`` of them: what is beyond the numerical rank is left out. Their sense
-        depends neither on the route nor on how the table is cut.
-
-    Notes
-    -----
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** Tall: one pass of ``n m^2`` operations and memory ``O(m^2)``; where
-    ``s_l < 1e-3 s_1`` a second pass of twice as many. Wide, ``n <= m``: the table in memory and
-    ``n^2 m``. More than 4,096 rows and columns: five passes of ``4 n m l``, and the span only
-    up to the order of ``(s_(l+p+1) / s_l)^8``, with p >= 10 directions to spare.
-    """
+    """Return the leading right singular vectors and values of a table, real directions only."""
     n_rows, n_columns = blocks.shape
     with one_blas_thread():
         if min(n_rows, n_columns) > LARGEST_GRAM:

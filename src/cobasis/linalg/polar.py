@@ -50,34 +50,12 @@ class PolarFactor:
 def polar(matrices: Array) -> PolarFactor:
     """Return the orthogonal polar factor of each matrix of a stack.
 
-    Parameters
-    ----------
-    matrices : array of shape (..., k, l)
-        Finite float64 numbers, of any library that follows the array API standard.
-
-    Returns
-    -------
-    PolarFactor
-        The rotations and the singular values that say how far they are determined.
-
-    Raises
-    ------
-    NotFiniteError
-        An entry is NaN, infinite or above 1e150.
-
-    Notes
-    -----
     With ``M'M = V L V'`` the columns of ``M V`` are orthogonal up to rounding, however badly M
     is conditioned once each is divided by its length. What is left of that rounding is
     measured, and taken out by one Newton step whose weights know the singular values. Where
     more is left than that, the matrix goes through a singular value decomposition. A
     singular value that towers over all others, as a uniform anchor's mean makes it, is
     lowered first, which changes no polar factor.
-
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** ``18 l^3`` operations, most of them the eigendecomposition's; ``2 l^3`` where a
-    stack is orthogonal already; ``24 l^3`` more by singular value decomposition.
 
     Examples
     --------
@@ -94,11 +72,10 @@ def polar(matrices: Array) -> PolarFactor:
         )
     stack = xp.reshape(matrices, (-1, *matrices.shape[-2:]))
     if not xp.max(xp.abs(stack)) <= _LARGEST:  # nor is NaN
-        msg = (
+        raise NotFiniteError(
             "a matrix contains NaN, infinity or numbers too large to square, so it has no polar "
             "factor. Look for what was divided by zero, or is not a number in the data."
         )
-        raise NotFiniteError(msg)
     rotation, values = _factors(xp, stack, xp.sum(stack * stack, axis=-2))
     return PolarFactor(
         rotation=xp.reshape(rotation, matrices.shape),

@@ -20,28 +20,6 @@ def in_order(
 ) -> Iterator[Done]:
     """Yield ``work(item)`` for each item, in the items' order.
 
-    Parameters
-    ----------
-    work : callable
-        Called in a thread of the pool; with one worker, in the caller's.
-    items : iterable
-        Read in the caller's thread, at most one more than there are workers ahead of what has
-        been yielded, so that memory stays bounded however many there are.
-    workers : int, optional
-        Threads; by default as many as BLAS would have used.
-
-    Yields
-    ------
-    object
-        What `work` returned.
-
-    Notes
-    -----
-    **Who sees what.** Nothing of its own.
-
-    **Cost.** Tens of microseconds an item: make items of a millisecond or more. The caller
-    holds `one_blas_thread`, or the pool's threads and those of BLAS fight over the cores.
-
     Examples
     --------
     >>> list(in_order(abs, [-1, 2, -3], workers=2))

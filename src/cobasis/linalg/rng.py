@@ -21,62 +21,18 @@ KEY_BYTES = 32
 
 
 def require_key(key: object, *, name: str) -> bytes:
-    """Return `key` if it is 32 bytes; refuse integers, text and anything shorter.
-
-    Parameters
-    ----------
-    key : bytes of length 32
-        From ``secrets.token_bytes(32)``, never typed by hand.
-    name : str
-        What to call it in the error.
-
-    Returns
-    -------
-    bytes of length 32
-        `key` itself.
-
-    Raises
-    ------
-    SecretError
-        `key` is no bytes object of that length.
-
-    Notes
-    -----
-    **Who sees what.** The message shows the type and length, never the value.
-
-    **Cost.** None.
-    """
+    """Return `key` if it is 32 bytes; refuse integers, text and anything shorter."""
     if isinstance(key, bytes) and len(key) == KEY_BYTES:
         return key
     got = f"{len(key)} bytes" if isinstance(key, bytes) else f"a value of type {type(key).__name__}"
-    msg = (
+    raise SecretError(
         f"{name} is {got}, it has to be {KEY_BYTES} random bytes: a seed that a person can "
         "choose is a seed that the analyst can guess. Take secrets.token_bytes(32)."
     )
-    raise SecretError(msg)
 
 
 class KeyStream(Hidden):
     """Uniform and Gaussian numbers from 32 secret bytes and a label.
-
-    Parameters
-    ----------
-    key : bytes of length 32
-        The secret. Equal keys and labels give equal numbers, on every platform.
-    label : str
-        What the numbers are for. Streams of different labels are independent.
-
-    Raises
-    ------
-    SecretError
-        `key` is no bytes object of length 32.
-
-    Notes
-    -----
-    **Who sees what.** Whoever holds the key can draw every number; nobody else can tell
-    the stream from noise.
-
-    **Cost.** About 0.1 s of one core for five million Gaussians.
 
     Examples
     --------
@@ -140,27 +96,7 @@ class KeyStream(Hidden):
 
 
 def haar_columns(stream: KeyStream, *, n_rows: int, n_columns: int) -> Matrix:
-    """Draw orthonormal columns from the Haar law.
-
-    Parameters
-    ----------
-    stream : KeyStream
-        Where the Gaussians come from.
-    n_rows, n_columns : int
-        The shape, ``n_columns <= n_rows``.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        QR of a Gaussian matrix with the signs of R's diagonal moved into Q; without that
-        the law is LAPACK's, not Haar's.
-
-    Notes
-    -----
-    **Who sees what.** Whoever holds the stream's key.
-
-    **Cost.** ``2 n_rows n_columns^2`` operations.
-    """
+    """Draw orthonormal columns from the Haar law."""
     factor: Matrix
     factor, triangle = np.linalg.qr(stream.normal((n_rows, n_columns)))
     signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)

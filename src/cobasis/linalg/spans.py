@@ -37,24 +37,7 @@ class RightSingular:
 
 
 def right_singular(table: Matrix) -> RightSingular:
-    """Return all right singular vectors of `table`, uncentred.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-        Finite numbers.
-
-    Returns
-    -------
-    RightSingular
-        Directions, values and numerical rank.
-
-    Notes
-    -----
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** A thin SVD: ``O(n_rows n_columns min(n_rows, n_columns))``.
-    """
+    """Return all right singular vectors of `table`, uncentred."""
     _, values, right = np.linalg.svd(table, full_matrices=False)
     return RightSingular(
         directions=right.T, singular_values=values, rank=numerical_rank(values, table.shape)
@@ -67,25 +50,7 @@ def numerical_rank(singular_values: Matrix, shape: tuple[int, ...]) -> int:
 
 
 def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
-    """Return the cosines of the principal angles between two column spans.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n, k) and (n, l)
-        Columns of full rank, orthonormal or not.
-
-    Returns
-    -------
-    ndarray of shape (min(k, l),)
-        In decreasing order, clipped to [0, 1].
-
-    Notes
-    -----
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** A thin QR factorisation, and of well-conditioned columns a Gram matrix, of others
-    a second QR; one small SVD.
-    """
+    """Return the cosines of the principal angles between two column spans."""
     return cosines_to(np.linalg.qr(first)[0], second)
 
 
@@ -109,26 +74,7 @@ def orthonormality_defect(columns: Matrix) -> float:
 
 
 def complete_orthonormal(columns: Matrix, extra: Matrix) -> Matrix:
-    """Append directions of `extra` to orthonormal `columns`, made orthogonal to them.
-
-    Parameters
-    ----------
-    columns : ndarray of shape (n, k)
-        Orthonormal.
-    extra : ndarray of shape (n, l - k)
-        Any full-rank directions, for instance Haar.
-
-    Returns
-    -------
-    ndarray of shape (n, l)
-        `columns` first, unchanged.
-
-    Notes
-    -----
-    **Who sees what.** Arrays in, arrays out.
-
-    **Cost.** One thin QR factorisation after two passes of projection.
-    """
+    """Append directions of `extra` to orthonormal `columns`, made orthogonal to them."""
     rest = extra
     for _ in range(2):
         rest = np.linalg.qr(rest - columns @ (columns.T @ rest))[0]

@@ -19,19 +19,7 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def available_threads() -> int:
-    """Return how many threads BLAS was given: by default as many as there are cores.
-
-    Returns
-    -------
-    int
-        At least 1. ``OPENBLAS_NUM_THREADS`` and its like lower it, as they do for BLAS.
-
-    Notes
-    -----
-    **Who sees what.** Nothing.
-
-    **Cost.** Asked once, before the first `one_blas_thread` lowers it.
-    """
+    """Return how many threads BLAS was given: by default as many as there are cores."""
     blas = [each["num_threads"] for each in _controller().info() if each["user_api"] == "blas"]
     return max(blas, default=1)
 
@@ -47,19 +35,6 @@ class _Inside:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Let BLAS use one thread, and after that as many as before.
-
-    Yields
-    ------
-    None
-        For the whole process, as BLAS libraries have it, and until the last of the threads
-        that are inside at the same time has left. Where that is not the one that came first,
-        OpenBLAS stays at one: it takes more threads only from the thread that lowered them.
-
-    Notes
-    -----
-    **Who sees what.** Nothing.
-
-    **Cost.** Microseconds; finding the libraries the first time, some milliseconds.
 
     Examples
     --------

@@ -35,27 +35,7 @@ def refuse_row_carrying(
     estimator: Estimator,
     rows: Matrix | None = None,
 ) -> None:
-    """Refuse an estimator that carries rows, by its family or by what it holds.
-
-    Parameters
-    ----------
-    estimator : object
-        Unfitted or fitted, alone or as a pipeline of steps.
-    rows : ndarray of shape (n_rows, n_components), optional
-        The rows a fitted estimator was trained on; then its arrays are searched for them.
-
-    Raises
-    ------
-    RowCarryingError
-        The estimator, a step of it, or an array inside it carries rows.
-
-    Notes
-    -----
-    **Who sees what.** The analyst. A search by content finds rows that are stored as they
-    are; what is stored scaled is found by family only, so unknown families deserve a look.
-
-    **Cost.** One pass over the estimator's arrays.
-    """
+    """Refuse an estimator that carries rows, by its family or by what it holds."""
     parts = list(_parts(estimator, seen=set()))
     for part in parts:
         name = f"{type(part).__module__}.{type(part).__qualname__}"
@@ -71,11 +51,10 @@ def refuse_row_carrying(
 
 def _refuse(reason: str) -> None:
     """Raise the error."""
-    msg = (
+    raise RowCarryingError(
         f"{reason}: each party could project the others' records back with its own basis. Use "
         "model='rff' (same accuracy, no rows) or 'mlp'; in simulation, allow_row_carrying=True."
     )
-    raise RowCarryingError(msg)
 
 
 def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
@@ -109,23 +88,6 @@ def _parts(value: object, *, seen: set[int]) -> Iterator[object]:
 
 
 def stored_bytes(estimator: Estimator) -> int:
-    """Return the bytes of all arrays inside a fitted estimator: what its weights weigh.
-
-    Parameters
-    ----------
-    estimator : object
-        Fitted.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Notes
-    -----
-    **Who sees what.** A size.
-
-    **Cost.** One walk over the estimator.
-    """
+    """Return the bytes of all arrays inside a fitted estimator: what its weights weigh."""
     parts = _parts(estimator, seen=set())
     return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

@@ -89,41 +89,7 @@ def check_graph(
     classes: Classes,
     largest: int = LARGEST_FILE,
 ) -> CheckedGraph:
-    """Refuse a file that is not a model of the format for this round.
-
-    Parameters
-    ----------
-    data : bytes
-        The file, as it came.
-    n_components : int
-        Columns of the aligned rows.
-    task : {"classification", "regression"}
-        The agreement's.
-    classes : tuple of str or of int
-        The agreement's.
-    largest : int
-        Most bytes that are accepted.
-
-    Returns
-    -------
-    CheckedGraph
-        The file, and what it is.
-
-    Raises
-    ------
-    ModelFileError
-        The file is too large, damaged, of another format, version or task, of a family that
-        stores rows or is unknown; has operators, attributes, inputs, outputs, names or shapes
-        that its family does not have; weights that are not finite; anything beside plain
-        weights and steps.
-
-    Notes
-    -----
-    **Who sees what.** The party. The message names parts of the file and shows no weight. What
-    the weights mean no checker can tell: a network could be made to hold rows as weights.
-
-    **Cost.** One pass over the file; nothing is run.
-    """
+    """Refuse a file that is not a model of the format for this round."""
     if len(data) > largest:
         refuse(f"it has {len(data)} bytes, and {largest} are accepted")
     check_wire(data)

@@ -67,31 +67,7 @@ class Values:
         self.columns[ROWS] = self.n_components
 
     def check_outputs(self, *, task: GraphTask, n_classes: int) -> bool:
-        """Refuse outputs that the steps do not give as declared; tell whether scores are likely.
-
-        Parameters
-        ----------
-        task : {"classification", "regression"}
-            The agreement's.
-        n_classes : int
-            The agreement's.
-
-        Returns
-        -------
-        bool
-            Whether scores are likelihoods.
-
-        Raises
-        ------
-        ModelFileError
-            An output is missing or of another shape, or a step or weight is used by nobody.
-
-        Notes
-        -----
-        **Who sees what.** The party.
-
-        **Cost.** None.
-        """
+        """Refuse outputs that the steps do not give as declared; tell whether scores are likely."""
         wanted = {PREDICTION} if task == "regression" else {SCORES, LABEL}
         missing = sorted(wanted - set(self.made_by))
         idle = sorted({*self.columns, *self.weights} - self.used - wanted)
@@ -120,33 +96,7 @@ class Values:
 def check_steps(
     nodes: "Sequence[onnx.NodeProto]", values: Values, *, operators: Collection[str]
 ) -> int:
-    """Check every step against the operators of its family, and work out its shape.
-
-    Parameters
-    ----------
-    nodes : sequence of onnx.NodeProto
-        In the order in which they run.
-    values : Values
-        What there is before the first of them; filled with what they give.
-    operators : collection of str
-        The family's.
-
-    Returns
-    -------
-    int
-        The most columns that any step has.
-
-    Raises
-    ------
-    ModelFileError
-        An operator, attribute, input, output or shape that the format does not have.
-
-    Notes
-    -----
-    **Who sees what.** The party.
-
-    **Cost.** One look at each step.
-    """
+    """Check every step against the operators of its family, and work out its shape."""
     if len(nodes) > MOST_NODES:
         refuse(f"it has {len(nodes)} steps, and {MOST_NODES} are accepted")
     for node in nodes:

@@ -30,34 +30,7 @@ ATTRIBUTES = (*_FIXED, "n_targets", *_LISTS, *_TENSORS)
 
 
 def check_trees(node: "onnx.NodeProto", *, n_columns: int, precision: Precision) -> int:
-    """Check a ``TreeEnsemble``; return how many columns it gives.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-        The step.
-    n_columns : int
-        Columns that it takes.
-    precision : {"float32", "float64"}
-        Of splits and leaves.
-
-    Returns
-    -------
-    int
-        The number of sums.
-
-    Raises
-    ------
-    ModelFileError
-        Attributes are missing or of another length or kind; an id is out of range; a child does
-        not come after its parent, has two parents or none; a tree is deeper than 64.
-
-    Notes
-    -----
-    **Who sees what.** The party.
-
-    **Cost.** One pass over the nodes.
-    """
+    """Check a ``TreeEnsemble``; return how many columns it gives."""
     given = _attributes(node)
     lists = {name: np.array(given[name].ints, dtype=np.int64) for name in _LISTS}
     splits = read_numbers(given["nodes_splits"].t, precision)

@@ -27,32 +27,7 @@ _MOST_DIMENSIONS = 2
 def read_weights(
     tensors: "Sequence[onnx.TensorProto]", *, precision: Precision
 ) -> dict[str, Shape]:
-    """Check all weights and return their shapes by name.
-
-    Parameters
-    ----------
-    tensors : sequence of onnx.TensorProto
-        The graph's.
-    precision : {"float32", "float64"}
-        What they have to be.
-
-    Returns
-    -------
-    dict of str to tuple of int
-        Shapes of at most two dimensions.
-
-    Raises
-    ------
-    ModelFileError
-        A name twice, another type, another number of bytes than the shape asks for, NaN or
-        infinity.
-
-    Notes
-    -----
-    **Who sees what.** The party.
-
-    **Cost.** One pass over the weights.
-    """
+    """Check all weights and return their shapes by name."""
     shapes: dict[str, Shape] = {}
     for tensor in tensors:
         if tensor.name in shapes or not tensor.name:
@@ -62,31 +37,7 @@ def read_weights(
 
 
 def read_numbers(tensor: "onnx.TensorProto", precision: Precision) -> Array:
-    """Return a tensor's numbers, checked to be finite.
-
-    Parameters
-    ----------
-    tensor : onnx.TensorProto
-        Of the graph, or of an attribute.
-    precision : {"float32", "float64"}
-        What it has to be.
-
-    Returns
-    -------
-    ndarray
-        A view of the tensor's bytes.
-
-    Raises
-    ------
-    ModelFileError
-        As `read_weights`.
-
-    Notes
-    -----
-    **Who sees what.** The party.
-
-    **Cost.** One pass.
-    """
+    """Return a tensor's numbers, checked to be finite."""
     values = _plain(tensor, ELEMENT_TYPES[precision], little_endian(precision))
     if not np.isfinite(values).all():
         refuse(f"its weights {tensor.name[:40]!r} are not all finite")

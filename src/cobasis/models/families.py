@@ -49,35 +49,12 @@ class Family:
 
 
 def family(name: ModelName, task: Task) -> Family:
-    """Return a family by name, if it can do the task.
-
-    Parameters
-    ----------
-    name : {"logistic", "ridge", "mlp", "rff", "boosted_trees", "svm"}
-        The family.
-    task : {"classification", "regression"}
-        What it is for.
-
-    Returns
-    -------
-    Family
-        Its row of the table.
-
-    Raises
-    ------
-    OptionError
-        No such family, or it cannot do the task.
-
-    Notes
-    -----
-    **Who sees what.** Public words of the agreement.
-
-    **Cost.** None.
-    """
+    """Return a family by name, if it can do the task."""
     known = [each for each, row in FAMILIES.items() if task in row.tasks]
     if name not in known:
-        msg = f"model '{name}' is no family for {task}. Choose one of {', '.join(known)}."
-        raise OptionError(msg)
+        raise OptionError(
+            f"model '{name}' is no family for {task}. Choose one of {', '.join(known)}."
+        )
     return FAMILIES[name]
 
 

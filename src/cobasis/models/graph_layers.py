@@ -95,24 +95,7 @@ class Chain:
 
 
 def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """Multiply out neighbouring affine maps.
-
-    Parameters
-    ----------
-    layers : sequence of Affine, Trees or str
-        As a pipeline has them.
-
-    Returns
-    -------
-    tuple of Affine, Trees or str
-        No two affine maps stand side by side, and a function stands between the others.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** One product for each pair.
-    """
+    """Multiply out neighbouring affine maps."""
     done: list[Layer] = []
     for layer in layers:
         last = done[-1] if done else None
@@ -127,33 +110,7 @@ def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:
 
 
 def spread_over_classes(scores: Affine, *, present: Integers, n_classes: int, head: Head) -> Affine:
-    """Widen a classifier's last map to one column for each agreed class.
-
-    Parameters
-    ----------
-    scores : Affine
-        Onto one column for each class the model knows, or one for two classes, as scikit-learn
-        has it.
-    present : ndarray of shape (n_known,)
-        The positions that training rows had.
-    n_classes : int
-        How many classes are agreed.
-    head : {"probabilities", "decision"}
-        What the columns are.
-
-    Returns
-    -------
-    Affine
-        Onto n_classes columns. For two classes the score is the second's and its negative the
-        first's (logits: zero). A class that was not there gets -1, which is what least squares
-        makes of a class without rows, or a likelihood of zero.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** None.
-    """
+    """Widen a classifier's last map to one column for each agreed class."""
     weights, offset = scores.weights, scores.offset
     if weights.shape[1] == 1:
         first = 0.0 if head == "probabilities" else -1.0

@@ -42,15 +42,6 @@ class GraphModel:
         The agreement's.
     classes : tuple of str or of int
         The agreement's; the model gives positions in them.
-
-    Raises
-    ------
-    ModelFileError
-        As `check_graph`, when it is made.
-
-    Notes
-    -----
-    **Who sees what.** The party runs it on its own rows. **Cost.** One pass over the file.
     """
 
     data: bytes = field(repr=False)
@@ -67,64 +58,19 @@ class GraphModel:
         object.__setattr__(self, "checked", found)
 
     def predict(self, rows: Matrix) -> npt.NDArray[Any]:
-        """Predict for aligned rows.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_components)
-            Aligned.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            int64 positions in the classes, or float64 numbers.
-
-        Raises
-        ------
-        ShapeError, DtypeError, NotFiniteError
-            No finite table of that width, or too large for the file's precision.
-        ModelFileError
-            The model gives numbers that are not finite, or cannot be run.
-
-        Notes
-        -----
-        **Who sees what.** Stays at the party. **Cost.** The model, once for each row.
-        """
+        """Predict for aligned rows."""
         if self.checked.task == "regression":
             return self._run(rows, PREDICTION)
         return self._run(rows, LABEL)
 
     def scores(self, rows: Matrix, *, method: str) -> npt.NDArray[Any]:
-        """Score aligned rows for each class, in the shape that scikit-learn has.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_components)
-            Aligned.
-        method : {"predict_proba", "decision_function"}
-            Likelihoods, or scores without a scale.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), or (n_rows,)
-            Columns as the classes; one score for two classes of a ``decision_function``.
-
-        Raises
-        ------
-        OptionError
-            The model has the other kind of scores, or none.
-        LocalError, ModelFileError
-            As `predict`.
-
-        Notes
-        -----
-        **Who sees what.** Stays at the party. **Cost.** As `predict`.
-        """
+        """Score aligned rows for each class, in the shape that scikit-learn has."""
         kinds = {"classification": "predict_proba" if self.checked.likely else "decision_function"}
         kind = kinds.get(self.checked.task, "predict")
         if method != kind or kind == "predict":
-            msg = f"this model has no {method}: it is of family {self.checked.family}. Use {kind}."
-            raise OptionError(msg)
+            raise OptionError(
+                f"this model has no {method}: it is of family {self.checked.family}. Use {kind}."
+            )
         scored = self._run(rows, SCORES)
         alone = kind == "decision_function" and len(self.classes) == _TWO
         return scored[:, 1] if alone else scored
@@ -151,11 +97,10 @@ class GraphModel:
         with np.errstate(over="ignore"):
             given = np.ascontiguousarray(table, dtype=self.checked.precision)
         if not np.isfinite(given).all():
-            msg = (
+            raise NotFiniteError(
                 "aligned rows are too large for a model of float32. Ask the analyst for one of "
                 "float64, or agree on scales that suit the units."
             )
-            raise NotFiniteError(msg)
         step = max(1, _MOST_NUMBERS_AT_ONCE // self.checked.widest)
         blocks = [self._block(given[at : at + step], output) for at in range(0, len(given), step)]
         found = np.concatenate(blocks)
@@ -178,35 +123,7 @@ class GraphModel:
 def as_graph_model(
     trained: TrainedModel, *, task: Task, classes: Classes, precision: Precision = "float64"
 ) -> GraphModel:
-    """Write a trained model as a file and read it back: what a return carries.
-
-    Parameters
-    ----------
-    trained : TrainedModel
-        Of a family that carries no rows.
-    task : {"classification", "regression"}
-        The agreement's.
-    classes : tuple of str or of int
-        The agreement's.
-    precision : {"float32", "float64"}
-        Of input, weights and scores.
-
-    Returns
-    -------
-    GraphModel
-        With the same predictions.
-
-    Raises
-    ------
-    RowCarryingError, OptionError, LabelError
-        As `to_graph`.
-
-    Notes
-    -----
-    **Who sees what.** Every party gets the file.
-
-    **Cost.** As `to_graph`, and the checker twice.
-    """
+    """Write a trained model as a file and read it back: what a return carries."""
     n_components = trained.n_components
     data = to_graph(
         trained, n_components=n_components, task=task, classes=classes, precision=precision

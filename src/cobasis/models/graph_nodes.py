@@ -77,28 +77,7 @@ class Sheet:
 
 
 def write_graph(chain: Chain, *, task: GraphTask, precision: Precision) -> bytes:
-    """Write a chain as a file of the model format.
-
-    Parameters
-    ----------
-    chain : Chain
-        Its first layer takes the aligned rows, or trees do.
-    task : {"classification", "regression"}
-        Says what the outputs are.
-    precision : {"float32", "float64"}
-        Of input, weights and scores.
-
-    Returns
-    -------
-    bytes
-        An ONNX model.
-
-    Notes
-    -----
-    **Who sees what.** What a party gets back.
-
-    **Cost.** One copy of the weights.
-    """
+    """Write a chain as a file of the model format."""
     import onnx
 
     sheet = Sheet(precision=precision)
@@ -123,28 +102,7 @@ def write_graph(chain: Chain, *, task: GraphTask, precision: Precision) -> bytes
 
 
 def finished(graph: "onnx.GraphProto", told: dict[str, str], *, trees: bool) -> bytes:
-    """Put a graph into a model of the format's versions, with its metadata, and into bytes.
-
-    Parameters
-    ----------
-    graph : onnx.GraphProto
-        All of the computation.
-    told : dict of str to str
-        The metadata.
-    trees : bool
-        Whether the graph uses the trees' operators.
-
-    Returns
-    -------
-    bytes
-        An ONNX model.
-
-    Notes
-    -----
-    **Who sees what.** As the caller says.
-
-    **Cost.** One copy.
-    """
+    """Put a graph into a model of the format's versions, with its metadata, and into bytes."""
     import onnx
 
     used = [domain for domain in OPSETS if trees or domain != TREES_DOMAIN]

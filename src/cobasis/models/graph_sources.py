@@ -45,35 +45,7 @@ _KNOWN = (
 
 
 def read_chain(trained: TrainedModel, *, task: GraphTask, n_classes: int) -> Chain:
-    """Read a trained model into layers, its axes first.
-
-    Parameters
-    ----------
-    trained : TrainedModel
-        Of a family that carries no rows, or a pipeline of such steps.
-    task : {"classification", "regression"}
-        What it was trained for.
-    n_classes : int
-        How many classes are agreed; unused for regression.
-
-    Returns
-    -------
-    Chain
-        With one column for each agreed class, or one number.
-
-    Raises
-    ------
-    RowCarryingError
-        The model stores rows.
-    OptionError
-        It is of another kind, or it predicts several numbers at once.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** A few products of weights.
-    """
+    """Read a trained model into layers, its axes first."""
     refuse_row_carrying(trained.estimator)
     steps = [step for _, step in getattr(trained.estimator, "steps", [("", trained.estimator)])]
     before: list[Layer] = [Affine(weights=trained.axes, offset=np.zeros(len(trained.axes)))]
@@ -102,11 +74,10 @@ def _positions(classes: Sequence[object], n_classes: int) -> Integers:
     """Return the classes that training rows had, which are positions in the agreed ones."""
     found = np.asarray(classes)
     if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n_classes:
-        msg = (
+        raise LabelError(
             f"the model knows labels that are no positions in the {n_classes} agreed classes. "
             "Train it on labels as an upload carries them."
         )
-        raise LabelError(msg)
     return found.astype(np.int64)
 
 
@@ -120,11 +91,10 @@ def _reader(table: Mapping[str, _Reader], step: Estimator) -> _Reader:
 
 def _refuse(step: Estimator, reason: str) -> NoReturn:
     """Raise OptionError for a step that the format has no form for."""
-    msg = (
+    raise OptionError(
         f"a {type(step).__name__} cannot be written as a model file: {reason}. The format has "
         f"{_KNOWN}."
     )
-    raise OptionError(msg)
 
 
 def _linear(step: Estimator) -> Affine:

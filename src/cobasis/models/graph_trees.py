@@ -29,37 +29,14 @@ class Tree:
 
 
 def boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
-    """Return the layers of a fitted histogram gradient boosting model.
-
-    Parameters
-    ----------
-    estimator : HistGradientBoostingClassifier or HistGradientBoostingRegressor
-        Fitted on numbers, none of them missing.
-
-    Returns
-    -------
-    tuple of Trees and Affine
-        Onto one column for each score that scikit-learn has.
-
-    Raises
-    ------
-    OptionError
-        A loss, or columns of categories, that the format does not have.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; splits are aligned values.
-
-    **Cost.** One pass over the nodes.
-    """
+    """Return the layers of a fitted histogram gradient boosting model."""
     rounds = estimator._predictors  # noqa: SLF001 -- scikit-learn shows its trees nowhere else
     tables = [predictor.nodes for each in rounds for predictor in each]
     if estimator.loss not in _LOSSES or any(table["is_categorical"].any() for table in tables):
-        msg = (
+        raise OptionError(
             f"boosted trees with loss='{estimator.loss}' or with columns of categories cannot be "
             f"written as a model file. Use one of {', '.join(_LOSSES)} and numbers."
         )
-        raise OptionError(msg)
     n_out = int(estimator.n_trees_per_iteration_)
     joined = joined_trees(
         [_of_scikit_learn(table) for table in tables],
@@ -84,28 +61,7 @@ def _of_scikit_learn(table: Array) -> Tree:
 def renumbered(
     sides: Integers, *, is_leaf: Array, columns: Integers, splits: Matrix, values: Matrix
 ) -> Tree:
-    """Give leaves and nodes of one tree numbers of their own.
-
-    Parameters
-    ----------
-    sides : ndarray of shape (n_entries, 2)
-        Of each entry, where rows not above its split go, and where others go.
-    is_leaf : ndarray of bool of shape (n_entries,)
-        Which entries are leaves.
-    columns, splits, values : ndarray of shape (n_entries,)
-        What nodes compare, and what leaves add.
-
-    Returns
-    -------
-    Tree
-        A tree that is one leaf gets a node above it, which goes there on either side.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** One pass.
-    """
+    """Give leaves and nodes of one tree numbers of their own."""
     if is_leaf[0]:
         same = np.zeros((1, 2), dtype=np.int64)
         return Tree(
@@ -127,26 +83,7 @@ def renumbered(
 
 
 def joined_trees(trees: Sequence[Tree], *, n_in: int, n_out: int) -> Trees:
-    """Put trees behind each other; the k-th of a round adds to the k-th sum.
-
-    Parameters
-    ----------
-    trees : sequence of Tree
-        Round by round, one for each sum.
-    n_in, n_out : int
-        Columns in, and sums out.
-
-    Returns
-    -------
-    Trees
-        All of them.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** One copy.
-    """
+    """Put trees behind each other; the k-th of a round adds to the k-th sum."""
     first_node = np.cumsum([0, *(len(tree.columns) for tree in trees)])
     first_leaf = np.cumsum([0, *(len(tree.leaves) for tree in trees)])
     moved = [

@@ -53,29 +53,11 @@ _NUMBER = rb"[\x80-\xff]{0,9}+[\x00-\x7f]"
 
 
 def refuse(reason: str) -> NoReturn:
-    """Raise ModelFileError.
-
-    Parameters
-    ----------
-    reason : str
-        What is wrong with the file.
-
-    Raises
-    ------
-    ModelFileError
-        Always.
-
-    Notes
-    -----
-    **Who sees what.** The message names parts of the file and shows no weight.
-
-    **Cost.** None.
-    """
-    msg = (
+    """Raise ModelFileError."""
+    raise ModelFileError(
         f"the model file cannot be used: {reason}. Nothing in it was run. Ask the analyst for the "
         "file that cobasis wrote; if it is that one, for the version of cobasis that wrote it."
     )
-    raise ModelFileError(msg)
 
 
 @dataclass(kw_only=True)
@@ -87,25 +69,7 @@ class _Count:
 
 
 def check_wire(data: bytes) -> None:
-    """Refuse bytes with any field that the model format does not have, or with too many.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-
-    Raises
-    ------
-    ModelFileError
-        It is truncated, has other fields, one of them twice, or more than 2,000 parts or
-        5,000,000 single numbers.
-
-    Notes
-    -----
-    **Who sees what.** The party.
-
-    **Cost.** One step for each field; weights are stepped over.
-    """
+    """Refuse bytes with any field that the model format does not have, or with too many."""
     import onnx
 
     _walk(data, (0, len(data)), onnx.ModelProto.DESCRIPTOR, _Count())

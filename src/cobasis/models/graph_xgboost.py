@@ -19,29 +19,7 @@ _BELOW_HALF = 0.49
 
 
 def xgboost_layers(estimator: Estimator) -> tuple[Layer, ...]:
-    """Return the layers of boosted trees that were fitted out of core.
-
-    Parameters
-    ----------
-    estimator : BoostedTrees
-        With ``booster``, ``classes_`` and ``predict``.
-
-    Returns
-    -------
-    tuple of Trees and Affine
-        Onto one column for each score.
-
-    Raises
-    ------
-    MissingExtraError
-        xgboost is not installed.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; splits are aligned values.
-
-    **Cost.** xgboost's own JSON, some hundred bytes for each node.
-    """
+    """Return the layers of boosted trees that were fitted out of core."""
     told = json.loads(bytes(estimator.booster.save_raw("json")))["learner"]
     trees = told["gradient_booster"]["model"]["trees"]
     start = np.array(json.loads(told["learner_model_param"]["base_score"]), dtype=np.float64)

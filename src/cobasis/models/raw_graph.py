@@ -53,48 +53,15 @@ def raw_graph(
     map_in: Matrix,
     precision: Precision = "float64",
 ) -> bytes:
-    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model.
-
-    Parameters
-    ----------
-    features : sequence of NumericFeature or CategoryFeature
-        The agreement's, in its order.
-    model : GraphModel
-        Checked.
-    map_in : ndarray of shape (n_features, n_components)
-        ``F_i G_i``; rows as the features' encoded columns.
-    precision : {"float32", "float64"}
-        Of numbers in, weights and scores. Encoding is done in float64.
-
-    Returns
-    -------
-    bytes
-        An ONNX model. Its inputs are the raw columns by name, each of shape (n_rows, 1): numbers
-        with NaN for a missing one, categories as text with the empty text for a missing one. Its
-        outputs are those of the model. A row that the agreement refuses gets NaN, and the label
-        -1: a graph cannot raise.
-
-    Raises
-    ------
-    ShapeError
-        `map_in` does not go from the features' columns to the model's.
-
-    Notes
-    -----
-    **Who sees what.** One party alone, and the file says so in its metadata. Whoever has it can
-    read rows of all parties out of aligned ones.
-
-    **Cost.** One copy of the model.
-    """
+    """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.n_components):
-        msg = (
+        raise ShapeError(
             f"the map into the aligned rows has shape {table.shape}, the features have "
             f"{len(columns)} encoded columns and the model {model.n_components}. Use the basis "
             "and the return of this agreement."
         )
-        raise ShapeError(msg)
     sheet = Sheet(precision=precision, prefix="cobasis.")
     names = _input_names(features)
     encoded, refused = _write_encoding(sheet, features, names)

@@ -57,22 +57,6 @@ def principal_axes(rows: Matrix) -> Matrix:
 
     The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
     do not: they follow the rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_components)
-        Aligned training rows.
-
-    Returns
-    -------
-    ndarray of shape (n_components, n_components)
-        Orthogonal, strongest axis first; signs such that third moments are positive.
-
-    Notes
-    -----
-    **Who sees what.** The analyst; part of the model that returns.
-
-    **Cost.** ``2 n l^2`` operations and one small eigendecomposition.
     """
     _, vectors = np.linalg.eigh(rows.T @ rows)
     axes = vectors[:, ::-1]
@@ -162,32 +146,7 @@ def _fitted(
 
 
 def tuned(chosen: Family, rows: Matrix, *, labels: Labels, task: Task, seed: int) -> Estimator:
-    """Fit the family with the value of its grid that cross-validates best.
-
-    Parameters
-    ----------
-    chosen : Family
-        With its grid.
-    rows : ndarray of shape (n_rows, n_components)
-        Turned to principal axes, unless they are raw features.
-    labels : ndarray of shape (n_rows,)
-        Theirs.
-    task : {"classification", "regression"}
-        What the family is for.
-    seed : int
-        For folds and initial weights.
-
-    Returns
-    -------
-    estimator
-        Fitted on all rows.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** Five folds for each value of the grid, then one fit.
-    """
+    """Fit the family with the value of its grid that cross-validates best."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import GridSearchCV
 

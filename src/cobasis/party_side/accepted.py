@@ -24,12 +24,6 @@ class Usable(Hidden):
         G_i.
     model : GraphModel
         Checked again.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: ``F_i G_i`` is a secret of the whole consortium.
-
-    **Cost.** None.
     """
 
     basis: SecretBasis
@@ -46,44 +40,20 @@ class Usable(Hidden):
 
 
 def usable(desk: PartyDesk) -> Usable:
-    """Return what was accepted; StepError before, or where the round trains no model.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-
-    Returns
-    -------
-    Usable
-        Basis, fit and model.
-
-    Raises
-    ------
-    StepError
-        Nothing was uploaded or accepted, or the round was for a representation.
-    VaultError
-        A record cannot be used.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** The vault's records of the round.
-    """
+    """Return what was accepted; StepError before, or where the round trains no model."""
     agreement, name = desk.agreement, desk.name
     found = desk.round.accepted()
     uploaded = None if found is None else desk.vault.upload_of(agreement, upload=found.upload)
     if uploaded is None or found is None:
-        msg = (
+        raise StepError(
             f"party '{name}' has accepted no return in round '{agreement.round_id}', so there is "
             "no model to use. Run 'cobasis party accept' with what the analyst sent."
         )
-        raise StepError(msg)
     if found.model is None or agreement.task == "representation":
-        msg = (
+        raise StepError(
             f"round '{agreement.round_id}' was for a representation and trained no model. Agree on "
             "a task in a new round."
         )
-        raise StepError(msg)
     model = GraphModel(
         data=found.model,
         n_components=agreement.n_components,

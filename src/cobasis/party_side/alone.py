@@ -15,42 +15,17 @@ from cobasis.party_side.desk import MARKS, NOTES, PartyDesk
 def alone(desk: PartyDesk) -> Iterator[None]:
     """Keep other commands out of the work folder, and clear what a killed one left in it.
 
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's, for one home and one round.
-
-    Yields
-    ------
-    None
-        Until the block ends, nobody else is in this block for the same folder.
-
-    Raises
-    ------
-    AnotherRunError
-        Another command is at work in the folder; nothing was touched.
-    DiskError
-        The folder cannot be opened, or a leftover cannot be deleted.
-
-    Notes
-    -----
     The system lets go of the lock when a process dies, however it dies. Of what is in the folder,
     only notes and marks outlive a command, and both are sealed.
-
-    **Who sees what.** An opened secret or a projected row that a killed command left in plain form
-    goes here, before anything else is done.
-
-    **Cost.** One open and one listing.
     """
     made_folder(desk.work)
     try:
         descriptor = os.open(desk.work, os.O_RDONLY)
     except OSError as error:
-        msg = (
+        raise DiskError(
             f"the work folder '{desk.work}' cannot be opened: {error.strerror}. Check the disk and "
             "your rights to it, then start again."
-        )
-        raise DiskError(msg) from error
+        ) from error
     try:
         _take(desk, descriptor)
         for path in sorted(desk.work.iterdir()):
@@ -69,9 +44,8 @@ def _take(desk: PartyDesk, descriptor: int) -> None:
     except (BlockingIOError, FileNotFoundError):
         named = False
     if not named:
-        msg = (
+        raise AnotherRunError(
             f"another command of party '{desk.name}' is at work in round "
             f"'{desk.agreement.round_id}', in '{desk.work}'. Two at a time would mix their files. "
             "Wait for it, then start again."
         )
-        raise AnotherRunError(msg)

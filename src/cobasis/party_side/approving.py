@@ -31,37 +31,7 @@ class Approval:
 
 
 def approve(desk: PartyDesk, found: Audited, *, approval: Approval) -> dict[str, str]:
-    """Let an upload leave, or refuse; keep the report, and write down who answered for it.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    found : Audited
-        What the audit says.
-    approval : Approval
-        Who signs, and who overrides.
-
-    Returns
-    -------
-    dict of str to str
-        What travels: policy, verdict, and the salted hash of the report.
-
-    Raises
-    ------
-    AuditBlockedError
-        Something blocks, and no two people answer for it.
-    AuditUnsignedError
-        Figures are above the policy's bounds, and nobody signs.
-    DiskError
-        The report or the transcript cannot be written.
-
-    Notes
-    -----
-    **Who sees what.** The transcript names findings and people, and has no figure of the report.
-
-    **Cost.** Two small files.
-    """
+    """Let an upload leave, or refuse; keep the report, and write down who answered for it."""
     report = found.report
     require_approval(desk, found, approval=approval)
     keep(desk, found)
@@ -80,28 +50,7 @@ def approve(desk: PartyDesk, found: Audited, *, approval: Approval) -> dict[str,
 
 
 def require_approval(desk: PartyDesk, found: Audited, *, approval: Approval) -> None:
-    """Raise where somebody is missing who answers for an upload; nothing is written.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    found : Audited
-        What the audit says.
-    approval : Approval
-        Who signs, and who overrides.
-
-    Raises
-    ------
-    AuditBlockedError, AuditUnsignedError
-        As `approve`.
-
-    Notes
-    -----
-    **Who sees what.** The message names findings, and no figure.
-
-    **Cost.** None.
-    """
+    """Raise where somebody is missing who answers for an upload; nothing is written."""
     report = found.report
     if report.blocking and approval.override is None:
         raise AuditBlockedError(_blocked(desk, found))
@@ -110,32 +59,7 @@ def require_approval(desk: PartyDesk, found: Audited, *, approval: Approval) -> 
 
 
 def keep(desk: PartyDesk, found: Audited) -> Path:
-    """Write a report into the party's home, for its owner only.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    found : Audited
-        What the audit says.
-
-    Returns
-    -------
-    Path
-        A JSON file with the report and its salt, named by the salted hash.
-
-    Raises
-    ------
-    DiskError
-        The disk is full or may not be written to.
-
-    Notes
-    -----
-    **Who sees what.** Its owner: mode 0600. Show report and salt to whoever is to compare them
-    with the hash that travelled.
-
-    **Cost.** One small file.
-    """
+    """Write a report into the party's home, for its owner only."""
     made_folder(desk.audits)
     path = desk.audits / f"{found.record['report'][:16]}.json"
     text = json.dumps({"salt": found.salt.hex(), "report": as_json(found.report)}, sort_keys=True)

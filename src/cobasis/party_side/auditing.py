@@ -75,10 +75,6 @@ class Audited(Hidden):
         For the party.
     salt : bytes
         32 random ones.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     report: AuditReport
@@ -93,33 +89,8 @@ class Audited(Hidden):
 def audited(made: Projected, *, question: Question | None = None) -> Audited:
     """Audit an upload that is written and has not left.
 
-    Parameters
-    ----------
-    made : Projected
-        The upload's file, its plan, and the rows it was made of.
-    question : Question, optional
-        What else somebody wants to know.
-
-    Returns
-    -------
-    Audited
-        Nothing is written: `cobasis.party_side.approving.approve` keeps it.
-
-    Raises
-    ------
-    OptionError
-        A sensitive column is none of the agreement's, or a setting cannot be.
-    LocalError
-        The table cannot be read to its end.
-
-    Notes
-    -----
     The same rows are drawn, split and attacked in the same way each time, by a stream that
     follows from the vault's key.
-
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass over the table and over the upload; then as `cobasis.privacy.audit.audit`.
     """
     asked = question or Question()
     desk, rows = made.ready.desk, made.ready.rows
@@ -263,8 +234,7 @@ def _refuse_unknown(desk: PartyDesk, sensitive: tuple[str, ...]) -> None:
     known = {*desk.agreement.columns, *([desk.agreement.label] if desk.agreement.label else [])}
     unknown = sorted(set(sensitive) - known)
     if unknown:
-        msg = (
+        raise OptionError(
             f"{', '.join(unknown)} in --sensitive: round '{desk.agreement.round_id}' has no such "
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
-        raise OptionError(msg)

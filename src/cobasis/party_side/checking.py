@@ -34,10 +34,6 @@ class Findings:
         About columns: refused, or only told.
     problems : tuple of str
         About the table as a whole; each forbids an upload.
-
-    Notes
-    -----
-    **Who sees what.** The party's own screen.
     """
 
     n_rows: int
@@ -52,33 +48,7 @@ class Findings:
 
 
 def check(desk: PartyDesk, table: Path, *, report: Report = silent) -> Findings:
-    """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's; the agreement need not be signed yet.
-    table : Path
-        CSV or Parquet.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Findings
-        All of them at once; nothing is raised for them.
-
-    Raises
-    ------
-    LocalError
-        The table cannot be read at all.
-
-    Notes
-    -----
-    **Who sees what.** The party alone; nothing is written but the vault's own key.
-
-    **Cost.** Two or three passes over the table.
-    """
+    """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
     agreement = desk.agreement
     found = check_table(table, agreement=agreement, party=desk.name, report=report)
     problems = list(_id_problems(desk, table)) if _has_id(desk, found.findings) else []
@@ -107,26 +77,6 @@ def refuse_outside(desk: PartyDesk, table: Path, *, report: Report = silent) -> 
 
     Nothing else asks that before an upload: what has no place in the encoding is refused when
     rows are read, and a number that nobody can have is encoded like any other.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    table : Path
-        CSV or Parquet.
-    report : callable
-        Is told of progress.
-
-    Raises
-    ------
-    FeatureError
-        Names the columns.
-
-    Notes
-    -----
-    **Who sees what.** Names of columns; no number and no count.
-
-    **Cost.** One pass over the table where a feature has a range, else none.
     """
     bounds = [getattr(each, bound, None) for each in desk.agreement.features for bound in BOUNDS]
     if all(bound is None for bound in bounds):
@@ -134,12 +84,11 @@ def refuse_outside(desk: PartyDesk, table: Path, *, report: Report = silent) -> 
     found = check_table(table, agreement=desk.agreement, party=desk.name, report=report)
     outside = [f"'{each.column}'" for each in found.findings if each.problem == "range"]
     if outside:
-        msg = (
+        raise FeatureError(
             f"party '{desk.name}' has numbers outside of the agreed range in {', '.join(outside)}, "
             "which are in another unit or wrong. 'cobasis party check' counts them; correct the "
             "table, or agree on another range."
         )
-        raise FeatureError(msg)
 
 
 def _has_id(desk: PartyDesk, findings: tuple[ColumnFinding, ...]) -> bool:

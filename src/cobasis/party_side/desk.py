@@ -43,12 +43,6 @@ class PartyDesk(Hidden):
         A folder of its own for this round, mode 0700.
     audits : Path
         Where the round's audits are kept.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
     """
 
     agreement: Agreement
@@ -72,11 +66,10 @@ class PartyDesk(Hidden):
     def analyst(self) -> PublicIdentity:
         """To whom bundles are sealed, and who signs what comes back."""
         if self.agreement.analyst is None:
-            msg = (
+            raise AgreementError(
                 f"the agreement of round '{self.agreement.round_id}' names no analyst, so there is "
                 "nobody to seal for. Enrol one with 'cobasis agreement enrol'."
             )
-            raise AgreementError(msg)
         return self.agreement.analyst
 
 
@@ -88,43 +81,7 @@ def open_desk(
     passphrase: Callable[[], str],
     sealed: bool = True,
 ) -> PartyDesk:
-    """Read the agreement, unlock the key, and open vault and transcript.
-
-    Parameters
-    ----------
-    agreement : Path
-        The agreement's file.
-    home : Path or None
-        The folder of keys and vaults; None for ``COBASIS_HOME`` or ``~/.cobasis``.
-    name : str or None
-        Whose key; None where only one of the home's keys is enrolled.
-    passphrase : callable
-        Asked once, when the key is known.
-    sealed : bool
-        Whether everybody has to have signed.
-
-    Returns
-    -------
-    PartyDesk
-        To work with.
-
-    Raises
-    ------
-    AgreementError, UnsignedError
-        The agreement cannot stand, or somebody has not signed.
-    UnknownPartyError
-        The key's owner is no party of it.
-    IdentityError, PassphraseError
-        The key is missing, is another one than was enrolled, or is not opened.
-    VaultError, TranscriptError, DiskError
-        What is at rest cannot be used.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One to two seconds for the passphrase.
-    """
+    """Read the agreement, unlock the key, and open vault and transcript."""
     found = read_agreement(agreement)
     if sealed:
         found.check_sealed()
@@ -133,12 +90,11 @@ def open_desk(
     who = _who(agreed, folder, name)
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
     if identity.public != who:
-        msg = (
+        raise IdentityError(
             f"the key of '{who.name}' in '{folder}' is not the one that the agreement enrols "
             f"({who.fingerprint}), but {identity.public.fingerprint}. Use the home folder with the "
             "enrolled key; if it is lost, a new agreement has to enrol the new one."
         )
-        raise IdentityError(msg)
     digest = agreed.digest().hex()[:16]
     work, told = folder / "work" / who.name / digest, folder / "transcripts" / who.name / digest
     made_folder(work)
@@ -173,20 +129,18 @@ def _who(agreement: Agreement, home: Path, name: str | None) -> PublicIdentity:
     enrolled = {each.name: each for each in agreement.enrolled}
     if name is not None:
         if name not in enrolled:
-            msg = (
+            raise UnknownPartyError(
                 f"'{name}' is no party that round '{agreement.round_id}' enrols "
                 f"({', '.join(enrolled) or 'nobody yet'}). Give the name of one with --as, or have "
                 "it enrolled in a new agreement."
             )
-            raise UnknownPartyError(msg)
         return enrolled[name]
     here = [each for each in names(home) if each in enrolled]
     if len(here) != 1:
         has = f"keys of {', '.join(here)}" if here else "no key"
-        msg = (
+        raise IdentityError(
             f"the home folder '{home}' has {has} among the parties that round "
             f"'{agreement.round_id}' enrols ({', '.join(enrolled) or 'nobody yet'}). Say which "
             "with --as, or give the right folder with --home."
         )
-        raise IdentityError(msg)
     return enrolled[here[0]]

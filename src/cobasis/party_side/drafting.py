@@ -22,37 +22,7 @@ _DIGITS = 3
 def features_of_example(
     example: Path, *, leave_out: Iterable[str], missing: Missing = "refuse"
 ) -> Features:
-    """Describe the columns of a public table: names, kinds, vocabularies and scales.
-
-    Parameters
-    ----------
-    example : Path
-        CSV or Parquet; a code book's example or public data, never one party's rows, since
-        words, means and spreads of it go into a public file.
-    leave_out : iterable of str
-        Columns of labels and identifiers.
-    missing : {"refuse", "fill"}
-        Whether parties may have empty cells: the example's mean then stands for a missing
-        number, and a level of its own for a missing word.
-
-    Returns
-    -------
-    tuple of NumericFeature or CategoryFeature
-        In the table's order; constants with three digits.
-
-    Raises
-    ------
-    FeatureError
-        A column of words has none, or too many; or the table has no columns left.
-    OptionError, DiskError, TableError
-        The file cannot be read as a table.
-
-    Notes
-    -----
-    **Who sees what.** Everybody: what is read becomes part of the agreement.
-
-    **Cost.** The table in memory, a column at a time.
-    """
+    """Describe the columns of a public table: names, kinds, vocabularies and scales."""
     source = source_of(example, party="example")
     with source.reading():
         schema = source.frame.collect_schema()
@@ -64,8 +34,9 @@ def features_of_example(
         column = source.collect(pl.col(name))[name]
         found.append(_number(column, missing) if dtype.is_numeric() else _words(column, missing))
     if not found:
-        msg = f"'{example.name}' has no column besides label and id. Give a table with features."
-        raise FeatureError(msg)
+        raise FeatureError(
+            f"'{example.name}' has no column besides label and id. Give a table with features."
+        )
     return tuple(found)
 
 
@@ -83,11 +54,10 @@ def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
     """Describe a column of words: those of the example become the vocabulary."""
     words = sorted({str(each) for each in column.drop_nulls().to_list()} - {""})
     if not 0 < len(words) <= MAX_WORDS:
-        msg = (
+        raise FeatureError(
             f"column '{column.name}' of the example has {len(words):,} different words, and a "
             f"category has 1 to {MAX_WORDS:,}. Name it as --id or --label, or leave it out."
         )
-        raise FeatureError(msg)
     return CategoryFeature(
         name=column.name,
         values=tuple(words),
@@ -101,37 +71,14 @@ def _short(value: float) -> float:
 
 
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
-    """Return the classes that the label column of a public example has, sorted.
-
-    Parameters
-    ----------
-    example : Path
-        CSV or Parquet.
-    label : str
-        The column's name.
-
-    Returns
-    -------
-    tuple of str or of int
-        As they are written there.
-
-    Raises
-    ------
-    FeatureError
-        There is no such column.
-    OptionError, DiskError, TableError
-        The file cannot be read as a table.
-
-    Notes
-    -----
-    **Who sees what.** Everybody. **Cost.** One column.
-    """
+    """Return the classes that the label column of a public example has, sorted."""
     source = source_of(example, party="example")
     with source.reading():
         schema = source.frame.collect_schema()
     if label not in schema:
-        msg = f"'{example.name}' has no column '{label}' ({', '.join(schema)}). Correct --label."
-        raise FeatureError(msg)
+        raise FeatureError(
+            f"'{example.name}' has no column '{label}' ({', '.join(schema)}). Correct --label."
+        )
     found = source.collect(pl.col(label))[label].drop_nulls().unique().to_list()
     if schema[label].is_integer() or all(isinstance(each, int) for each in found):
         return tuple(sorted(int(each) for each in found))
@@ -139,24 +86,7 @@ def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int,
 
 
 def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
-    """Complete what is given of an agreement with what follows from it.
-
-    Parameters
-    ----------
-    given : mapping of str to object
-        Fields of an `Agreement`; None where nothing was said.
-    stem : str
-        The file's name without ending, for a round's name.
-
-    Returns
-    -------
-    dict of str to object
-        For ``write_new``.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-    """
+    """Complete what is given of an agreement with what follows from it."""
     fields = {name: value for name, value in given.items() if value is not None}
     fields.setdefault("round_id", f"{stem}-{secrets.token_hex(4)}")
     fields.setdefault("threat_model", "semi-honest")

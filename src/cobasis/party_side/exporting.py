@@ -11,36 +11,7 @@ from cobasis.party_side.opening import refuse_target
 
 
 def export_onnx(desk: PartyDesk, to: Path, *, precision: Precision = "float64") -> int:
-    """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    to : Path
-        The file; mode 0600.
-    precision : {"float64", "float32"}
-        Of numbers in, weights and scores.
-
-    Returns
-    -------
-    int
-        Its bytes.
-
-    Raises
-    ------
-    StepError
-        Nothing was accepted.
-    DiskError
-        It cannot be written.
-
-    Notes
-    -----
-    **Who sees what.** The file is as secret as the party's basis, and says so: with it, rows of
-    all parties can be read out of aligned ones. It is not sealed, since a runtime has to read it.
-
-    **Cost.** One copy of the model.
-    """
+    """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     refuse_target(to)
     found = usable(desk)
     data = raw_graph(

@@ -12,24 +12,7 @@ NONE = "no formal guarantee"
 
 
 def guarantee_of(agreement: Agreement, spent: Spent) -> str:
-    """Return the guarantee that the round gives, and what was spent before it.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-    spent : Spent
-        On the rows that leave.
-
-    Returns
-    -------
-    str
-        One sentence without full stop; `NONE` where there is no noise.
-
-    Notes
-    -----
-    **Who sees what.** The party's own screen. **Cost.** None.
-    """
+    """Return the guarantee that the round gives, and what was spent before it."""
     terms = agreement.dp
     if terms is None:
         return NONE
@@ -41,22 +24,7 @@ def guarantee_of(agreement: Agreement, spent: Spent) -> str:
 
 
 def budget_of(agreement: Agreement) -> Budget | None:
-    """Return what the agreement's noise is made of, for an audit to make other noise like it.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-
-    Returns
-    -------
-    Budget or None
-        None where there is no noise.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-    """
+    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
     terms = agreement.dp
     if terms is None:
         return None
@@ -73,36 +41,14 @@ def budget_of(agreement: Agreement) -> Budget | None:
 
 
 def refuse_crowds(rows: PartyRows, agreement: Agreement, *, party: str) -> None:
-    """Raise AgreementError where somebody has more rows than the guarantee covers.
-
-    Parameters
-    ----------
-    rows : PartyRows
-        The party's.
-    agreement : Agreement
-        The round's.
-    party : str
-        For the message.
-
-    Raises
-    ------
-    AgreementError
-        There is noise, and an identifier stands in more rows than agreed.
-
-    Notes
-    -----
-    **Who sees what.** The message does not say who, nor how many.
-
-    **Cost.** One sort.
-    """
+    """Raise AgreementError where somebody has more rows than the guarantee covers."""
     terms = agreement.dp
     if terms is None or rows.ids is None:
         return
     _, counts = np.unique(rows.people, return_counts=True)
     if counts.max(initial=0) > terms.rows_per_person:
-        msg = (
+        raise AgreementError(
             f"some identifiers of party '{party}' stand in more than rows_per_person="
             f"{terms.rows_per_person} rows, so the noise of [dp] would be too small for these "
             "people. Leave rows of theirs out, or agree on a larger rows_per_person."
         )
-        raise AgreementError(msg)

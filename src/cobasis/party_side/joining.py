@@ -18,35 +18,9 @@ _BYTES = 32
 def join(desk: PartyDesk, secret: Path) -> str:
     """Open the consortium secret, hold it against the commitment, and keep it.
 
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    secret : Path
-        The sealed file that another party, or this one, made for it.
-
-    Returns
-    -------
-    str
-        Who made it. Joining again with the same file changes nothing.
-
-    Raises
-    ------
-    CommitmentError
-        It is another secret than the agreement commits to.
-    SealError, SignatureError, BundleError, ForeignBundleError
-        The file is not for this party and round, or not from a party of it; or it was made for
-        another text of the agreement.
-
-    Notes
-    -----
     A secret goes with the very agreement that was signed. Were it taken under another text,
     whoever wrote the parties' keys could have it sealed for a key of their own first, and then
     put the right keys back and seal it for their owners again: the maker's signature would stand.
-
-    **Who sees what.** The party alone: the analyst can neither make nor open such a file.
-
-    **Cost.** None.
     """
     with alone(desk):
         parties = {each.name: each for each in desk.agreement.enrolled}
@@ -70,29 +44,8 @@ def join(desk: PartyDesk, secret: Path) -> str:
 def forget(desk: PartyDesk) -> str:
     """Destroy what the vault has of a round: the consortium secret, the common span, the return.
 
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-
-    Returns
-    -------
-    str
-        When, as the transcript says.
-
-    Raises
-    ------
-    DiskError
-        A file cannot be deleted; the same command goes on.
-
-    Notes
-    -----
     The basis and the history of uploads stay: a later round on the same rows needs them. So do
     files that were exported, and the sealed secret as it was sent.
-
-    **Who sees what.** Nobody sees anything more.
-
-    **Cost.** None.
     """
     with alone(desk):
         time = desk.transcript.append("forgotten", {}).time
@@ -106,9 +59,8 @@ def _key_of(bundle: Bundle, desk: PartyDesk) -> bytes:
     """Return the part's 32 bytes."""
     key = bundle.parts[_PART].read_bytes()
     if len(key) != _BYTES:
-        msg = (
+        raise CommitmentError(
             f"what '{bundle.manifest.sender}' sent to party '{desk.name}' as the consortium secret "
             f"has {len(key)} bytes, not {_BYTES}. Ask for the file that 'cobasis secret new' makes."
         )
-        raise CommitmentError(msg)
     return key

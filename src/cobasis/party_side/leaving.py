@@ -8,26 +8,7 @@ _BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 
 
 def leaves(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
-    """Say what leaves, in words.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-    rows : PartyRows
-        The party's.
-    proposing : bool
-        Whether directions leave, and no rows.
-
-    Returns
-    -------
-    tuple of str
-        One for each thing.
-
-    Notes
-    -----
-    **Who sees what.** The party's own screen. **Cost.** None.
-    """
+    """Say what leaves, in words."""
     size, labels = agreement.n_components, ""
     told = []
     if agreement.label:
@@ -50,26 +31,7 @@ def leaves(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[s
 
 
 def stays(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
-    """Say what does not leave.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-    rows : PartyRows
-        The party's.
-    proposing : bool
-        Whether directions leave, and no rows.
-
-    Returns
-    -------
-    tuple of str
-        One for each thing.
-
-    Notes
-    -----
-    **Who sees what.** The party's own screen. **Cost.** None.
-    """
+    """Say what does not leave."""
     told = ["the raw rows, the secret basis, the anchor and the consortium secret"]
     if proposing:
         told.append("every projected row and every label")
@@ -81,24 +43,7 @@ def stays(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[st
 
 
 def weight(agreement: Agreement, n_rows: int) -> int:
-    """Return the bytes of rows, image and labels before they are compressed.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-    n_rows : int
-        That leave.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Notes
-    -----
-    **Who sees what.** The party's own screen. **Cost.** None.
-    """
+    """Return the bytes of rows, image and labels before they are compressed."""
     row, image = _BYTES[agreement.precision]
     label = 8 if agreement.label else 0
     rows = n_rows * (agreement.n_components * row + label)

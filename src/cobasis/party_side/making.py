@@ -25,33 +25,7 @@ from cobasis.tables.sources import source_of
 
 
 def make_party(desk: PartyDesk, *, key: PartyKey, public_rows: npt.ArrayLike | None) -> Party:
-    """Return the protocol's party, with its secret from the vault.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    key : PartyKey
-        The data set's.
-    public_rows : array-like or None
-        Where anchor or basis are made of them.
-
-    Returns
-    -------
-    Party
-        Its anchor is drawn.
-
-    Raises
-    ------
-    StepError
-        It has not joined.
-    AgreementError
-        Public rows are missing, or are not the agreement's.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** Drawing the anchor.
-    """
+    """Return the protocol's party, with its secret from the vault."""
     return Party(
         desk.name,
         agreement=desk.agreement,
@@ -62,29 +36,7 @@ def make_party(desk: PartyDesk, *, key: PartyKey, public_rows: npt.ArrayLike | N
 
 
 def read_public_rows(desk: PartyDesk, path: Path) -> npt.ArrayLike:
-    """Read the agreed public rows from a file.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    path : Path
-        CSV or Parquet with the agreement's columns.
-
-    Returns
-    -------
-    ndarray, or data frame where there are categories
-        Columns in the agreed order; `make_party` holds them against the agreement's digest.
-
-    Raises
-    ------
-    LocalError
-        The file cannot be read, or lacks a column.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** The rows in memory.
-    """
+    """Read the agreed public rows from a file."""
     return public_rows_in(path, agreement=desk.agreement, party=desk.name)
 
 
@@ -98,24 +50,7 @@ def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.Array
 
 
 def memory_of(desk: PartyDesk, rows: PartyRows) -> Memory:
-    """Return where directions are kept between an interrupted pass and the next call.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    rows : PartyRows
-        What they are made from.
-
-    Returns
-    -------
-    mutable mapping of str to ndarray
-        Marks in the work folder, bound to the table's state and sealed for the party itself.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
-    """
+    """Return where directions are kept between an interrupted pass and the next call."""
     source = rows.table.source
     if source.path is None or source.stamp is None:
         return {}
@@ -136,35 +71,7 @@ def memory_of(desk: PartyDesk, rows: PartyRows) -> Memory:
 def write_payload(
     desk: PartyDesk, rows: PartyRows, *, plan: Plan, report: Report
 ) -> tuple[Path, tuple[Path, ...]]:
-    """Project the rows that are uploaded, and write them in the agreed precision.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    rows : PartyRows
-        Its rows.
-    plan : Plan
-        The basis and the order.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Path, tuple of Path
-        The upload's file, and all files that were made on the way, to be deleted.
-
-    Raises
-    ------
-    LocalError
-        The table cannot be read to its end, a label is missing, or the disk is full.
-
-    Notes
-    -----
-    **Who sees what.** The party: the files lie in its work folder, for its owner only.
-
-    **Cost.** One pass over the table; the upload's bytes once or twice.
-    """
+    """Project the rows that are uploaded, and write them in the agreed precision."""
     exact = desk.work / "exact.safetensors"
     labels = labels_of(rows, desk, chosen=~rows.held)
     header = PayloadHeader(

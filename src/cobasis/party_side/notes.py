@@ -9,56 +9,13 @@ from cobasis.party_side.desk import NOTES, PartyDesk
 
 
 def note(desk: PartyDesk, **facts: str) -> None:
-    """Add facts to a round's notes, in place of those of the same names.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    **facts : str
-        Where the table is, which return was accepted last.
-
-    Raises
-    ------
-    VaultError
-        The notes that are there were not made by this party, or are damaged.
-    DiskError
-        The disk is full or may not be written to. The old notes still stand.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One small file.
-    """
+    """Add facts to a round's notes, in place of those of the same names."""
     text = json.dumps({**notes(desk), **facts}, sort_keys=True)
     write_whole(desk.work / NOTES, desk.identity.seal_for_self(text.encode()))
 
 
 def notes(desk: PartyDesk) -> dict[str, str]:
-    """Return a round's notes; none before the first.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-
-    Returns
-    -------
-    dict of str to str
-        As noted.
-
-    Raises
-    ------
-    VaultError
-        They were not made by this party, or are damaged.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One small file.
-    """
+    """Return a round's notes; none before the first."""
     path = desk.work / NOTES
     if not path.exists():
         return {}
@@ -67,9 +24,8 @@ def notes(desk: PartyDesk) -> dict[str, str]:
     try:
         found: dict[str, str] = json.loads(desk.identity.unseal_own(sealed))
     except ValueError as error:
-        msg = (
+        raise VaultError(
             f"the notes '{path}' of party '{desk.name}' cannot be used: they are damaged or were "
             "made with another key. Put the home folder back from a copy, or delete this file."
-        )
-        raise VaultError(msg) from error
+        ) from error
     return found

@@ -22,36 +22,7 @@ def opened_bundle(
     signer: PublicIdentity | Mapping[str, PublicIdentity],
     expected: Expected,
 ) -> Iterator[Bundle]:
-    """Open a bundle that was sealed for the party; its parts are gone when the block ends.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    path : Path
-        The sealed file.
-    signer : PublicIdentity, or mapping of str to PublicIdentity
-        Who may have signed it.
-    expected : Expected
-        What it has to be.
-
-    Yields
-    ------
-    Bundle
-        Checked.
-
-    Raises
-    ------
-    RemoteError
-        As `cobasis.bundle.envelope.open_bundle`.
-
-    Notes
-    -----
-    **Who sees what.** The parts lie in the work folder, for the party's eyes only, until the block
-    ends; what a crash left there goes with the next bundle.
-
-    **Cost.** The bundle's bytes on the disk.
-    """
+    """Open a bundle that was sealed for the party; its parts are gone when the block ends."""
     into = desk.work / "opened"
     remove_tree(into)
     try:
@@ -63,33 +34,7 @@ def opened_bundle(
 
 
 def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Written:
-    """Sign and seal a message to the analyst, as a file of the work folder.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    enclosed : Enclosed
-        Draft and parts.
-    name : str
-        The file's.
-
-    Returns
-    -------
-    Written
-        It has not left yet: `deliver` does that.
-
-    Raises
-    ------
-    DiskError
-        The disk is full or may not be written to.
-
-    Notes
-    -----
-    **Who sees what.** The analyst, once it is delivered.
-
-    **Cost.** Two passes over the parts.
-    """
+    """Sign and seal a message to the analyst, as a file of the work folder."""
     return write_bundle(
         desk.work / name,
         draft=enclosed.draft,
@@ -100,26 +45,7 @@ def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Wri
 
 
 def deliver(sealed: Path, to: Path, *, command: str) -> None:
-    """Copy a sealed file to where it leaves from; it is there whole, or what was there before.
-
-    Parameters
-    ----------
-    sealed : Path
-        In the work folder.
-    to : Path
-        Where people take it from.
-    command : str
-        Names the points.
-
-    Raises
-    ------
-    DiskError
-        The disk is full or may not be written to.
-
-    Notes
-    -----
-    **Who sees what.** A sealed file only. **Cost.** Its bytes, once.
-    """
+    """Copy a sealed file to where it leaves from; it is there whole, or what was there before."""
     copy_whole(sealed, to, on_copied=lambda: point(f"{command}.copied"))
     point(f"{command}.named")
 
@@ -128,8 +54,8 @@ def refuse_target(to: Path, *, table: Path | None = None) -> None:
     """Raise OptionError or DiskError where a result would overwrite its table or has no folder."""
     with suppress(OSError):
         if table is not None and (to.resolve() == table.resolve() or to.samefile(table)):
-            msg = f"-o '{to}' is the table itself, which would be overwritten. Choose another name."
-            raise OptionError(msg)
+            raise OptionError(
+                f"-o '{to}' is the table itself, which would be overwritten. Choose another name."
+            )
     if to.is_dir() or not to.parent.is_dir():
-        msg = f"-o '{to}' is a folder, or in one that does not exist. Name a file."
-        raise DiskError(msg)
+        raise DiskError(f"-o '{to}' is a folder, or in one that does not exist. Name a file.")

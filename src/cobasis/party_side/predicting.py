@@ -26,45 +26,12 @@ _BLOCK_CELLS = 2**22
 
 
 def predict(desk: PartyDesk, table: Path, *, to: Path, report: Report = silent) -> int:
-    """Predict for every row of a table, in its order.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's, after `cobasis.party_side.receiving.accept`.
-    table : Path
-        CSV or Parquet with the agreed columns and, where one is agreed on, the identifier; labels
-        need not be there.
-    to : Path
-        CSV or Parquet: the identifier as it stands in the table, ``prediction``, and for classes
-        one ``score_...`` column each (two classes without likelihoods: one for the second).
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    int
-        Rows that were written.
-
-    Raises
-    ------
-    StepError
-        Nothing was accepted.
-    LocalError
-        The table is not what the agreement says, or cannot be read to its end; `to` is the table
-        or of another kind; the disk is full. Then there is no `to`.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass. A CSV file is written as it goes; for Parquet the predictions are in
-    memory, some 8 bytes per row and column.
-    """
+    """Predict for every row of a table, in its order."""
     refuse_target(to, table=table)
     if to.suffix.lower() not in (*CSV, *PARQUET):
-        msg = f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
-        raise OptionError(msg)
+        raise OptionError(
+            f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
+        )
     use, agreement = usable(desk), desk.agreement
     source = source_of(
         table, party=desk.name, features=(*agreement.features, *as_text(agreement.id))

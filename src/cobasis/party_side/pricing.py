@@ -49,38 +49,8 @@ def priced(
 ) -> Plan:
     """Measure what each defence would cost and win; nothing is written, and no key is needed.
 
-    Parameters
-    ----------
-    agreement : Agreement
-        Whole or planned; nobody has to have signed.
-    table : Path
-        The party's, CSV or Parquet.
-    public : Path, optional
-        Public rows with the agreement's columns. Where the agreement names some, these have to be
-        they.
-    asked : Asked, optional
-        What to compare.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Plan
-        Figures of up to 2,000 rows, drawn at random; the same for the same table.
-
-    Raises
-    ------
-    LocalError
-        Table or public rows are not what the agreement says, or a value cannot be.
-
-    Notes
-    -----
     All rows of the table are looked at, also those that a round would hold back: which they are
     follows from a key of the vault, which is not opened here.
-
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass over the table, and two attacks for each setting.
     """
     labels = agreement.label or None
     rows = open_table(table, agreement=agreement, party=WHO, labels=labels, report=report)

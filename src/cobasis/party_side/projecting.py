@@ -33,10 +33,6 @@ class Projected(Hidden):
         The file, in the agreed precision.
     public_rows : array-like or None
         The agreed ones, as they were given.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     ready: Ready
@@ -46,33 +42,7 @@ class Projected(Hidden):
 
 
 def plan_upload(ready: Ready, *, public_rows: npt.ArrayLike | None) -> Plan:
-    """Choose an upload's basis and the order of its rows.
-
-    Parameters
-    ----------
-    ready : Ready
-        From `cobasis.party_side.readying.make_ready`.
-    public_rows : array-like or None
-        The agreed public rows, where anchor or basis are made of them.
-
-    Returns
-    -------
-    Plan
-        The same for the same `ready`, however often it is asked for.
-
-    Raises
-    ------
-    LocalError
-        The rows have too few directions, or public rows are missing.
-    StepError
-        A consensus is needed, and none was adopted.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Drawing the anchor, and one or two passes over the table.
-    """
+    """Choose an upload's basis and the order of its rows."""
     desk, rows = ready.desk, ready.rows
     party = make_party(desk, key=ready.choice.key, public_rows=public_rows)
     with one_blas_thread():
@@ -89,35 +59,7 @@ def plan_upload(ready: Ready, *, public_rows: npt.ArrayLike | None) -> Plan:
 def projected(
     ready: Ready, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
 ) -> Iterator[Projected]:
-    """Write an upload to look at it; it is gone when the block ends, and the vault knows nothing.
-
-    Parameters
-    ----------
-    ready : Ready
-        From `cobasis.party_side.readying.make_ready`.
-    public_rows : array-like, optional
-        As for `plan_upload`.
-    report : callable
-        Is told of progress.
-
-    Yields
-    ------
-    Projected
-        What `cobasis.party_side.sending.prepare` would seal.
-
-    Raises
-    ------
-    AnotherRunError
-        Another command is at work in the work folder.
-    LocalError, StepError
-        As `plan_upload` and `cobasis.party_side.making.write_payload`.
-
-    Notes
-    -----
-    **Who sees what.** The party: the file lies in its work folder, for its owner only.
-
-    **Cost.** As `cobasis.party_side.sending.prepare`, without the seal.
-    """
+    """Write an upload to look at it; it is gone when the block ends, unknown to the vault."""
     desk = ready.desk
     with alone(desk):
         plan = plan_upload(ready, public_rows=public_rows)

@@ -78,10 +78,6 @@ class Ready(Hidden):
         The vault's word on the span.
     dry : Dry
         What would leave.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     desk: PartyDesk
@@ -99,47 +95,7 @@ def make_ready(
     looking: bool = False,
     report: Report = silent,
 ) -> Ready:
-    """Split a table, ask the vault for the span, and say what an upload would show.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    table : Path
-        CSV or Parquet.
-    forced : Forced, optional
-        Who answers for a fresh span of rows that no stored basis fits, and why.
-    proposing : bool
-        For `cobasis.party_side.sending.propose`: directions leave, and no rows.
-    looking : bool
-        For `cobasis.party_side.projecting.projected`: also where no stored basis fits, which the
-        vault would not let leave.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Ready
-        For `cobasis.party_side.sending.prepare`. Nothing was written.
-
-    Raises
-    ------
-    SpanReuseError
-        Rows were uploaded before, and the stored basis does not fit this round; nobody answers
-        for it, and it is not only looked at.
-    BudgetError
-        They were uploaded under a guarantee that this round would break, or without one.
-    StepError
-        The party has not joined, or the agreement's basis takes no proposals.
-    LocalError
-        The table is not what the agreement says.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass over the table.
-    """
+    """Split a table, ask the vault for the span, and say what an upload would show."""
     if proposing:
         require_proposals(desk.agreement, party=desk.name)
     desk.round.secret()  # without it nothing can be made: says so before the table is read
@@ -249,21 +205,19 @@ def require_made_for(desk: PartyDesk, upload: object) -> str:
     known = isinstance(upload, str) and desk.vault.upload_of(desk.agreement, upload=upload)
     if isinstance(upload, str) and known:
         return upload
-    msg = (
+    raise ForeignBundleError(
         f"this return to party '{desk.name}' was made for the upload {str(upload)[:16]}, which is "
         f"none that its vault has made in round '{desk.agreement.round_id}', so no basis goes with "
         "it. Ask the analyst which file was received, and use the home folder that made it."
     )
-    raise ForeignBundleError(msg)
 
 
 def require_uploaded(desk: PartyDesk) -> UploadEntry:
     """Return this round's last finished upload; StepError where there is none."""
     found = sent_before(desk)
     if found is None:
-        msg = (
+        raise StepError(
             f"party '{desk.name}' has made no upload in round '{desk.agreement.round_id}', so "
             "nothing can have come back for it. Run 'cobasis party prepare' first."
         )
-        raise StepError(msg)
     return found

@@ -60,31 +60,7 @@ class Taken:
 
 
 def adopt(desk: PartyDesk, consensus: Path) -> tuple[str, ...]:
-    """Check the common span that came back, and keep it for `prepare`.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    consensus : Path
-        The sealed file.
-
-    Returns
-    -------
-    tuple of str
-        Whose directions shaped it.
-
-    Raises
-    ------
-    StepError
-        Another one was adopted, and an upload was made with it.
-    RemoteError
-        It is not the analyst's, or not this round's or this party's.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** One file.
-    """
+    """Check the common span that came back, and keep it for `prepare`."""
     with alone(desk):
         expected = _expected(desk, kind="consensus")
         with opened_bundle(desk, consensus, signer=desk.analyst, expected=expected) as bundle:
@@ -107,38 +83,7 @@ def adopt(desk: PartyDesk, consensus: Path) -> tuple[str, ...]:
 def accept(desk: PartyDesk, path: Path) -> Taken:
     """Check what came back, and keep it; `cobasis.party_side.scoring.score` says its worth.
 
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    path : Path
-        The sealed return.
-
-    Returns
-    -------
-    Taken
-        What it says.
-
-    Raises
-    ------
-    StepError
-        Nothing was uploaded in this round.
-    ReplayError
-        A newer one was accepted before.
-    FitCheckError
-        The change of basis is no rotation where the method makes one.
-    ModelFileError
-        The model is not one of the format.
-    RemoteError
-        It is not the analyst's, or not this round's or this party's.
-
-    Notes
-    -----
     A later return of the same round, after a party came or left, takes the place of this one.
-
-    **Who sees what.** The party alone. ``F_i G_i`` is a secret of the whole consortium.
-
-    **Cost.** One file; no pass over rows.
     """
     with alone(desk):
         require_uploaded(desk)
@@ -170,31 +115,7 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
 
 
 def receipt(desk: PartyDesk, path: Path) -> SignedReceipt:
-    """Check the analyst's receipt for an upload of this round, and countersign it.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    path : Path
-        The receipt, signed by the analyst.
-
-    Returns
-    -------
-    SignedReceipt
-        With the party's signature; it stands in the party's transcript.
-
-    Raises
-    ------
-    StepError
-        Nothing was uploaded in this round.
-    SignatureError, ForeignBundleError, BundleError
-        It is not the analyst's, or not for an upload of this party and round.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** One signature.
-    """
+    """Check the analyst's receipt for an upload of this round, and countersign it."""
     last = require_uploaded(desk)
     with opened(path) as (file, _):
         signed = read_receipt(cast("bytes", file.read(MAX_BYTES + 1)))
@@ -229,12 +150,11 @@ def _refuse_second_span(desk: PartyDesk) -> None:
     """Raise StepError for another span than the one that this round's upload went through."""
     if desk.vault.upload_of(desk.agreement) is None:
         return
-    msg = (
+    raise StepError(
         f"party '{desk.name}' has uploaded in round '{desk.agreement.round_id}' through the common "
         "span that it adopted before, and this is another one. Rows are seen through one span "
         "only: keep the first, or agree on a new round."
     )
-    raise StepError(msg)
 
 
 def _refuse_older(desk: PartyDesk, *, digest: str, created: str) -> None:
@@ -243,12 +163,11 @@ def _refuse_older(desk: PartyDesk, *, digest: str, created: str) -> None:
     if _CREATED not in told or told[_BUNDLE] == digest:
         return
     if moment_of(created) < moment_of(told[_CREATED]):
-        msg = (
+        raise ReplayError(
             f"this return to party '{desk.name}' was made on {created}, before the one that was "
             f"accepted, of {told[_CREATED]}: somebody sends an old one again. The newer one stays. "
             "If the older is really wanted, ask the analyst to make it anew."
         )
-        raise ReplayError(msg)
 
 
 def _checked_fit(returned: Return, desk: PartyDesk) -> float | None:
@@ -260,12 +179,11 @@ def _checked_fit(returned: Return, desk: PartyDesk) -> float | None:
     off = float(np.abs(short.T @ short - np.eye(short.shape[1])).max())
     if off <= ORTHOGONAL:
         return off
-    msg = (
+    raise FitCheckError(
         f"the change of basis for party '{desk.name}' misses G'G = I by {off:.1e}, above "
         f"{ORTHOGONAL:.0e}, so it is no rotation, and the agreed aligner "
         f"'{desk.agreement.aligner}' makes nothing else. Ask the analyst to run the round again."
     )
-    raise FitCheckError(msg)
 
 
 def _keep(

@@ -29,21 +29,7 @@ _ALL = 2.0**64
 
 
 class ChosenRows(Blocks):
-    """Some rows of a table, gone through in its order.
-
-    Parameters
-    ----------
-    table : Blocks
-        All rows.
-    chosen : ndarray of shape (n_rows,), bool
-        Which of them.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** 9 bytes per row, and a copy of each block.
-    """
+    """Some rows of a table, gone through in its order."""
 
     def __init__(self, table: Blocks, chosen: Mask) -> None:
         self._table, self._chosen = table, chosen
@@ -98,12 +84,6 @@ class PartyRows(Hidden):
         The vault's fingerprint of each identifier, where the agreement has one.
     held : ndarray of shape (n_rows,), bool
         Rows that never leave.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** 17 bytes per row.
     """
 
     table: StreamedTable
@@ -143,35 +123,7 @@ class PartyRows(Hidden):
 
 
 def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> PartyRows:
-    """Open a party's table and split it: the agreed share of rows is held back.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's.
-    table : Path
-        CSV or Parquet.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    PartyRows
-        On which side a row is follows from the vault's key and its identifier, or without one from
-        its numbers: who is held back once is held back in every round, also when a cell changes.
-        The share is kept on average, not exactly.
-
-    Raises
-    ------
-    LocalError
-        The table is not what the agreement says, or cannot be read to its end.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass over the table.
-    """
+    """Open a party's table and split it: the agreed share of rows is held back."""
     agreement = desk.agreement
     rows = open_table(
         table, agreement=agreement, party=desk.name, labels=agreement.label or None, report=report
@@ -183,11 +135,10 @@ def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> Party
     ids = None if not agreement.id else desk.vault.people(_identifiers(desk, table))
     held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
     if held.all():
-        msg = (
+        raise ShapeError(
             f"all rows of party '{desk.name}' are held back by holdout={agreement.holdout}, so "
             "none would be uploaded. Give the table more rows, or agree on a smaller share."
         )
-        raise ShapeError(msg)
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
 
 
@@ -199,11 +150,10 @@ def _identifiers(desk: PartyDesk, table: Path) -> list[str]:
     column = source.collect(pl.col(name).cast(pl.String))[name]
     if not column.null_count():
         return column.to_list()
-    msg = (
+    raise FeatureError(
         f"{column.null_count():,} cells of the id column '{name}' of party '{desk.name}' are "
         "empty, so it cannot be told whose rows were uploaded before. Fill them."
     )
-    raise FeatureError(msg)
 
 
 def require_id(source: Source, desk: PartyDesk) -> None:
@@ -212,11 +162,10 @@ def require_id(source: Source, desk: PartyDesk) -> None:
     with source.reading():
         names = source.frame.collect_schema().names()
     if name and name not in names:
-        msg = (
+        raise FeatureError(
             f"{source.what} has no column '{name}', the agreement's identifier, so its rows could "
             "not be told apart. Add it."
         )
-        raise FeatureError(msg)
 
 
 def as_text(name: str) -> tuple[CategoryFeature, ...]:

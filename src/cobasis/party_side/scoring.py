@@ -70,33 +70,7 @@ class Scores:
 
 
 def score(desk: PartyDesk, *, table: Path | None = None, report: Report = silent) -> Scores:
-    """Score what was accepted on the rows that the party held back.
-
-    Parameters
-    ----------
-    desk : PartyDesk
-        The party's, after `cobasis.party_side.receiving.accept`.
-    table : Path, optional
-        The table; by default the one that was uploaded, where it stood then.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Scores
-        Without figures, and with a remark that says why, where there is nothing to score on.
-
-    Raises
-    ------
-    StepError
-        Nothing was accepted.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: nothing of it is written anywhere.
-
-    **Cost.** Three passes over the table, and training one model in memory.
-    """
+    """Score what was accepted on the rows that the party held back."""
     agreement = desk.agreement
     metric = "r2" if agreement.task == "regression" else "accuracy"
 

@@ -54,44 +54,8 @@ def make_secret(
 ) -> SecretMade:
     """Draw the consortium secret, seal it to each party, and commit the agreement to it.
 
-    Parameters
-    ----------
-    agreement_path : Path
-        The agreement: filled, everybody enrolled, nobody has signed.
-    parties : iterable of str
-        All that are enrolled, by name, so that nobody is forgotten.
-    home : Path or None
-        Where keys lie; None for ``COBASIS_HOME`` or ``~/.cobasis``.
-    name : str or None
-        Whose key signs; None where only one of the home's keys is a party's.
-    passphrase : callable
-        Asked once.
-    to : Path, optional
-        Where ``<party>.secret`` go; by default beside the agreement.
-
-    Returns
-    -------
-    SecretMade
-        The maker joins with its own file, like everybody.
-
-    Raises
-    ------
-    AgreementError
-        The agreement has a commitment already, or is not filled.
-    UnknownPartyError
-        `parties` are not those that are enrolled.
-    IdentityError, PassphraseError
-        There is no such key, it is not the enrolled one, or it is not opened.
-
-    Notes
-    -----
     The commitment is written last: when anything fails before, a second call makes another
     secret, and the files of the first are of no use.
-
-    **Who sees what.** Each file is for its party alone. With the secret and an upload anybody has
-    that party's basis, so the analyst must never have it. The maker keeps nothing here.
-
-    **Cost.** One to two seconds for the passphrase.
     """
     key = secrets.token_bytes(KEY_BYTES)
     agreement = _committed(agreement_path, ConsortiumSecret(key))
@@ -100,11 +64,10 @@ def make_secret(
     maker = _maker(agreement, home_folder(home), name)
     identity = load_identity(key_path(home_folder(home), maker), passphrase=passphrase())
     if identity.public not in agreement.enrolled:
-        msg = (
+        raise IdentityError(
             f"the key of '{maker}' ({identity.public.fingerprint}) is not the one that round "
             f"'{round_id}' enrols for it. Use that key, or enrol this one."
         )
-        raise IdentityError(msg)
     point("secret.drawn")
     files = []
     for party in agreement.enrolled:
@@ -126,12 +89,11 @@ def _committed(path: Path, secret: ConsortiumSecret) -> Agreement:
     """Return the agreement as it will be with a secret's commitment; it may not have one yet."""
     draft = read_draft(path)
     if draft.fields.get("commitment"):
-        msg = (
+        raise AgreementError(
             f"the agreement '{path}' is committed to a secret already, and a second one would give "
             "parties different anchors. Have the first sent again; or, before anybody signs, empty "
             'its field (commitment = "") and tell all parties.'
         )
-        raise AgreementError(msg)
     commitment = secret.commitment(str(draft.fields.get("round_id", "")))
     fields = json.dumps({**draft.fields, "commitment": commitment})
     return Agreement.model_validate_json(fields)
@@ -140,11 +102,10 @@ def _committed(path: Path, secret: ConsortiumSecret) -> Agreement:
 def _refuse_others(agreement: Agreement, parties: tuple[str, ...]) -> None:
     """Raise unless the named are exactly the enrolled."""
     if not agreement.enrolled:
-        msg = (
+        raise AgreementError(
             f"round '{agreement.round_id}' enrols nobody, so there is no key to seal a secret "
             "for. Use 'cobasis agreement enrol' first."
         )
-        raise AgreementError(msg)
     enrolled = [each.name for each in agreement.enrolled]
     unknown = [each for each in parties if each not in enrolled]
     forgotten = [each for each in enrolled if each not in parties]
@@ -153,12 +114,11 @@ def _refuse_others(agreement: Agreement, parties: tuple[str, ...]) -> None:
             *([f"not enrolled: {', '.join(unknown)}"] if unknown else []),
             *([f"left out: {', '.join(forgotten)}"] if forgotten else []),
         ]
-        msg = (
+        raise UnknownPartyError(
             f"the secret of round '{agreement.round_id}' is for all parties that are enrolled "
             f"({', '.join(enrolled)}), and only for them; {'; '.join(found)}. Name them all: "
             f"--for {','.join(enrolled)}."
         )
-        raise UnknownPartyError(msg)
 
 
 def _maker(agreement: Agreement, home: Path, name: str | None) -> str:
@@ -167,9 +127,8 @@ def _maker(agreement: Agreement, home: Path, name: str | None) -> str:
     here = [name] if name is not None else [each for each in names(home) if each in enrolled]
     if len(here) == 1 and here[0] in enrolled:
         return here[0]
-    msg = (
+    raise IdentityError(
         f"a secret is made by one of the parties of round '{agreement.round_id}' "
         f"({', '.join(enrolled)}), and the home folder '{home}' has keys of "
         f"{', '.join(names(home)) or 'nobody'}. Say whose with --as; the analyst makes none."
     )
-    raise IdentityError(msg)

@@ -64,48 +64,7 @@ def prepare(
 ) -> Sent:
     """Make the upload: project, write the history, sign, seal, and only then give it its name.
 
-    Parameters
-    ----------
-    ready : Ready
-        From `cobasis.party_side.readying.make_ready`.
-    to : Path
-        The sealed file; replaced if it is there.
-    public_rows : array-like, optional
-        The agreed public rows, where anchor or basis are made of them.
-    allow : callable, optional
-        Looks at the file that is about to be sealed. What it raises is raised here, with the
-        upload's file deleted; what it returns travels in the manifest. `cobasis party prepare`
-        gives the audit; without one nothing is asked, and nothing is said of an audit.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Sent
-        The sealed file. A second call for the same table makes the same upload again: same basis,
-        same order.
-
-    Raises
-    ------
-    SpanReuseError
-        Another upload of these rows began meanwhile.
-    BudgetError
-        It would break the guarantee of an earlier upload, or overspend the data set's budget.
-    LocalError
-        The table changed, has no label somewhere, has too few directions; the disk is full.
-    StepError
-        A consensus is needed, and none was adopted.
-
-    Notes
-    -----
     A crash at any moment leaves the old state or the new one, and the same command goes on.
-
-    **Who sees what.** The analyst sees what the dry run says. Until the file is sealed the upload
-    lies in the work folder, for its owner only; what a crash left there goes when the next
-    command that writes begins.
-
-    **Cost.** Two passes over the table, one where the basis is not of the rows; with noise, one
-    more to bind it to them.
     """
     desk, rows = ready.desk, ready.rows
     source = rows.table.source.path
@@ -139,38 +98,7 @@ def prepare(
 def propose(
     ready: Ready, to: Path, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
 ) -> Sent:
-    """Make the proposal of a span, where the agreement's basis takes two exchanges.
-
-    Parameters
-    ----------
-    ready : Ready
-        As for `prepare`.
-    to : Path
-        The sealed file.
-    public_rows : array-like, optional
-        As for `prepare`.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Sent
-        The sealed file.
-
-    Raises
-    ------
-    StepError
-        The agreement's basis takes one exchange only.
-    LocalError
-        As `prepare`.
-
-    Notes
-    -----
-    **Who sees what.** The analyst sees the directions as the secret anchor shows them: angles
-    between parties' spans, and no row.
-
-    **Cost.** One or two passes over the table.
-    """
+    """Make the proposal of a span, where the agreement's basis takes two exchanges."""
     desk, rows = ready.desk, ready.rows
     refuse_target(to, table=rows.table.source.path)
     with alone(desk):

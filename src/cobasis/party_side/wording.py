@@ -19,31 +19,6 @@ def features_of_words(
 ) -> Features:
     """Describe columns by words of a command line.
 
-    Parameters
-    ----------
-    numbers : iterable of str
-        ``age,pulse`` or, with constants, ``age:centre=60,scale=20,unit=years``: any of centre,
-        scale, unit, low, high and fill, for all columns that are named before the colon.
-    categories : iterable of str
-        ``name=word,word,...`` each.
-    missing : {"refuse", "fill"}
-        Whether parties may have empty cells: a number's centre then stands for a missing one,
-        where no fill is given, and a level of its own for a missing word.
-
-    Returns
-    -------
-    tuple of NumericFeature or CategoryFeature
-        Numbers first; centre 0 and scale 1 where nothing else is said.
-
-    Raises
-    ------
-    OptionError
-        A category without words, a name that cannot be one, or a constant that is none.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-
     Examples
     --------
     >>> features_of_words(["age:centre=60,scale=20,unit=years"], [])
@@ -56,11 +31,10 @@ def features_of_words(
         )
     except ValueError as error:
         problem = _problem(error)
-    msg = (
+    raise OptionError(
         f"a column cannot be described like that: {problem}. Write numbers as age,pulse or "
         "age:centre=60,scale=20,unit=years and categories as sex=female,male."
     )
-    raise OptionError(msg)
 
 
 def _problem(error: ValueError) -> str:
@@ -79,8 +53,9 @@ def _numbers(words: str, missing: Missing) -> list[NumericFeature]:
     for each in filter(None, (part.strip() for part in constants.split(","))):
         name, _, value = each.partition("=")
         if not names or not value:
-            msg = f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
+            )
         given[name.strip()] = value.strip() if name.strip() == "unit" else float(value)
     if missing == "fill":
         given.setdefault("fill", given.get("centre", 0.0))
@@ -100,28 +75,7 @@ def _category(words: str, missing: Missing) -> CategoryFeature:
 
 
 def dp_of_words(words: str) -> DPTerms:
-    """Return the terms of noise with a guarantee by words of a command line.
-
-    Parameters
-    ----------
-    words : str
-        ``epsilon=8,radius=2,most_rows=900,labels=public``; the lifetime is one upload's unless it
-        is given, and a centre is written by hand.
-
-    Returns
-    -------
-    DPTerms
-        For ``dp``.
-
-    Raises
-    ------
-    OptionError
-        A word that is no term, or a value that none takes.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-    """
+    """Return the terms of noise with a guarantee by words of a command line."""
     given: dict[str, Any] = {}
     try:
         for each in filter(None, (part.strip() for part in words.split(","))):
@@ -132,8 +86,7 @@ def dp_of_words(words: str) -> DPTerms:
         return DPTerms(**{"lifetime_epsilon": once, **given})
     except ValueError as error:
         problem = _problem(error)
-    msg = (
+    raise OptionError(
         f"--dp cannot be read: {problem}. Write it as epsilon=8,radius=2,most_rows=900,"
         "labels=public; docs/reference/agreement.md lists its terms."
     )
-    raise OptionError(msg)

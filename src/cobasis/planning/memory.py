@@ -12,50 +12,14 @@ BYTES_PER_NUMBER = 8
 
 
 def imakura(size: Size) -> int:
-    """Return how many numbers Imakura-DC holds at its peak (eqs. 41-46).
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    int
-        The largest of its three stages: the decomposition with a workspace of p^2 (eq. 43), the
-        target (eq. 44), and the loop with all G_i made (eq. 45).
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return how many numbers Imakura-DC holds at its peak (eqs. 41-46)."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     images, workspace = a * c * l, min(a, c * l) ** 2
     return images + max(a * l + workspace, 2 * a * l + l**2, a * l + c * l**2)
 
 
 def kawakami(size: Size) -> int:
-    """Return how many numbers Kawakami-DC holds at its peak (eqs. 59-66).
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    int
-        The largest of its stages: QR in place (eq. 61), all R_i beside the decomposition's
-        workspace of p^2 (eqs. 63 and 64), and all R_i and G_i (eq. 65).
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return how many numbers Kawakami-DC holds at its peak (eqs. 59-66)."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     images, workspace = a * c * l, min(a, c * l) ** 2
     return images + max(a * l, c * l**2 + workspace, 2 * c * l**2)
@@ -63,22 +27,6 @@ def kawakami(size: Size) -> int:
 
 def odc(size: Size) -> int:
     """Return how many numbers ODC holds at its peak (eqs. 82-84).
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    int
-        ``a c l + c l^2`` (eq. 83) and four matrices of l x l: O, the product, U and V.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
 
     Examples
     --------

@@ -120,71 +120,16 @@ OF_ONE_SPAN: Mapping[str, Callable[[Size], Work]] = {
 
 
 def work_of(method: str, size: Size, *, one_span: bool = False) -> Work:
-    """Return what a method does.
-
-    Parameters
-    ----------
-    method : {'odc', 'whitened', 'imakura', 'kawakami'}
-        Which.
-    size : Size
-        Of the alignment.
-    one_span : bool
-        Whether all parties have one span (basis ``consensus``, ``haar`` or ``public``), under an
-        isometric anchor.
-
-    Returns
-    -------
-    Work
-        By kernel.
-
-    Raises
-    ------
-    OptionError
-        Another name.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what a method does."""
     if method not in METHODS:
-        msg = f"method={method!r} has no known work. Choose one of {', '.join(METHODS)}."
-        raise OptionError(msg)
+        raise OptionError(
+            f"method={method!r} has no known work. Choose one of {', '.join(METHODS)}."
+        )
     return (OF_ONE_SPAN if one_span else METHODS)[method](size)
 
 
 def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool = False) -> int:
-    """Return what a method holds at its peak, beside the program itself.
-
-    Parameters
-    ----------
-    method : {'odc', 'whitened', 'imakura', 'kawakami'}
-        Which.
-    size : Size
-        Of the alignment; images are lazy, and are not counted where they are arrays already.
-    workers : int
-        Threads.
-    sink_on_disk : bool
-        Whether G_i go to disk as they are made.
-
-    Returns
-    -------
-    int
-        Bytes: Z, batches under way, small stacks, G_i unless they go to disk, and for the two
-        least-squares methods a Gram matrix with its workspace.
-
-    Raises
-    ------
-    OptionError
-        Another name.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what a method holds at its peak, beside the program itself."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     work_of(method, size)
     image = BYTES_PER_NUMBER * a * l

@@ -79,24 +79,7 @@ class Rates:
 
 
 def calibrate(*, seconds: float = 1.0) -> Rates:
-    """Time each kernel on a few sizes, one BLAS thread.
-
-    Parameters
-    ----------
-    seconds : float
-        How long to take, about; each kernel is timed at least once after it was warmed.
-
-    Returns
-    -------
-    Rates
-        Of this machine, as busy as it is now.
-
-    Notes
-    -----
-    **Who sees what.** Random numbers only.
-
-    **Cost.** About `seconds`, and 50 MB.
-    """
+    """Time each kernel on a few sizes, one BLAS thread."""
     rng = np.random.default_rng(0)
     share = seconds / SHARES
     tables = {size: rng.standard_normal((ROWS, size)) for size in SIZES}

@@ -35,91 +35,24 @@ class Exchange:
 
 
 def upload_bytes(exchange: Exchange) -> float:
-    """Return what one party sends (eq. 10).
-
-    Parameters
-    ----------
-    exchange : Exchange
-        What is exchanged.
-
-    Returns
-    -------
-    float
-        Bytes, labels and headers not counted.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what one party sends (eq. 10)."""
     numbers = (exchange.n_rows + exchange.n_anchor_rows) * exchange.n_components
     return numbers * exchange.bits / 8
 
 
 def return_bytes(exchange: Exchange) -> float:
-    """Return what one party is sent (eq. 11).
-
-    Parameters
-    ----------
-    exchange : Exchange
-        What is exchanged.
-
-    Returns
-    -------
-    float
-        Bytes.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what one party is sent (eq. 11)."""
     return (exchange.n_components**2 + exchange.n_parameters) * exchange.bits / 8
 
 
 def anchor_bytes(exchange: Exchange) -> float:
-    """Return what all copies of the anchor take (eqs. 12 and 13).
-
-    Parameters
-    ----------
-    exchange : Exchange
-        What is exchanged.
-
-    Returns
-    -------
-    float
-        Bytes.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what all copies of the anchor take (eqs. 12 and 13)."""
     one = exchange.n_anchor_rows * exchange.n_features * exchange.bits / 8
     return exchange.anchor_copies * one
 
 
 def round_bytes(exchange: Exchange) -> float:
     """Return what one whole round takes (eq. 14; eq. 17 is that it is linear in the bits).
-
-    Parameters
-    ----------
-    exchange : Exchange
-        What is exchanged.
-
-    Returns
-    -------
-    float
-        Bytes.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
 
     Examples
     --------
@@ -135,81 +68,18 @@ def round_bytes(exchange: Exchange) -> float:
 
 
 def federated_bytes(exchange: Exchange, *, rounds: float, participation: float = 1) -> float:
-    """Return what federated learning takes (eq. 15).
-
-    Parameters
-    ----------
-    exchange : Exchange
-        Its parties, parameters and bits count.
-    rounds : float
-        R.
-    participation : float
-        p, the share of parties in each round.
-
-    Returns
-    -------
-    float
-        Bytes.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what federated learning takes (eq. 15)."""
     model = exchange.n_parameters * exchange.bits / 8
     return 2 * rounds * participation * exchange.n_parties * model
 
 
 def break_even_rounds(exchange: Exchange, *, participation: float = 1) -> float:
-    """Return after how many federated rounds one of ours has taken less (eq. 16).
-
-    Parameters
-    ----------
-    exchange : Exchange
-        What is exchanged.
-    participation : float
-        p, the share of parties in each federated round.
-
-    Returns
-    -------
-    float
-        R*; it does not depend on the bits.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return after how many federated rounds one of ours has taken less (eq. 16)."""
     return round_bytes(exchange) / federated_bytes(exchange, rounds=1, participation=participation)
 
 
 def transfer_seconds(
     n_bytes: float, *, bits_per_second: float, trips: float, delay: float
 ) -> float:
-    """Return how long bytes are on their way (eq. 18).
-
-    Parameters
-    ----------
-    n_bytes : float
-        What travels through the narrowest link.
-    bits_per_second : float
-        beta, of that link.
-    trips : float
-        Round trips: 3 for one round of ours, two for each federated one.
-    delay : float
-        tau, seconds of one round trip.
-
-    Returns
-    -------
-    float
-        Seconds.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return how long bytes are on their way (eq. 18)."""
     return 8 * n_bytes / bits_per_second + trips * delay

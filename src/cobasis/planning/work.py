@@ -8,113 +8,28 @@ from cobasis.planning.size import Size
 
 
 def product(*, rows: float, inner: float, columns: float) -> float:
-    """Return the operations of a matrix product (Table 2).
-
-    Parameters
-    ----------
-    rows, inner, columns : float
-        Of an ``m x k`` times a ``k x n`` matrix.
-
-    Returns
-    -------
-    float
-        ``2 m k n``.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the operations of a matrix product (Table 2)."""
     return 2 * rows * inner * columns
 
 
 def qr(*, rows: float, columns: float) -> float:
-    """Return the operations of a Householder QR factorisation, without forming Q (Table 2).
-
-    Parameters
-    ----------
-    rows, columns : float
-        m and n, with ``n <= m``.
-
-    Returns
-    -------
-    float
-        ``2 m n^2 - 2/3 n^3``. A Q that is formed takes as much again.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the operations of a Householder QR factorisation, without forming Q (Table 2)."""
     return 2 * rows * columns**2 - 2 / 3 * columns**3
 
 
 def svd(*, rows: float, columns: float) -> float:
-    """Return the operations of a thin singular value decomposition (Table 2, eqs. 36 and 53).
-
-    Parameters
-    ----------
-    rows, columns : float
-        In either order.
-
-    Returns
-    -------
-    float
-        ``4 q p^2 + 8 p^3`` with p the smaller and q the larger of the two.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the operations of a thin singular value decomposition (Table 2, eqs. 36 and 53)."""
     small, large = sorted((rows, columns))
     return 4 * large * small**2 + 8 * small**3
 
 
 def triangular_inverse(order: float) -> float:
-    """Return the operations of inverting a triangle (Table 2, eq. 54).
-
-    Parameters
-    ----------
-    order : float
-        n.
-
-    Returns
-    -------
-    float
-        ``n^3 / 3``.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the operations of inverting a triangle (Table 2, eq. 54)."""
     return order**3 / 3
 
 
 def imakura(size: Size) -> float:
-    """Return the operations of Imakura-DC by the paper's count (eqs. 36-39).
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    float
-        Operations.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the operations of Imakura-DC by the paper's count (eqs. 36-39)."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     target = svd(rows=a, columns=c * l) + product(rows=a, inner=l, columns=l)
     each = svd(rows=a, columns=l) + product(rows=l, inner=a, columns=l)
@@ -122,24 +37,7 @@ def imakura(size: Size) -> float:
 
 
 def kawakami(size: Size) -> float:
-    """Return the operations of Kawakami-DC by the paper's count (eqs. 51-57).
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    float
-        Operations.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the operations of Kawakami-DC by the paper's count (eqs. 51-57)."""
     a, l, c = size.letters  # noqa: E741 -- the paper's letter
     each = qr(rows=a, columns=l) + triangular_inverse(l) + l**3
     return svd(rows=a, columns=c * l) + c * each
@@ -147,22 +45,6 @@ def kawakami(size: Size) -> float:
 
 def odc(size: Size) -> float:
     """Return the operations of ODC by the paper's count (eqs. 79 and 80).
-
-    Parameters
-    ----------
-    size : Size
-        Of the alignment.
-
-    Returns
-    -------
-    float
-        Operations; ``2 c l^3`` of them are for a rotation O that may be left out.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
 
     Examples
     --------

@@ -116,16 +116,16 @@ def sensitivity_of(
     3.0
     """
     if adjacency not in get_args(Adjacency):
-        msg = (
+        raise OptionError(
             f"adjacency '{adjacency}' does not exist. Choose one of "
             f"{', '.join(get_args(Adjacency))}."
         )
-        raise OptionError(msg)
     if isinstance(rows_per_person, bool) or not float(rows_per_person).is_integer():
         rows_per_person = 0
     if rows_per_person < 1:
-        msg = "rows_per_person has to be a whole number of at least 1. Count the rows of a person."
-        raise OptionError(msg)
+        raise OptionError(
+            "rows_per_person has to be a whole number of at least 1. Count the rows of a person."
+        )
     _inside(radius, np.zeros(1))
     radii = 2 if adjacency == "replace-one" else 1
     return radii * float(radius) * math.sqrt(rows_per_person)
@@ -137,11 +137,10 @@ def _centre(centre: npt.ArrayLike | None, n_features: int) -> Matrix:
         return np.zeros(n_features)
     given = np.asarray(centre)
     if given.ndim != 1:
-        msg = (
+        raise ShapeError(
             f"centre has shape {given.shape}; it is one number per feature, ({n_features},). "
             "Give the vector that was agreed on."
         )
-        raise ShapeError(msg)
     vector: Matrix = as_matrix(given[np.newaxis], name="centre", columns=n_features)[0]
     return vector
 
@@ -150,10 +149,9 @@ def _inside(radius: float, centre: Matrix) -> float:
     """Return the radius that rows are put on, or refuse one that no row could keep."""
     inside = radius - _SLACK * (radius + float(np.linalg.norm(centre)))
     if not 0 < inside < math.inf:
-        msg = (
+        raise OptionError(
             f"radius={radius} is no ball's: it has to be finite, above 0, and not lost in the "
             "rounding of the centre. Agree on a radius from public rows, such as their median "
             "distance from the centre."
         )
-        raise OptionError(msg)
     return inside

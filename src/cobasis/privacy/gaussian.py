@@ -186,8 +186,7 @@ def _least(enough: Callable[[float], bool], start: float) -> float:
 def _require(fine: bool, name: str, value: float, wanted: str) -> None:  # noqa: FBT001
     """Raise OptionError for a number that is out of its range, infinite or NaN."""
     if not (fine and math.isfinite(value)):
-        msg = (
+        raise OptionError(
             f"{name}={value} is no number that noise can be calibrated with: it has to be finite "
             f"and {wanted}. Give the {name} that was agreed on."
         )
-        raise OptionError(msg)

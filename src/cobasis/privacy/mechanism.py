@@ -52,33 +52,6 @@ class Calibration:
 def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibration:
     """Return noise and grid for a budget, the same numbers on every machine.
 
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        Between 0 and 1.
-    sensitivity : float
-        How far one person can move the release (L2, the rows' unit).
-
-    Returns
-    -------
-    Calibration
-        The noise of `cobasis.privacy.gaussian.noise_scale`, rounded up to the grid.
-
-    Raises
-    ------
-    OptionError
-        A number out of its range or not finite.
-
-    Notes
-    -----
-    **Who sees what.** Public numbers only.
-
-    **Cost.** As `noise_scale`.
-
-    References
-    ----------
     Dong, Roth and Su, "Gaussian differential privacy" (2019), for mu and how it adds up.
 
     Examples
@@ -95,29 +68,7 @@ def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibrati
 
 
 def noised(values: Matrix, normal: Matrix, *, calibration: Calibration) -> Matrix:
-    """Add noise to clipped, projected rows, and put the sum on the grid.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_components)
-        Projected rows.
-    normal : ndarray of shape (n_rows, n_components)
-        Independent numbers from N(0, 1).
-    calibration : Calibration
-        Noise and grid.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_components)
-        Multiples of the grid's step.
-
-    Notes
-    -----
-    **Who sees what.** What is returned may leave. What is rounded is the sum, so a last bit of
-    the projected row decides about a step as rarely as chance puts the sum beside an edge.
-
-    **Cost.** Three passes over the table.
-    """
+    """Add noise to clipped, projected rows, and put the sum on the grid."""
     steps = np.rint((values + calibration.noise * normal) / calibration.grid)
     released: Matrix = steps * calibration.grid
     return released
@@ -125,27 +76,6 @@ def noised(values: Matrix, normal: Matrix, *, calibration: Calibration) -> Matri
 
 def keep_probability(*, epsilon: float, n_classes: int) -> float:
     """Return how often randomised response leaves a label as it is.
-
-    Parameters
-    ----------
-    epsilon : float
-        Above 0, at most 16.
-    n_classes : int
-        k, 2 or more.
-
-    Returns
-    -------
-    float
-        ``e^epsilon / (e^epsilon + k - 1)``, rounded down to 53 bits.
-
-    Raises
-    ------
-    OptionError
-        A number out of its range.
-
-    Notes
-    -----
-    **Who sees what.** Public numbers only. **Cost.** None.
 
     Examples
     --------
@@ -155,12 +85,11 @@ def keep_probability(*, epsilon: float, n_classes: int) -> float:
     '0.45'
     """
     if not (0 < epsilon <= MAX_LABEL_EPSILON and n_classes > 1):
-        msg = (
+        raise OptionError(
             f"labels of {n_classes} classes cannot be randomised with epsilon={epsilon}: that "
             f"takes two classes, and an epsilon above 0 of at most {MAX_LABEL_EPSILON:g}. Agree "
             "on such, or declare the labels public."
         )
-        raise OptionError(msg)
     kept = 1 / (1 + (n_classes - 1) * math.exp(-epsilon))
     return math.floor(kept * (1 - 2.0**-50) * 2.0**53) * 2.0**-53
 
@@ -170,35 +99,6 @@ def randomised(
 ) -> npt.NDArray[np.int64]:
     """Randomise labels: each stays with a known probability, and else is any of the others.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,), int64
-        Positions of classes.
-    stream : KeyStream
-        Used for nothing else.
-    epsilon : float
-        Of each label.
-    n_classes : int
-        k.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int64
-        k-ary randomised response: epsilon-private, each label by itself.
-
-    Raises
-    ------
-    OptionError
-        As `keep_probability`.
-
-    Notes
-    -----
-    **Who sees what.** What is returned may leave.
-
-    **Cost.** 16 bytes of the stream per label.
-
-    References
-    ----------
     Warner, "Randomized response" (1965); Kairouz, Oh and Viswanath, "Extremal mechanisms for
     local differential privacy" (2014), Section 4.
     """

@@ -136,11 +136,10 @@ def swept(
     width = table.shape[1]
     wanted = sorted(set(sizes))
     if not wanted or not 1 <= wanted[0] <= wanted[-1] <= width:
-        msg = (
+        raise DimensionError(
             f"sizes {wanted} of {width} features cannot be measured. "
             f"Give numbers of components from 1 to {width}."
         )
-        raise DimensionError(msg)
     nested = {
         "svd": _real(table),
         "haar": np.linalg.qr(rng.normal(size=(width, wanted[-1])))[0],

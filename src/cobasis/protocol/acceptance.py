@@ -20,11 +20,10 @@ def check_consensus(
     shape = (agreement.n_anchor_rows, agreement.n_components)
     same = hmac.compare_digest(consensus.anchor_tag, anchor_tag)
     if not same or np.shape(consensus.rows) != shape:
-        msg = (
+        raise MessageError(
             f"the consensus for party '{party}' was made with another anchor or has shape "
             f"{np.shape(consensus.rows)} instead of {shape}. Ask the analyst for this round's."
         )
-        raise MessageError(msg)
     with as_message_error(f"the consensus for party '{party}'"):
         as_matrix(consensus.rows, name="its table")
 
@@ -35,11 +34,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     with as_message_error(f"the return to party '{party}'"):
         change = as_matrix(returned.change_of_basis, name="its change of basis")
     if returned.party != party or change.shape[0] != n_components:
-        msg = (
+        raise MessageError(
             f"this return is for party '{returned.party}' with {change.shape[0]} components; here "
             f"is party '{party}' with {n_components}. Ask the analyst for yours."
         )
-        raise MessageError(msg)
     wanted = agreement.task != "representation"
     width = change.shape[1] if returned.model is None else returned.model.n_components
     if (
@@ -47,11 +45,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         or width != change.shape[1]
         or (isinstance(returned.model, GraphModel) and not _agreed(returned.model, agreement))
     ):
-        msg = (
+        raise MessageError(
             f"the model in the return to party '{party}' does not go with task='{agreement.task}' "
             f"and {change.shape[1]} aligned columns. Ask the analyst for another."
         )
-        raise MessageError(msg)
 
 
 def _agreed(model: GraphModel, agreement: Agreement) -> bool:
@@ -62,8 +59,7 @@ def _agreed(model: GraphModel, agreement: Agreement) -> bool:
 def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:
     """Raise MessageError unless the digest is the agreement's."""
     if not hmac.compare_digest(digest, agreement.digest()):
-        msg = (
+        raise MessageError(
             f"this {what} belongs to another agreement than round '{agreement.round_id}' of party "
             f"'{party}'. Ask the analyst for this round's."
         )
-        raise MessageError(msg)

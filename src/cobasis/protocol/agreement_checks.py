@@ -12,26 +12,7 @@ from cobasis.protocol.dp_checks import dp_problems
 
 
 def refuse_contradictions(agreement: AgreementFields) -> None:
-    """Raise AgreementError where two fields exclude each other.
-
-    Parameters
-    ----------
-    agreement : AgreementFields
-        Each field of which can stand by itself.
-
-    Raises
-    ------
-    AgreementError
-        Names all contradictions at once.
-    OptionError
-        The model is no family for the task.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
-    """
+    """Raise AgreementError where two fields exclude each other."""
     n_parties = len(agreement.parties)
     check_basis_rule(agreement.basis, anchor=agreement.anchor, n_parties=n_parties)
     problems = [
@@ -45,11 +26,10 @@ def refuse_contradictions(agreement: AgreementFields) -> None:
         *dp_problems(agreement),
     ]
     if problems:
-        msg = (
+        raise AgreementError(
             f"the agreement contradicts itself: {'; '.join(problems)}. "
             "Change one of the two fields and have it signed again."
         )
-        raise AgreementError(msg)
 
 
 NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")
@@ -57,25 +37,7 @@ NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "anal
 
 
 def missing_fields(agreement: AgreementFields | Mapping[str, object]) -> tuple[str, ...]:
-    """Return which fields have to be filled before anybody may sign.
-
-    Parameters
-    ----------
-    agreement : Agreement or mapping of str to object
-        A whole one, or the fields of a draft.
-
-    Returns
-    -------
-    tuple of str
-        Names of fields, empty when all is there. A representation needs
-        neither label nor model.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
-    """
+    """Return which fields have to be filled before anybody may sign."""
     fields = dict(agreement)
     known = AgreementFields.model_fields.items()
     needed = [name for name, field in known if field.is_required()] + list(NEEDED_TO_SIGN)

@@ -57,15 +57,13 @@ class Analyst:
         """Target and fits; StepError before `align`."""
         if self._alignment is not None:
             return self._alignment
-        msg = "nothing is aligned yet. Call align() after receiving the uploads."
-        raise StepError(msg)
+        raise StepError("nothing is aligned yet. Call align() after receiving the uploads.")
 
     @property
     def certificate(self) -> Certificate:
         """Verdict and figures; StepError before `certify`."""
         if self._certificate is None:
-            msg = "nothing is certified yet. Call certify() after align()."
-            raise StepError(msg)
+            raise StepError("nothing is certified yet. Call certify() after align().")
         return self._certificate
 
     def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
@@ -165,8 +163,7 @@ class Analyst:
         **Who sees what.** Reads anchor images only. **Cost.** The aligner's.
         """
         if not self._uploads:
-            msg = "no upload is in, so there is nothing to align. Call receive() first."
-            raise StepError(msg)
+            raise StepError("no upload is in, so there is nothing to align. Call receive() first.")
         refusals.refuse_different_anchors(self._uploads)
         self._alignment = align(
             self._aligner, {name: each.anchor_image for name, each in self._uploads.items()}

@@ -60,17 +60,15 @@ class Chooser:
     def __post_init__(self) -> None:
         """Refuse to fill up a real basis."""
         if self.complete and not self.key.simulated:
-            msg = (
+            raise OptionError(
                 f"complete_basis at party '{self.party}' would add arbitrary directions to a real "
                 "basis. Leave it out; it is for simulations."
             )
-            raise OptionError(msg)
         if self.complete and self.agreement.dp is not None:
-            msg = (
+            raise OptionError(
                 f"complete_basis at party '{self.party}' is for bases that rows shape, and [dp] "
                 "holds for none of them. Leave it out."
             )
-            raise OptionError(msg)
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""
@@ -118,36 +116,32 @@ class Chooser:
     def _refuse_unfit(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
         """Refuse a basis of another round's sizes, or an oblique one outside a simulation."""
         if kept.oblique and not self.key.simulated:
-            msg = (
+            raise OrthonormalityError(
                 f"the basis that party '{self.party}' kept is not orthonormal, which only "
                 "simulations of the papers' conditions accept. Leave it out, so that one is made."
             )
-            raise OrthonormalityError(msg)
         if kept.shape != shape:
-            msg = (
+            raise ShapeError(
                 f"the basis that party '{self.party}' kept has shape {kept.shape}, this round's "
                 f"features and components need {shape}. Leave it out, so that one is made."
             )
-            raise ShapeError(msg)
 
     def _shared_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix | None:
         """Return a basis of the span that all parties have, if the agreement names one."""
         name, size = self.agreement.basis, self.agreement.n_components
         if BASES[name].proposes:
             if consensus is None:
-                msg = (
+                raise StepError(
                     f"party '{self.party}' has no consensus yet, and basis='{name}' takes two "
                     "exchanges. Send propose(rows) to the analyst first, and give prepare() what "
                     "comes back."
                 )
-                raise StepError(msg)
             span = anchor.apply_transposed(consensus.rows)
             if orthonormality_defect(span) > ORTHONORMAL:
-                msg = (
+                raise MessageError(
                     f"the consensus that party '{self.party}' got is no orthonormal span of this "
                     "round's anchor. Ask the analyst to make it again."
                 )
-                raise MessageError(msg)
             return span
         if name == "haar":
             stream = self.secret.stream(f"span/{self.agreement.round_id}")
@@ -169,40 +163,19 @@ class Chooser:
         """Return the leading directions of the agreed public rows."""
         found = self.directions(public_rows)
         if found.shape[1] < self.agreement.n_components:
-            msg = (
+            raise AgreementError(
                 f"the {len(public_rows)} public rows have {found.shape[1]} independent directions, "
                 f"fewer than n_components={self.agreement.n_components}. Agree on more public rows "
                 "or on fewer components."
             )
-            raise AgreementError(msg)
         return found
 
 
 def require_proposals(agreement: Agreement, *, party: str) -> None:
-    """Raise StepError where parties propose no spans.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        Names the basis.
-    party : str
-        For the message.
-
-    Raises
-    ------
-    StepError
-        Its basis takes one exchange only.
-
-    Notes
-    -----
-    **Who sees what.** Public: a field of the agreement.
-
-    **Cost.** None.
-    """
+    """Raise StepError where parties propose no spans."""
     if BASES[agreement.basis].proposes:
         return
-    msg = (
+    raise StepError(
         f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "
         "propose. Make the upload: 'cobasis party prepare', or prepare(rows, labels)."
     )
-    raise StepError(msg)

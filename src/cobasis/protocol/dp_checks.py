@@ -16,22 +16,7 @@ _HALF = 65504.0
 
 
 def dp_problems(agreement: AgreementFields) -> Iterator[str]:
-    """Yield what an agreement says against its own guarantee; nothing where it gives none.
-
-    Parameters
-    ----------
-    agreement : AgreementFields
-        Each field of which can stand by itself.
-
-    Yields
-    ------
-    str
-        A contradiction.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
-    """
+    """Yield what an agreement says against its own guarantee; nothing where it gives none."""
     terms = agreement.dp
     if terms is None:
         return

@@ -80,22 +80,7 @@ class DPTerms(BaseModel):
         return self.label_epsilon or 0.0
 
     def record(self, *, basis: str) -> dict[str, Any]:
-        """Return what an upload's manifest says of its noise: the same for every party.
-
-        Parameters
-        ----------
-        basis : str
-            The agreement's.
-
-        Returns
-        -------
-        dict
-            Terms, noise, sampler and statement, of JSON's types.
-
-        Notes
-        -----
-        **Who sees what.** Public. **Cost.** None.
-        """
+        """Return what an upload's manifest says of its noise: the same for every party."""
         terms = self.model_dump(mode="json")
         terms["centre"] = "as agreed" if self.centre else "origin"
         return {
@@ -108,22 +93,7 @@ class DPTerms(BaseModel):
         }
 
     def statement(self, *, basis: str) -> str:
-        """Return the guarantee in one sentence, without full stop.
-
-        Parameters
-        ----------
-        basis : str
-            The agreement's.
-
-        Returns
-        -------
-        str
-            Budget, unit, sensitivity, ball, basis, labels and sampler.
-
-        Notes
-        -----
-        **Who sees what.** Public. **Cost.** None.
-        """
+        """Return the guarantee in one sentence, without full stop."""
         share = "row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
         unit = (
             f"one person ({share}) replaced by another"
@@ -147,24 +117,6 @@ class DPTerms(BaseModel):
 
 def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
     """Return the epsilon at a delta of releases with Gaussian noise and randomised labels.
-
-    Parameters
-    ----------
-    mu : float
-        ``sqrt(mu_1^2 + mu_2^2 + ...)`` of the releases.
-    labels : float
-        The sum of what they spent on labels.
-    delta : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    float
-        Rounded up.
-
-    Notes
-    -----
-    **Who sees what.** Public numbers only. **Cost.** As `cobasis.privacy.gaussian.epsilon_of`.
 
     Examples
     --------

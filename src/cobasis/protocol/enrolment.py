@@ -28,15 +28,6 @@ class OneLine(BaseModel):
     ----------
     form, what, ask : str
         Of the class: what the line says of its format, what it is, and where to get a good one.
-
-    Raises
-    ------
-    AgreementError
-        A field is missing, unknown or of another form.
-
-    Notes
-    -----
-    **Who sees what.** Public. **Cost.** None.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -56,11 +47,10 @@ class OneLine(BaseModel):
                     f"{'.'.join(str(part) for part in found['loc']) or self.what}: {found['msg']}"
                     for found in error.errors(include_input=False, include_url=False)
                 ]
-                msg = (
+                raise AgreementError(
                     f"the {self.what} has {len(findings)} field(s) that cannot stand: "
                     f"{'; '.join(findings)}. {self.ask}"
-                )
-                raise AgreementError(msg) from None
+                ) from None
 
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""
@@ -69,37 +59,16 @@ class OneLine(BaseModel):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what `text` wrote.
-
-        Parameters
-        ----------
-        text : str
-            A file's text.
-
-        Returns
-        -------
-        OneLine
-            Of this class; nothing is verified yet.
-
-        Raises
-        ------
-        AgreementError
-            The text is of another kind, or a field cannot stand.
-
-        Notes
-        -----
-        **Who sees what.** Public. **Cost.** None.
-        """
+        """Read what `text` wrote."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict) or fields.pop("format", None) != cls.form:
-            msg = (
+            raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
                 f"{', '.join(cls.model_fields)}. {cls.ask}"
             )
-            raise AgreementError(msg)
         return cls(**fields)
 
 
@@ -114,18 +83,6 @@ class PublicIdentity(OneLine):
         The raw Ed25519 public key, 64 hexadecimal digits.
     recipient : str
         The age X25519 recipient, ``age1...``, to which files for it are sealed.
-
-    Raises
-    ------
-    AgreementError
-        A field is missing, unknown or of another form.
-
-    Notes
-    -----
-    **Who sees what.** Public: it stands in the agreement. Whoever enrols it has to compare the
-    fingerprint over another channel, since a key that was exchanged on its way is its thief's.
-
-    **Cost.** None.
     """
 
     form = FORMAT
@@ -149,28 +106,7 @@ def is_identity_name(name: str) -> bool:
 
 
 def verify(identity: PublicIdentity, message: bytes, *, signature: bytes) -> bool:
-    """Tell whether an identity signed a message.
-
-    Parameters
-    ----------
-    identity : PublicIdentity
-        Who is said to have signed.
-    message : bytes
-        What.
-    signature : bytes
-        64 bytes, Ed25519.
-
-    Returns
-    -------
-    bool
-        True if the signature is the identity's over exactly this message.
-
-    Notes
-    -----
-    **Who sees what.** Anybody can check.
-
-    **Cost.** A tenth of a millisecond.
-    """
+    """Tell whether an identity signed a message."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(identity.signing_key))
         key.verify(signature, message)

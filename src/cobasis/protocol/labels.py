@@ -12,47 +12,19 @@ from cobasis.protocol.messages import Labels
 def encode_labels(
     labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
 ) -> Labels | None:
-    """Check labels against the agreement and turn classes into their positions.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_rows,) or None
-        Classes of the agreement's type, or finite numbers; None for representation.
-    agreement : Agreement
-        Says which.
-    n_rows : int
-        How many there have to be.
-    party : str
-        For the message.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,) or None
-        int64 positions in ``agreement.classes``, or float64.
-
-    Raises
-    ------
-    LabelError
-        Missing, of another length, shape or type, not finite, or of a class not agreed.
-
-    Notes
-    -----
-    **Who sees what.** Labels travel in the clear. The message shows no label.
-
-    **Cost.** One pass.
-    """
+    """Check labels against the agreement and turn classes into their positions."""
     if agreement.task == "representation":
         return None
     if labels is None:
-        msg = f"party '{party}' gave no labels, and task='{agreement.task}' needs one per row."
-        raise LabelError(msg)
+        raise LabelError(
+            f"party '{party}' gave no labels, and task='{agreement.task}' needs one per row."
+        )
     array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:
-        msg = (
+        raise LabelError(
             f"party '{party}' has labels of shape {array.shape} for {n_rows} rows; one column with "
             "one label per row is needed. Train several outputs in several rounds."
         )
-        raise LabelError(msg)
     return (
         _numbers(array, party)
         if agreement.task == "regression"
@@ -67,11 +39,10 @@ def as_labels(labels: npt.ArrayLike, *, name: str) -> npt.NDArray[np.generic]:
     except ValueError:
         array = np.empty(0, dtype="V1")
     if array.dtype.kind == "V" or np.ma.is_masked(labels) or not array.dtype.isnative:
-        msg = (
+        raise LabelError(
             f"{name} cannot be used: they are ragged, masked or of another machine's byte order, "
             "so some would be guessed. Give one plain label per row."
         )
-        raise LabelError(msg)
     return array
 
 
@@ -82,11 +53,10 @@ def _numbers(array: npt.NDArray[np.generic], party: str) -> npt.NDArray[np.float
             return as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
     except LocalError:
         pass
-    msg = (
+    raise LabelError(
         f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
         "finite real numbers that float64 holds. Convert them, and drop rows without a label."
     )
-    raise LabelError(msg)
 
 
 def _classes(
@@ -100,43 +70,22 @@ def _classes(
         kind = "O"
     if array.dtype.kind not in kind:
         expected = "text" if words else "integers"
-        msg = (
+        raise LabelError(
             f"party '{party}' has labels of dtype {array.dtype}, the agreement's classes are "
             f"{expected}. Convert the labels, so that equal classes are written equally."
         )
-        raise LabelError(msg)
     positions = {label: position for position, label in enumerate(agreement.classes)}
     unknown = sum(label not in positions for label in listed)
     if unknown:
-        msg = (
+        raise LabelError(
             f"party '{party}' has {unknown} label(s) that are none of the {len(positions)} agreed "
             "classes. Correct them, or agree on more classes."
         )
-        raise LabelError(msg)
     return np.array([positions[label] for label in listed], dtype=np.int64)
 
 
 def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:
-    """Turn positions back into classes; leave regression targets as they are.
-
-    Parameters
-    ----------
-    predicted : ndarray of shape (n_rows,)
-        What the model gave.
-    agreement : Agreement
-        Holds the classes.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Classes, or float64.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
-    """
+    """Turn positions back into classes; leave regression targets as they are."""
     if agreement.task == "classification":
         classes: npt.NDArray[np.generic] = np.array(agreement.classes)
         return classes[predicted.astype(np.int64)]

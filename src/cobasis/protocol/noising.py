@@ -31,29 +31,10 @@ _CHUNK = 256
 class Noising(Hidden):
     """The mechanism of one release: clip, project, add noise; and labels, where agreed.
 
-    Parameters
-    ----------
-    terms : DPTerms
-        The agreement's.
-    basis : SecretBasis
-        F_i, which no private row has shaped.
-    key : PartyKey
-        The data set's.
-    n_classes : int
-        Of labels that are randomised.
-    digests : tuple of bytes
-        SHA-256 of agreement, basis, rows in their order, and labels.
-
     Attributes
     ----------
     release : str
         What the noise follows from besides the key, 64 hexadecimal digits.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: with its key, the noise can be drawn and taken away.
-
-    **Cost.** 24 bytes of the stream and an inverse distribution for each released number.
     """
 
     def __init__(
@@ -80,41 +61,7 @@ class Noising(Hidden):
         key: PartyKey,
         party: str,
     ) -> Self | None:
-        """Return the mechanism for these rows and labels, None where there is to be no noise.
-
-        Parameters
-        ----------
-        rows : Blocks of shape (n_rows, n_features)
-            That leave, on the agreed scale.
-        labels : ndarray of shape (n_rows,) or None
-            Theirs, encoded.
-        agreement : Agreement
-            The round's.
-        basis : SecretBasis
-            What they go through.
-        key : PartyKey
-            The data set's.
-        party : str
-            For messages.
-
-        Returns
-        -------
-        Noising or None
-            Bound to exactly these rows in this order.
-
-        Raises
-        ------
-        AgreementError
-            More rows than the guarantee allows, or a basis that is not orthonormal.
-        LocalError
-            The rows cannot be read to their end, or their labels are missing.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. No noise is drawn yet.
-
-        **Cost.** One pass over the rows, some seconds per million.
-        """
+        """Return the mechanism for these rows and labels, None where there is to be no noise."""
         terms = agreement.dp
         if terms is None:
             return None
@@ -130,31 +77,7 @@ class Noising(Hidden):
         return cls(terms, basis=basis, key=key, n_classes=len(agreement.classes), digests=digests)
 
     def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
-        """Return a part's rows as they are released, and what `confirm` needs of the part.
-
-        Parameters
-        ----------
-        first : int
-            The number of the part's first row.
-        blocks : iterator of ndarray of shape (k, n_features)
-            The part.
-
-        Returns
-        -------
-        list of ndarray of shape (k, n_components), bytes
-            Clipped, projected and with noise; and marks of the raw rows.
-
-        Raises
-        ------
-        NotFiniteError
-            A number is NaN or infinite: refused before it is compared with the radius.
-
-        Notes
-        -----
-        **Who sees what.** The numbers may leave, once all rows are confirmed.
-
-        **Cost.** One product, the noise, and a digest of each row.
-        """
+        """Return a part's rows as they are released, and what `confirm` needs of the part."""
         done, marks, terms = [], [], self._terms
         for block in blocks:
             marks.append(_marks(first, iter([block])))
@@ -166,51 +89,12 @@ class Noising(Hidden):
         return done, b"".join(marks)
 
     def confirm(self, parts: Iterable[bytes], *, party: str) -> None:
-        """Refuse rows that are not those that the noise was drawn for.
-
-        Parameters
-        ----------
-        parts : iterable of bytes
-            The marks of all parts, in order.
-        party : str
-            For the message.
-
-        Raises
-        ------
-        FileChangedError
-            Other rows, or another order of them. The same noise on both would show a difference.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** None besides the parts' own.
-        """
+        """Refuse rows that are not those that the noise was drawn for."""
         if _together(parts) != self._rows:
             _refuse_other(party)
 
     def labels(self, labels: Labels, *, party: str) -> Labels:
-        """Return labels as they are released.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_rows,)
-            In the rows' order: those that the noise was drawn for.
-        party : str
-            For the message.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            As they are where they are public, else randomised.
-
-        Raises
-        ------
-        FileChangedError
-            They are others.
-
-        Notes
-        -----
-        **Who sees what.** What is returned may leave. **Cost.** As `randomised`.
-        """
+        """Return labels as they are released."""
         if _of_labels(labels) != self._labels:
             _refuse_other(party)
         terms = self._terms
@@ -264,24 +148,21 @@ def _of_labels(labels: Labels | None) -> bytes:
 def _refuse(terms: DPTerms, n_rows: int, basis: SecretBasis, party: str) -> None:
     """Raise AgreementError for what the guarantee does not cover."""
     if basis.oblique:
-        msg = (
+        raise AgreementError(
             f"the basis of party '{party}' is not orthonormal, so it may lengthen a row, and the "
             "noise of [dp] would be too small. Leave basis= and span conditions out."
         )
-        raise AgreementError(msg)
     if n_rows > terms.most_rows:
-        msg = (
+        raise AgreementError(
             f"party '{party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "
             f"for at most most_rows={terms.most_rows:,}. Upload fewer, or agree on a larger "
             "most_rows with a smaller delta."
         )
-        raise AgreementError(msg)
 
 
 def _refuse_other(party: str) -> NoReturn:
-    msg = (
+    raise FileChangedError(
         f"the rows or labels of party '{party}' are not those that its noise was drawn for: they "
         "changed, or came in another order, while they were in use. Nothing was released. Take a "
         "snapshot of the table as a file, then start again."
     )
-    raise FileChangedError(msg)

@@ -83,11 +83,10 @@ class Party(Predictor):
         complete_basis: bool = False,
     ) -> None:
         if name not in agreement.parties:
-            msg = (
+            raise UnknownPartyError(
                 f"party '{name}' is not in the agreement of round '{agreement.round_id}' "
                 f"({', '.join(agreement.parties)}). A new party needs a new agreement and round."
             )
-            raise UnknownPartyError(msg)
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
         public = check_public_rows(public_rows, agreement, party=name)

@@ -147,25 +147,26 @@ class Predictor:
     def _model(self) -> TrainedModel | GraphModel:
         """Return the common model; StepError where there is none."""
         if self.returned.model is None:
-            msg = (
+            raise StepError(
                 "this round was for a representation and trained no model. Call transform(rows), "
                 "or agree on a task."
             )
-            raise StepError(msg)
         return self.returned.model
 
     @property
     def basis(self) -> SecretBasis:
         """Of the last upload, to keep for a later round on the same rows; StepError before."""
         if self._basis is None:
-            msg = f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
-            raise StepError(msg)
+            raise StepError(
+                f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
+            )
         return self._basis
 
     @property
     def returned(self) -> Return:
         """What was accepted; StepError before."""
         if self._return is None:
-            msg = f"party '{self.name}' has no return yet. Call accept() with the analyst's."
-            raise StepError(msg)
+            raise StepError(
+                f"party '{self.name}' has no return yet. Call accept() with the analyst's."
+            )
         return self._return

@@ -15,23 +15,6 @@ from cobasis.protocol.agreement import Agreement
 def public_rows_digest(rows: npt.ArrayLike) -> str:
     """Return the SHA-256 of public rows, for the agreement.
 
-    Parameters
-    ----------
-    rows : array-like of shape (n_public, n_features)
-        As published, before centre and scale. Where some features are categories: encoded, by
-        ``encode(rows, features, party="public")`` of ``cobasis.features.encoding``.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, of shape and little-endian float64 values in row order.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** One pass.
-
     Examples
     --------
     >>> public_rows_digest([[0.0, 1.0]])[:8]
@@ -45,33 +28,7 @@ def public_rows_digest(rows: npt.ArrayLike) -> str:
 def check_public_rows(
     rows: npt.ArrayLike | None, agreement: Agreement, *, party: str
 ) -> Matrix | None:
-    """Return public rows on the agreed scale, if they are the agreement's.
-
-    Parameters
-    ----------
-    rows : array-like of shape (n_public, n_features) or None
-        What the party holds.
-    agreement : Agreement
-        Holds the digest, or none.
-    party : str
-        For the message.
-
-    Returns
-    -------
-    ndarray of shape (n_public, n_features) or None
-        Scaled and centred like private rows.
-
-    Raises
-    ------
-    AgreementError
-        Missing, not asked for, or other rows than agreed.
-
-    Notes
-    -----
-    **Who sees what.** Public rows; the digest is in the agreement.
-
-    **Cost.** One pass.
-    """
+    """Return public rows on the agreed scale, if they are the agreement's."""
     expected = agreement.public_rows_sha256
     encoded = None if rows is None else encode(rows, agreement.features, party=party)
     words = any(isinstance(each, CategoryFeature) for each in agreement.features)
@@ -80,9 +37,8 @@ def check_public_rows(
     if given != expected:
         have = "no public rows" if given is None else f"public rows with digest {given[:12]}..."
         want = "none" if expected is None else f"{expected[:12]}..."
-        msg = (
+        raise AgreementError(
             f"party '{party}' has {have}, the agreement says {want}: with other public rows its "
             "anchor or basis would not be the others'. Take the file that was agreed on."
         )
-        raise AgreementError(msg)
     return encoded

@@ -39,12 +39,6 @@ class Receipt(BaseModel):
     transcript : str
         Hash of the line of the analyst's transcript that says so. Whoever keeps the receipt can
         tell later whether that line, and every line before it, is still as it was.
-
-    Notes
-    -----
-    **Who sees what.** Analyst and party; it holds no number from a row.
-
-    **Cost.** None.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -74,12 +68,6 @@ class SignedReceipt(BaseModel):
         The analyst's, 128 hexadecimal digits.
     countersignature : str or None
         The party's over receipt and signature; in the party's own transcript.
-
-    Notes
-    -----
-    **Who sees what.** Analyst and party.
-
-    **Cost.** None.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -99,125 +87,42 @@ class SignedReceipt(BaseModel):
 
 
 def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
-    """Sign a receipt as the analyst.
-
-    Parameters
-    ----------
-    receipt : Receipt
-        What was received.
-    sign : callable
-        The analyst's.
-
-    Returns
-    -------
-    SignedReceipt
-        For the party.
-
-    Notes
-    -----
-    **Who sees what.** Analyst and party.
-
-    **Cost.** One signature.
-    """
+    """Sign a receipt as the analyst."""
     return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
 
 
 def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
-    """Countersign a receipt as the party, after `check_receipt`.
-
-    Parameters
-    ----------
-    signed : SignedReceipt
-        From the analyst.
-    sign : callable
-        The party's.
-
-    Returns
-    -------
-    SignedReceipt
-        For the party's own transcript.
-
-    Notes
-    -----
-    **Who sees what.** Analyst and party.
-
-    **Cost.** One signature.
-    """
+    """Countersign a receipt as the party, after `check_receipt`."""
     return signed.model_copy(update={"countersignature": sign(signed.message()).hex()})
 
 
 def check_receipt(
     signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, upload: str
 ) -> None:
-    """Check that a receipt is the analyst's, and for this upload.
-
-    Parameters
-    ----------
-    signed : SignedReceipt
-        As it came.
-    analyst : PublicIdentity
-        As the agreement names it.
-    agreement, party, upload : str
-        What it has to be for: digest, name, digest of the sealed file.
-
-    Raises
-    ------
-    SignatureError
-        The analyst did not sign it.
-    ForeignBundleError
-        It is for another agreement, party or upload.
-
-    Notes
-    -----
-    **Who sees what.** Whoever holds it.
-
-    **Cost.** One signature is checked.
-    """
+    """Check that a receipt is the analyst's, and for this upload."""
     receipt, name = signed.receipt, analyst.name
     right = verify(analyst, receipt.message(), signature=bytes.fromhex(signed.signature))
     if not right or receipt.analyst != name:
-        msg = (
+        raise SignatureError(
             f"this receipt for party '{party}' is not signed by analyst '{name}', so it proves "
             "nothing. Ask the analyst for it once more."
         )
-        raise SignatureError(msg)
     wanted = {"agreement": agreement, "party": party, "upload": upload}
     other = [word for word, value in wanted.items() if getattr(receipt, word) != value]
     if other:
-        msg = (
+        raise ForeignBundleError(
             f"this receipt of analyst '{name}' is for another {' and '.join(other)} than party "
             f"'{party}' asked about: it is for party '{receipt.party}' in round "
             f"'{receipt.round_id}'. Ask the analyst for the receipt of the upload that was sent."
         )
-        raise ForeignBundleError(msg)
 
 
 def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None:
-    """Check that the party of a receipt countersigned it.
-
-    Parameters
-    ----------
-    signed : SignedReceipt
-        From the party's transcript.
-    party : PublicIdentity
-        As the agreement names it.
-
-    Raises
-    ------
-    SignatureError
-        It did not, or only another party did.
-
-    Notes
-    -----
-    **Who sees what.** Whoever holds it.
-
-    **Cost.** One signature is checked.
-    """
+    """Check that the party of a receipt countersigned it."""
     signature = bytes.fromhex(signed.countersignature or "")
     right = verify(party, signed.message(), signature=signature)
     if not right or signed.receipt.party != party.name:
-        msg = (
+        raise SignatureError(
             f"the receipt for party '{signed.receipt.party}' is not countersigned by party "
             f"'{party.name}'. Ask the party for its own transcript."
         )
-        raise SignatureError(msg)

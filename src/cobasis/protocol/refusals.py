@@ -32,8 +32,7 @@ def require_known(party: str, known: Collection[str]) -> None:
     """Raise UnknownPartyError unless `party` is one of `known`."""
     if party not in known:
         listed = ", ".join(sorted(known)) or "nobody is"
-        msg = f"party '{party}' is not known here ({listed}). Check it."
-        raise UnknownPartyError(msg)
+        raise UnknownPartyError(f"party '{party}' is not known here ({listed}). Check it.")
 
 
 def refuse_exclusion(excluded: tuple[str, ...], received: Mapping[str, object]) -> None:
@@ -41,21 +40,19 @@ def refuse_exclusion(excluded: tuple[str, ...], received: Mapping[str, object]) 
     for name in excluded:
         require_known(name, received)
     if received and len(excluded) == len(received):
-        msg = (
+        raise StepError(
             f"all {len(received)} parties are excluded, so there is nothing to align. Exclude only "
             "those that the certificate names."
         )
-        raise StepError(msg)
 
 
 def refuse_second(party: str, received: Iterable[str]) -> None:
     """Raise DuplicatePartyError for a second message of one name."""
     if party in received:
-        msg = (
+        raise DuplicatePartyError(
             f"a message of party '{party}' is in already, so this one is a duplicate or an "
             "impostor's. Remove the first if the party really sent a new one."
         )
-        raise DuplicatePartyError(msg)
 
 
 class Envelope(Protocol):
@@ -77,11 +74,10 @@ def check_envelope(message: Envelope, agreement: Agreement) -> None:
     if not agreement.names(message.party):
         require_known(message.party, agreement.parties)
     if message.agreement_digest != agreement.digest():
-        msg = (
+        raise MessageError(
             f"the message of party '{message.party}' belongs to another agreement than round "
             f"'{agreement.round_id}'. Ask the party to prepare it with the signed one."
         )
-        raise MessageError(msg)
 
 
 @contextmanager
@@ -90,8 +86,9 @@ def as_message_error(what: str) -> Iterator[None]:
     try:
         yield
     except LocalError as error:
-        msg = f"{what} cannot be used: {error.args[0]} Ask its sender to prepare it again."
-        raise MessageError(msg) from None
+        raise MessageError(
+            f"{what} cannot be used: {error.args[0]} Ask its sender to prepare it again."
+        ) from None
 
 
 def check_upload(upload: Upload, agreement: Agreement) -> Upload:
@@ -122,12 +119,11 @@ def refuse_sizes(
     width, height = agreement.n_components, agreement.n_anchor_rows
     expected = None if agreement.task == "representation" else rows[0]
     if rows[1] != width or image != (height, width) or n_labels != expected:
-        msg = (
+        raise MessageError(
             f"the upload of party '{party}' holds rows of shape {rows}, {n_labels} labels and an "
             f"anchor image of shape {image}; {width} columns, {expected} labels and "
             f"{(height, width)} are needed. Ask the party to prepare it again."
         )
-        raise MessageError(msg)
 
 
 def refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str) -> None:
@@ -138,11 +134,10 @@ def refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str)
     else:
         good = labels.dtype.kind == "f" and labels.ndim == 1 and bool(np.isfinite(labels).all())
     if not good:
-        msg = (
+        raise MessageError(
             f"the labels of party '{party}' are not what task='{agreement.task}' needs. "
             "Ask the party to prepare its upload again."
         )
-        raise MessageError(msg)
 
 
 def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> None:
@@ -152,11 +147,10 @@ def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> N
         groups.setdefault(message.anchor_tag, []).append(party)
     if len(groups) > 1:
         listed = " | ".join(", ".join(names) for names in groups.values())
-        msg = (
+        raise AnchorTagError(
             f"the parties used {len(groups)} different anchors: {listed}. Their images cannot be "
             "compared. Have those in the minority check the consortium secret and prepare again."
         )
-        raise AnchorTagError(msg)
 
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
@@ -164,22 +158,26 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
     parties = certificate.parties
     lost = [name for name, each in parties.items() if each.cosines[-1] <= DETERMINED]
     if lost:
-        msg = (
-            f"the fit of {_named(lost)} leaves directions undetermined: nothing in the target "
-            "corresponds to them. Have features and anchor checked there, lower n_components, or "
-            "exclude the party by name: exclude=[...]."
+        raise UndeterminedFitError(
+            (
+                f"the fit of {_named(lost)} leaves directions undetermined: nothing in the "
+                "target corresponds to them. Have features and anchor checked there, lower "
+                "n_components, or exclude the party by name: exclude=[...]."
+            ),
+            tuple(lost),
         )
-        raise UndeterminedFitError(msg, tuple(lost))
     _refuse_scale("rows", {n: each.scale for n, each in parties.items()}, agreement.scale_band)
     sizes = {name: each.image_scale for name, each in parties.items()}
     _refuse_scale("anchor image", sizes, agreement.scale_band)
     if certificate.flagged:
-        msg = (
-            f"the basis of {_named(certificate.flagged)} is nearer to unrelated than to the other "
-            "parties': another anchor, other features, or another order of them. Have it checked "
-            "there, or exclude the party by name: exclude=[...]."
+        raise FlaggedPartyError(
+            (
+                f"the basis of {_named(certificate.flagged)} is nearer to unrelated than to the "
+                "other parties': another anchor, other features, or another order of them. Have it "
+                "checked there, or exclude the party by name: exclude=[...]."
+            ),
+            certificate.flagged,
         )
-        raise FlaggedPartyError(msg, certificate.flagged)
 
 
 def _refuse_scale(what: str, scales: Mapping[str, float], band: float) -> None:
@@ -187,12 +185,11 @@ def _refuse_scale(what: str, scales: Mapping[str, float], band: float) -> None:
     outside = [name for name, scale in scales.items() if not 1 / band <= scale <= band]
     if outside:
         are = "are" if what == "rows" else "is"
-        msg = (
+        raise ScaleError(
             f"the {what} of {_named(outside)} {are} more than {band:g} times larger or smaller "
             "than the median party's, so they would drown the others or vanish. Have the units "
             "checked there, or exclude the party by name: exclude=[...]."
         )
-        raise ScaleError(msg)
 
 
 def _named(parties: Iterable[str]) -> str:

@@ -28,11 +28,10 @@ def make_returns(
     """Train once, unless the certificate forbids it, and make one return per party."""
     refuse_certificate(certificate, agreement)
     if allow_row_carrying and not all(each.simulated for each in uploads.values()):
-        msg = (
+        raise RowCarryingError(
             "allow_row_carrying is for simulations, and these uploads are real: every party "
             "could read the others' records from the model. Use model='rff'."
         )
-        raise RowCarryingError(msg)
     trained, changes, digest = None, alignment.changes_of_basis, agreement.digest()
     if agreement.task != "representation":
         trained = train_together(
@@ -65,47 +64,14 @@ def train_together(
     model: ModelName | Estimator | None = None,
     allow_row_carrying: bool = False,
 ) -> TrainedModel:
-    """Stack ``X_i F_i G_i`` and labels of all parties, eq. (7), and train, eq. (8).
-
-    Parameters
-    ----------
-    uploads : mapping of str to Upload
-        By party name, with labels.
-    changes : mapping of str to ndarray
-        G_i of each of them.
-    agreement : Agreement
-        Says the task, and the family by default.
-    model : str or scikit-learn estimator, optional
-        Instead of the agreement's family.
-    allow_row_carrying : bool
-        Accept a model that stores rows; simulation only.
-
-    Returns
-    -------
-    TrainedModel
-        For aligned rows.
-
-    Raises
-    ------
-    LabelError
-        All rows are of one class.
-    RowCarryingError
-        The model carries rows.
-
-    Notes
-    -----
-    **Who sees what.** The analyst.
-
-    **Cost.** All rows in memory; five folds.
-    """
+    """Stack ``X_i F_i G_i`` and labels of all parties, eq. (7), and train, eq. (8)."""
     rows = np.vstack([each.rows @ changes[name] for name, each in uploads.items()])
     labels = np.concatenate([each.labels for each in uploads.values() if each.labels is not None])
     if agreement.task == "classification" and len(np.unique(labels)) == 1:
-        msg = (
+        raise LabelError(
             f"all {len(labels)} rows of all {len(uploads)} parties are of one class, so there is "
             "nothing to tell apart. Check the label column."
         )
-        raise LabelError(msg)
     return train(
         rows,
         labels,

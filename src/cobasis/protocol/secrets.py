@@ -98,12 +98,11 @@ class ConsortiumSecret(_Key):
     def check_opens(self, agreement: Agreement, *, party: str) -> None:
         """Raise CommitmentError unless this is the secret that the agreement commits to."""
         if not agreement.opens(self.commitment(agreement.round_id)):
-            msg = (
+            raise CommitmentError(
                 f"the consortium secret of party '{party}' does not open the commitment of round "
                 f"'{agreement.round_id}', so its anchor would not be the others'. Ask the party "
                 "that made the secret to send it again."
             )
-            raise CommitmentError(msg)
 
     def _mac(self, use: bytes, message: bytes) -> bytes:
         """Return HMAC-SHA256 under the secret."""

@@ -26,17 +26,6 @@ class Signature(OneLine):
         The digest of the agreement that was signed, 64 hexadecimal digits.
     signature : str
         Ed25519, 128 hexadecimal digits.
-
-    Raises
-    ------
-    AgreementError
-        A field is missing, unknown or of another form.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
     """
 
     form = FORMAT
@@ -49,58 +38,27 @@ class Signature(OneLine):
 
 
 def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:
-    """Sign an agreement, if there is nothing left to fill in it.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        With everybody enrolled.
-    name : str
-        A party, or the analyst.
-    sign : callable
-        From a message to its Ed25519 signature of 64 bytes: ``Identity.sign``.
-
-    Returns
-    -------
-    Signature
-        For whoever seals the agreement.
-
-    Raises
-    ------
-    AgreementError
-        A required field is empty, or the key is not the one that is enrolled.
-    UnknownPartyError
-        Nobody of that name is enrolled.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** Less than a millisecond.
-    """
+    """Sign an agreement, if there is nothing left to fill in it."""
     empty = missing_fields(agreement)
     if empty:
-        msg = (
+        raise AgreementError(
             f"the agreement of round '{agreement.round_id}' cannot be signed yet: "
             f"{', '.join(empty)} must be filled, since everybody answers for it. Fill them, and "
             "enrol parties and analyst with 'cobasis agreement enrol'."
         )
-        raise AgreementError(msg)
     signer = signers(agreement).get(name)
     if signer is None:
-        msg = (
+        raise UnknownPartyError(
             f"'{name}' is not enrolled in the agreement of round '{agreement.round_id}', so there "
             "is no key to hold a signature against. Enrol it, and have everybody sign."
         )
-        raise UnknownPartyError(msg)
     message = _message(agreement)
     made = sign(message)
     if not verify(signer, message, signature=made):
-        msg = (
+        raise AgreementError(
             f"the key at hand is not the one that is enrolled for '{name}' (fingerprint "
             f"{signer.fingerprint}). Use that key, or enrol the new one and have everybody sign."
         )
-        raise AgreementError(msg)
     return Signature(name=name, agreement=agreement.digest().hex(), signature=made.hex())
 
 
@@ -111,27 +69,7 @@ def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
 
 
 def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> None:
-    """Raise UnsignedError unless all parties and the analyst signed this very agreement.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        What is to be relied on.
-    signatures : iterable of Signature
-        Those that came in.
-
-    Raises
-    ------
-    UnsignedError
-        Says who is missing, whose signature is of another text, whose is not valid, and whose
-        stands there without being enrolled.
-
-    Notes
-    -----
-    **Who sees what.** Public: anybody can check.
-
-    **Cost.** A tenth of a millisecond per signature.
-    """
+    """Raise UnsignedError unless all parties and the analyst signed this very agreement."""
     needed, digest, message = signers(agreement), agreement.digest().hex(), _message(agreement)
     signed: set[str] = set()
     findings: dict[str, list[str]] = {}
@@ -153,12 +91,11 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         findings["nobody enrolled"] = ["no party and no analyst"]
     if findings:
         reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in findings.items())
-        msg = (
+        raise UnsignedError(
             f"the agreement of round '{agreement.round_id}' is not signed by everybody ({reasons}; "
             f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Collect these "
             "signatures of the text as it is now, and seal it again."
         )
-        raise UnsignedError(msg)
 
 
 def _message(agreement: Agreement) -> bytes:

@@ -164,8 +164,7 @@ def _refuse_options(rows: object, rng: object, aligner: object, model: object) -
     if not isinstance(model, str | None) and not hasattr(model, "fit"):
         wrong.append("model is neither a family's name nor an estimator with fit")
     if wrong:
-        msg = f"simulate cannot start: {'; '.join(wrong)}. Change it in the call."
-        raise OptionError(msg)
+        raise OptionError(f"simulate cannot start: {'; '.join(wrong)}. Change it in the call.")
 
 
 def _drawn(rows: Rows, rng: np.random.Generator) -> tuple[ConsortiumSecret, dict[str, PartyKey]]:
@@ -190,8 +189,9 @@ def _agreement(
 ) -> Agreement:
     """Write the agreement that the simulated parties would have signed."""
     if not rows:
-        msg = "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
-        raise ShapeError(msg)
+        raise ShapeError(
+            "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
+        )
     table, _ = next(iter(rows.values()))
     width = _width(table)
     named = tuple(features or numeric_features(f"x{column}" for column in range(width)))
@@ -221,11 +221,13 @@ def _width(table: npt.ArrayLike) -> int:
     try:
         shape = np.shape(table)
     except ValueError:
-        msg = "the first party's rows are of several lengths, so they are no table. Fill them up."
-        raise ShapeError(msg) from None
+        raise ShapeError(
+            "the first party's rows are of several lengths, so they are no table. Fill them up."
+        ) from None
     if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
-        msg = f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
+        )
     return int(shape[1])
 
 
@@ -234,25 +236,24 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
     found: set[Any] = set()
     for name, (_, labels) in rows.items():
         if labels is None:
-            msg = f"party '{name}' gave no labels, and task='classification' needs one per row."
-            raise LabelError(msg)
+            raise LabelError(
+                f"party '{name}' gave no labels, and task='classification' needs one per row."
+            )
         found.update(as_labels(labels, name=f"the labels of party '{name}'").ravel().tolist())
     kinds = {type(label) for label in found}
     if kinds and kinds <= {int, bool}:
         found = {int(label) for label in found}
     elif kinds != {str}:
         listed = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
-        msg = (
+        raise LabelError(
             f"the parties' labels are of type {listed}; classes are either all integers or all "
             "text. Convert them, or use task='regression'."
         )
-        raise LabelError(msg)
     if len(found) == 1:
-        msg = (
+        raise LabelError(
             f"all labels of all {len(rows)} parties are of one class, so there is nothing to tell "
             "apart. Check the label column."
         )
-        raise LabelError(msg)
     return tuple(sorted(found))
 
 
@@ -266,11 +267,10 @@ def _under(
     if condition is None:
         return None
     if agreement.basis != "svd":
-        msg = (
+        raise OptionError(
             f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "
             "would have no effect. Give one of the two."
         )
-        raise OptionError(msg)
     tables = {
         name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
     }

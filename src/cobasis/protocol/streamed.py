@@ -34,13 +34,6 @@ class Plan(Hidden):
         Drawn from a seed.
     noising : Noising or None
         What hides each person, where the agreement has a ``[dp]`` section.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: with the basis and the order, everything that it
-    uploads can be read.
-
-    **Cost.** 8 bytes per row.
     """
 
     party: str
@@ -63,26 +56,7 @@ class Plan(Hidden):
         return len(self.order), self.basis.shape[1]
 
     def upload(self, rows: Matrix, *, labels: Labels | None) -> Upload:
-        """Return the whole upload of a table in memory.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_features)
-            On the agreed scale, in the party's own order.
-        labels : ndarray of shape (n_rows,) or None
-            Encoded, in that order.
-
-        Returns
-        -------
-        Upload
-            In the upload's order.
-
-        Notes
-        -----
-        **Who sees what.** What is returned is for the analyst.
-
-        **Cost.** One product.
-        """
+        """Return the whole upload of a table in memory."""
         parts = list(WholeTable(rows).over(self.projected, step=""))
         self.confirm(marks for _, marks in parts)
         projected = np.vstack([block for blocks, _ in parts for block in blocks])
@@ -97,47 +71,13 @@ class Plan(Hidden):
         )
 
     def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
-        """Return a part's rows as they are uploaded, in the table's order.
-
-        Parameters
-        ----------
-        first : int
-            The number of the part's first row.
-        blocks : iterator of ndarray of shape (k, n_features)
-            The part, on the agreed scale.
-
-        Returns
-        -------
-        list of ndarray of shape (k, n_components), bytes
-            With noise where there is to be some, and what `confirm` needs of the part.
-
-        Notes
-        -----
-        **Who sees what.** The numbers may leave, once all rows are confirmed.
-
-        **Cost.** One product.
-        """
+        """Return a part's rows as they are uploaded, in the table's order."""
         if self.noising is not None:
             return self.noising.projected(first, blocks)
         return list(map(self.basis.project, blocks)), b""
 
     def confirm(self, parts: Iterable[bytes]) -> None:
-        """Go through the marks of all parts; refuse rows that noise was not drawn for.
-
-        Parameters
-        ----------
-        parts : iterable of bytes
-            What `projected` returned beside the numbers, in order.
-
-        Raises
-        ------
-        FileChangedError
-            There is noise, and it was drawn for other rows.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** None.
-        """
+        """Go through the marks of all parts; refuse rows that noise was not drawn for."""
         if self.noising is not None:
             self.noising.confirm(parts, party=self.party)
         else:
@@ -145,27 +85,7 @@ class Plan(Hidden):
                 pass
 
     def labels(self, labels: Labels | None) -> Labels | None:
-        """Return labels as they are uploaded, in the upload's order.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_rows,) or None
-            Encoded, in the table's order.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or None
-            Randomised where that was agreed.
-
-        Raises
-        ------
-        FileChangedError
-            There is noise, and it was drawn for other labels.
-
-        Notes
-        -----
-        **Who sees what.** What is returned is for the analyst. **Cost.** None.
-        """
+        """Return labels as they are uploaded, in the upload's order."""
         if labels is None:
             return None
         told = labels if self.noising is None else self.noising.labels(labels, party=self.party)

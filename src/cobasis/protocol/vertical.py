@@ -115,23 +115,20 @@ def join_vertical(uploads: Iterable[Upload], *, party: str, agreement: Agreement
 def _refuse_unjoinable(parts: Mapping[str, Upload], *, party: str, agreement: Agreement) -> None:
     """Refuse too few parts, parts of several agreements or anchors, and bases that mix features."""
     if len(parts) < 2:  # noqa: PLR2004 -- a join takes two
-        msg = (
+        raise ShapeError(
             f"{len(parts)} upload(s) were given for '{party}', and a join takes two or more. Give "
             "all uploads of the block's parties, or receive a single one as it is."
         )
-        raise ShapeError(msg)
     if not BASES[agreement.basis].span.startswith("own"):
-        msg = (
+        raise AgreementError(
             f"basis='{agreement.basis}' mixes all features, and a part of '{party}' holds some of "
             "them only, so its basis would not be its own. Agree on basis='svd' or 'pca'."
         )
-        raise AgreementError(msg)
     if len({each.agreement_digest for each in parts.values()}) > 1:
-        msg = (
+        raise MessageError(
             f"the uploads of {', '.join(parts)}, to be joined as '{party}', belong to different "
             "agreements. Ask them to prepare with the one that all of them signed."
         )
-        raise MessageError(msg)
     refusals.refuse_different_anchors(parts)
 
 
@@ -146,11 +143,10 @@ def _refuse_heights(tables: Mapping[str, Matrix], *, what: str, party: str) -> N
     counts = {name: len(table) for name, table in tables.items()}
     if len({*counts.values()}) > 1:
         listed = ", ".join(f"{count} of '{name}'" for name, count in counts.items())
-        msg = (
+        raise MessageError(
             f"the parts of '{party}' have different numbers of {what} ({listed}), so they are not "
             "the same rows. Have the parties agree on which rows they share, and prepare again."
         )
-        raise MessageError(msg)
 
 
 def _refuse_shared_features(images: Mapping[str, Matrix], *, party: str) -> None:
@@ -160,12 +156,11 @@ def _refuse_shared_features(images: Mapping[str, Matrix], *, party: str) -> None
         for other, before in seen.items():
             size = np.linalg.norm(image) * np.linalg.norm(before)
             if np.linalg.norm(before.T @ image) > DISJOINT * size:
-                msg = (
+                raise MessageError(
                     f"the bases of '{other}' and '{name}', parts of '{party}', overlap: both hold "
                     "some feature, which would count twice. Leave it to one of them, with zeros "
                     "at the other."
                 )
-                raise MessageError(msg)
         seen[name] = image
 
 
@@ -174,10 +169,9 @@ def _labels(parts: Mapping[str, Upload], *, party: str) -> Labels | None:
     given = {name: each.labels for name, each in parts.items() if each.labels is not None}
     found = list(given.values())
     if not all(np.array_equal(found[0], each) for each in found[1:]):
-        msg = (
+        raise MessageError(
             f"the labels of {', '.join(given)}, parts of '{party}', are not the same row by row, "
             "so their rows are not linked. Have the parties sort their rows alike and share one "
             "PartyKey, which gives one order, and prepare again."
         )
-        raise MessageError(msg)
     return found[0] if found else None

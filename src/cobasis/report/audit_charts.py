@@ -23,26 +23,7 @@ _MARKS = "osD^v"
 
 
 def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
-    """Draw what each setting comes to: content, linkage twice, and what it is worth.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        The first is the upload as it is; at least one.
-    task : str
-        What labels are for.
-
-    Returns
-    -------
-    str
-        One SVG element.
-
-    Notes
-    -----
-    **Who sees what.** Figures of a party's rows: for its own report.
-
-    **Cost.** Some tenths of a second.
-    """
+    """Draw what each setting comes to: content, linkage twice, and what it is worth."""
     worth = "R2 of a\nsimple model" if task == "regression" else "Right answers of\na simple model"
     panels: dict[str, list[float | None]] = {
         "Information rebuilt,\nif one partner helps": [each.content for each in effects],
@@ -89,24 +70,7 @@ def _panel(axes: "Axes", title: str, values: Sequence[float | None]) -> None:
 
 
 def distances_chart(distances: "Sequence[Distance]") -> str:
-    """Draw how far records are from what is rebuilt, by basis and number of components.
-
-    Parameters
-    ----------
-    distances : sequence of Distance
-        At least one.
-
-    Returns
-    -------
-    str
-        One SVG element: means as full lines, the nearest 1 % as broken ones.
-
-    Notes
-    -----
-    **Who sees what.** Figures of a party's rows: for its own report.
-
-    **Cost.** Some tenths of a second.
-    """
+    """Draw how far records are from what is rebuilt, by basis and number of components."""
     figure, axes = empty_figure(width=6.6, height=2.2)
     kinds = list(dict.fromkeys(each.basis for each in distances))
     shades = [INK, TOGETHER, GREY, INK, TOGETHER]

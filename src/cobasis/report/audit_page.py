@@ -28,30 +28,7 @@ _DISTANCES = (
 
 
 def render_audit(report: AuditReport, *, task: str, seal: str = "") -> str:
-    """Render an audit as one self-contained page.
-
-    Parameters
-    ----------
-    report : AuditReport
-        From an audit.
-    task : str
-        What labels are for: "classification", "regression" or "representation".
-    seal : str
-        The salted hash of the report that travels; empty where there is none.
-
-    Returns
-    -------
-    str
-        HTML with its charts inside; one or two sides of A4. Verdict, four sentences, what would
-        change them, what was not tested, signatures; then the figures.
-
-    Notes
-    -----
-    **Who sees what.** Whoever is given the page sees figures of the party's rows: it is the
-    party's own.
-
-    **Cost.** Two charts, about a second.
-    """
+    """Render an audit as one self-contained page."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["lower_first"] = _lower_first
     template = environment.from_string(

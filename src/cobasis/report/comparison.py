@@ -122,34 +122,7 @@ class Comparison:
 def compare(
     data: Dealt, settings: Settings, *, progress: Callable[[str], None] | None = None
 ) -> Comparison:
-    """Run the rounds and the two raw-feature baselines on one dealt data set.
-
-    Parameters
-    ----------
-    data : Dealt
-        Parties' rows and the common test set.
-    settings : Settings
-        Aligner, anchor, basis, model, seed.
-    progress : callable, optional
-        Told in a few words what is being done.
-
-    Returns
-    -------
-    Comparison
-        All scores; ``alone`` and ``pooled`` use the same model family, raw features on the
-        agreed scale, and the same tuning.
-
-    Raises
-    ------
-    CobasisError
-        As ``simulate``.
-
-    Notes
-    -----
-    **Who sees what.** A comparison needs everybody's raw rows in one process: research only.
-
-    **Cost.** Two rounds, and one training a party.
-    """
+    """Run the rounds and the two raw-feature baselines on one dealt data set."""
     with one_blas_thread():
         return _compared(data, settings, progress or (lambda _: None))
 
@@ -237,24 +210,6 @@ def _one_class(labels: Labels, data: Dealt) -> bool:
 
 def score(truth: Labels, predicted: npt.NDArray[Any], *, task: Task) -> float:
     """Return accuracy for classification, R2 for regression.
-
-    Parameters
-    ----------
-    truth, predicted : ndarray of shape (n_rows,)
-        Labels.
-    task : {"classification", "regression"}
-        Which.
-
-    Returns
-    -------
-    float
-        At most 1.
-
-    Notes
-    -----
-    **Who sees what.** Whoever holds the labels.
-
-    **Cost.** One pass.
 
     Examples
     --------

@@ -27,24 +27,7 @@ class Seen:
 
 
 def render(found: Comparison) -> str:
-    """Render a comparison as one self-contained page.
-
-    Parameters
-    ----------
-    found : Comparison
-        What was compared.
-
-    Returns
-    -------
-    str
-        HTML with its charts inside; text from data is escaped.
-
-    Notes
-    -----
-    **Who sees what.** Scores, angles and residuals; no rows, no basis, no secret.
-
-    **Cost.** Three charts, about a second.
-    """
+    """Render a comparison as one self-contained page."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(
         files("cobasis.report").joinpath("page.html").read_text(encoding="utf-8")
@@ -100,24 +83,7 @@ def what_each_role_saw(found: Comparison) -> list[Seen]:
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
-    """Return the comparison as one JSON object.
-
-    Parameters
-    ----------
-    found : Comparison
-        What was compared.
-
-    Returns
-    -------
-    dict
-        Means from 0 to 1 (R2 may be negative), settings, certificate and traffic.
-
-    Notes
-    -----
-    **Who sees what.** Scores and residuals; no rows, no basis, no secret.
-
-    **Cost.** None.
-    """
+    """Return the comparison as one JSON object."""
     certificate = found.round.analyst.certificate
     consensus = found.consensus or {}
     return {

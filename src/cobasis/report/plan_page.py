@@ -15,29 +15,7 @@ _WORTH = {"classification": "right answers", "regression": "R2"}
 
 
 def render_plan(found: "Plan", *, round_id: str, task: str) -> str:
-    """Render the price of each defence as one self-contained page.
-
-    Parameters
-    ----------
-    found : Plan
-        What was measured.
-    round_id : str
-        Of the agreement.
-    task : str
-        What labels are for: "classification", "regression" or "representation".
-
-    Returns
-    -------
-    str
-        HTML with its chart inside: the chart, the same as a table, and what has to be known.
-
-    Notes
-    -----
-    **Who sees what.** Whoever is given the page sees figures of the party's rows: it is the
-    party's own.
-
-    **Cost.** One chart, some tenths of a second.
-    """
+    """Render the price of each defence as one self-contained page."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(
         files("cobasis.report").joinpath("plan.html").read_text(encoding="utf-8")
@@ -54,24 +32,7 @@ def render_plan(found: "Plan", *, round_id: str, task: str) -> str:
 
 
 def columns_of(found: "Plan", *, task: str) -> tuple[tuple[str, ...], str]:
-    """Return the table's titles, and what its columns mean.
-
-    Parameters
-    ----------
-    found : Plan
-        What was measured.
-    task : str
-        What labels are for.
-
-    Returns
-    -------
-    tuple of str, str
-        Four titles, or five with labels; and some sentences.
-
-    Notes
-    -----
-    **Who sees what.** Sizes of what was measured. **Cost.** None.
-    """
+    """Return the table's titles, and what its columns mean."""
     now = found.effects[0]
     titles = ["setting", "content", "alone", "leaked"]
     alone = (
@@ -95,24 +56,7 @@ def columns_of(found: "Plan", *, task: str) -> tuple[tuple[str, ...], str]:
 
 
 def row_of(effect: "Effect", *, task: str) -> tuple[str, ...]:
-    """Return one setting as cells of the table.
-
-    Parameters
-    ----------
-    effect : Effect
-        What it comes to.
-    task : str
-        What labels are for.
-
-    Returns
-    -------
-    tuple of str
-        As many as there are titles, where all settings have the same figures.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
-    """
+    """Return one setting as cells of the table."""
     alone = "-" if effect.alone is None else per_cent(effect.alone)
     cells = (effect.name, per_cent(effect.content), alone, per_cent(effect.leaked))
     if task not in _WORTH:

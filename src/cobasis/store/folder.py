@@ -22,30 +22,8 @@ _LISTED = 5
 class UploadFolder(View[Payload]):
     """The uploads in a folder, by party name, in the names' order.
 
-    Parameters
-    ----------
-    path : Path
-        A folder. Its ``*.safetensors`` files are uploads; those that end in ``.part`` are still
-        being written, and are no uploads yet.
-
-    Raises
-    ------
-    FileFormatError
-        A file is truncated, still growing, or no upload.
-    DuplicatePartyError
-        Two files are of one party.
-    DiskError
-        The folder or a file cannot be read.
-
-    Notes
-    -----
     What is in the folder is looked at once, here; a file that is changed later is refused when
     it is read.
-
-    **Who sees what.** What the parties sent. Each file's word is taken for whose it is: who may
-    write to the folder is for you to control.
-
-    **Cost.** One open and one read of a kilobyte per file; in memory less than that per party.
 
     Examples
     --------
@@ -64,11 +42,10 @@ class UploadFolder(View[Payload]):
             payload = open_payload(self.path / name)
             party, place = payload.party, payload.image_place
             if party in self._files:
-                msg = (
+                raise DuplicatePartyError(
                     f"'{self._files[party].path}' and '{payload.path}' are both uploads of party "
                     f"'{party}': one is a duplicate or an impostor's. Remove it from the folder."
                 )
-                raise DuplicatePartyError(msg)
             place = places.setdefault((place.dtype.str, place.shape, place.offset), place)
             self._files[party] = ImageFile(str(payload.path), payload.stamp, place)
             key = (payload.agreement_digest, payload.anchor_tag)
@@ -88,28 +65,7 @@ class UploadFolder(View[Payload]):
         return f"<UploadFolder '{self.path}' of {len(self)} parties>"
 
     def check(self, agreement: "Agreement", *, parties: Collection[str] | None = None) -> None:
-        """Refuse uploads that are not of this agreement, by what their headers say.
-
-        Parameters
-        ----------
-        agreement : Agreement
-            What everybody signed.
-        parties : collection of str, optional
-            Whose uploads to look at; by default everybody's.
-
-        Raises
-        ------
-        UnknownPartyError
-            A file is of somebody whom the agreement does not name, or one of `parties` has none.
-        MessageError
-            An upload belongs to another agreement, or its tables are of other sizes.
-
-        Notes
-        -----
-        **Who sees what.** Headers only.
-
-        **Cost.** One open and one read of a kilobyte per file.
-        """
+        """Refuse uploads that are not of this agreement, by what their headers say."""
         for party in self if parties is None else parties:
             require_known(party, self)
             payload = self[party]
@@ -124,29 +80,7 @@ class UploadFolder(View[Payload]):
             )
 
     def anchor_images(self, *, excluded: Collection[str] = ()) -> AnchorImageFiles:
-        """Return the anchor images, each of which is read when it is asked for.
-
-        Parameters
-        ----------
-        excluded : collection of str
-            Parties to leave out.
-
-        Returns
-        -------
-        AnchorImageFiles
-            By party name.
-
-        Raises
-        ------
-        MessageError, AnchorTagError
-            The uploads are of more than one agreement, or made with more than one anchor.
-
-        Notes
-        -----
-        **Who sees what.** Anchor images only.
-
-        **Cost.** Nothing is read.
-        """
+        """Return the anchor images, each of which is read when it is asked for."""
         images = AnchorImageFiles(self._files).without(excluded)
         groups = {
             key: [party for party in parties if party in images]
@@ -154,18 +88,16 @@ class UploadFolder(View[Payload]):
         }
         groups = {key: parties for key, parties in groups.items() if parties}
         if len({agreement for agreement, _ in groups}) > 1:
-            msg = (
+            raise MessageError(
                 f"the uploads are of more than one agreement: {_grouped(groups)}. They do not "
                 "belong to one round. Put each round's into a folder of its own."
             )
-            raise MessageError(msg)
         if len(groups) > 1:
-            msg = (
+            raise AnchorTagError(
                 f"the parties used {len(groups)} different anchors: {_grouped(groups)}. Their "
                 "images cannot be compared. Have those in the minority check the consortium "
                 "secret and prepare again, or leave them out: excluded=[...]."
             )
-            raise AnchorTagError(msg)
         return images
 
 
@@ -174,8 +106,9 @@ def _file_names(folder: Path) -> list[str]:
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError as error:
-        msg = f"the folder '{folder}' cannot be read: {error.strerror}. Check the path."
-        raise DiskError(msg) from error
+        raise DiskError(
+            f"the folder '{folder}' cannot be read: {error.strerror}. Check the path."
+        ) from error
     return sorted(name for name in names if name.endswith(SUFFIX) and not name.startswith("."))
 
 

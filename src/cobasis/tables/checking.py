@@ -49,34 +49,6 @@ def check_table(
 ) -> Checked:
     """Hold a party's table against the agreement: columns, types, words, ranges, empty cells.
 
-    Parameters
-    ----------
-    table : path or frame
-        As `open_table` takes it.
-    agreement : Agreement
-        Names the columns, the label and the identifier.
-    party : str
-        For messages.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    Checked
-        All findings at once; nothing is raised for them.
-
-    Raises
-    ------
-    LocalError
-        The table cannot be read at all.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: findings count rows and show up to five unknown words
-    of a category, so they are for its screen, never for a file that leaves.
-
-    **Cost.** One pass over the table, in bounded memory.
-
     Examples
     --------
     >>> import polars as pl

@@ -23,24 +23,6 @@ SUFFIX = ".mark"
 class Marks(MutableMapping[str, Matrix]):
     """Arrays by name in a folder, as long as what they were made from is still the same.
 
-    Parameters
-    ----------
-    folder : Path
-        Made when the first mark is set, for its owner only.
-    bound_to : mapping of str to str
-        What the marks were made from: table, size, time, agreement, party. A mark that is bound
-        to something else counts as absent, and is written over.
-    seal, unseal : callable, optional
-        From bytes to bytes, both or none: how a mark is kept, and read again. One that `unseal`
-        refuses with `SealError` counts as absent.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: files have mode 0600, the folder 0700. Without `seal`,
-    whoever gets the disk sees the directions.
-
-    **Cost.** One small file per mark, on the disk before it has its name.
-
     Examples
     --------
     >>> import tempfile
@@ -90,12 +72,11 @@ class Marks(MutableMapping[str, Matrix]):
                 os.fsync(descriptor)
             part.replace(path)
         except OSError as error:
-            msg = (
+            raise DiskError(
                 f"the work folder '{self._folder}' cannot be written: {error.strerror}. The pass "
                 "over the rows would be lost when it is interrupted. Free some space, or choose "
                 "another folder with work=."
-            )
-            raise DiskError(msg) from error
+            ) from error
 
     def __delitem__(self, name: str) -> None:
         """Delete a mark; KeyError when there is none."""

@@ -24,35 +24,7 @@ BIN_BYTES = 2**24
 
 
 def write_rows(rows: Blocks, plan: Plan, *, writer: PayloadWriter, report: Report) -> None:
-    """Project all rows and write them in the plan's order.
-
-    Parameters
-    ----------
-    rows : Blocks of shape (n_rows, n_features)
-        On the agreed scale.
-    plan : Plan
-        The basis and the order.
-    writer : PayloadWriter
-        Of the upload.
-    report : callable
-        Is told of progress.
-
-    Raises
-    ------
-    LocalError
-        The rows cannot be read to their end, or are others than noise was drawn for; the disk is
-        full.
-
-    Notes
-    -----
-    **Who sees what.** Until it is whole, the file, which then ends in ``.part``, holds projected
-    rows in nearly the table's own order: whoever reads it can tell which row is whose. It is
-    readable by its owner only, so it belongs on the party's own disk. A killed process leaves
-    it there.
-
-    **Cost.** One pass over the rows and ``2 n m l`` operations; the upload's rows are written
-    twice and read once. 8 bytes of memory per row, and some 32 MB per thread.
-    """
+    """Project all rows and write them in the plan's order."""
     bins = _Bins(plan, writer)
     plan.confirm(rows.over(bins.put, step="projecting rows"))
     starts = range(0, plan.shape[0], bins.size)

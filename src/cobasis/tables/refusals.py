@@ -28,58 +28,29 @@ def refuse_schema(
     labels: str | None,
     party: str,
 ) -> None:
-    """Refuse a table that lacks a column, or has one of another kind than agreed.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    features : sequence of NumericFeature or CategoryFeature
-        The agreed columns.
-    labels : str or None
-        The column of labels.
-    party : str
-        For the message.
-
-    Raises
-    ------
-    FeatureError, LabelError
-        A column is missing.
-    DtypeError
-        A column of numbers is text, a date, a decimal, an integer of 128 bits or the like; a
-        category is a date, a list or the like.
-
-    Notes
-    -----
-    **Who sees what.** Column names and types only.
-
-    **Cost.** A file's header.
-    """
+    """Refuse a table that lacks a column, or has one of another kind than agreed."""
     with source.reading():
         schema = source.frame.collect_schema()
     names = [feature.name for feature in features]
     refuse_names([name for name in names if name in schema], names, party=party)
     if labels is not None and labels not in schema:
-        msg = (
+        raise LabelError(
             f"{source.what} has no column '{labels}' for the labels. Give the name of one of its "
             "columns."
         )
-        raise LabelError(msg)
     if labels is not None and not (_is_real(schema[labels]) or schema[labels].base_type() in WORDS):
-        msg = (
+        raise DtypeError(
             f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
             "booleans, floats and integers of up to 64 bits are read. Convert them."
         )
-        raise DtypeError(msg)
     wrong = [f"'{each.name}' ({schema[each.name]})" for each in features if not fits(schema, each)]
     if wrong:
-        msg = (
+        raise DtypeError(
             f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers "
             "of up to 64 bits, floats and booleans are read, and cobasis never casts silently. "
             "Convert them; what has no number belongs into the agreement as a category, which "
             "may also be text."
         )
-        raise DtypeError(msg)
 
 
 def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:
@@ -91,29 +62,7 @@ def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:
 
 
 def refuse_csv_rounding(part: pl.DataFrame, *, what: str, integers: Collection[str]) -> None:
-    """Raise DtypeError for integers of a CSV file that may have been rounded.
-
-    Parameters
-    ----------
-    part : polars.DataFrame
-        Some rows.
-    what : str
-        What to call the table.
-    integers : collection of str
-        Columns that look like integers and were read as float64. 2**53 is refused as well: it
-        may be what a larger one was rounded to.
-
-    Raises
-    ------
-    DtypeError
-        An integer is 2**53 or more.
-
-    Notes
-    -----
-    **Who sees what.** The message shows a column's name and no value.
-
-    **Cost.** One pass over a CSV file's integers.
-    """
+    """Raise DtypeError for integers of a CSV file that may have been rounded."""
     for name in integers:
         series = part[name]
         if (series.is_finite() & (series.abs() >= EXACT_INTEGER)).any():
@@ -123,28 +72,7 @@ def refuse_csv_rounding(part: pl.DataFrame, *, what: str, integers: Collection[s
 def not_finite(
     source: Source, features: Sequence[NumericFeature | CategoryFeature], *, n_rows: int
 ) -> NotFiniteError:
-    """Return the error that says which columns are not whole.
-
-    Parameters
-    ----------
-    source : Source
-        The table, of which some part was found not to be finite, or too large.
-    features : sequence of NumericFeature or CategoryFeature
-        The agreement's.
-    n_rows : int
-        Of the table.
-
-    Returns
-    -------
-    NotFiniteError
-        To be raised.
-
-    Notes
-    -----
-    **Who sees what.** The message counts cells; it shows none.
-
-    **Cost.** One pass over the table.
-    """
+    """Return the error that says which columns are not whole."""
     with source.reading():
         schema = source.frame.collect_schema()
     numbers = [each for each in features if isinstance(each, NumericFeature)]

@@ -129,40 +129,7 @@ def source_of(
     features: Sequence[NumericFeature | CategoryFeature] = (),
     labels: str | None = None,
 ) -> Source:
-    """Open a file by its ending, or take a frame.
-
-    Parameters
-    ----------
-    table : path, polars frame, or any frame with columns by name
-        Parquet or CSV; `LazyFrame`, `DataFrame`; pandas and whatever else narwhals knows, or
-        has ``columns``.
-    party : str
-        For messages.
-    features : sequence of NumericFeature or CategoryFeature
-        From a CSV file numbers are read as float64, whatever the first rows look like, and
-        categories as text, so that ``007`` is no 7. Which numbers look like integers is kept:
-        one of 2**53 or more would be rounded.
-    labels : str, optional
-        The column of labels.
-
-    Returns
-    -------
-    Source
-        Nothing but headers has been read.
-
-    Raises
-    ------
-    OptionError
-        No table, or a file of another kind.
-    DiskError, TableError
-        The file cannot be opened, or is truncated.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** A file's header. A frame that polars does not know is copied.
-    """
+    """Open a file by its ending, or take a frame."""
     if isinstance(table, (str, Path)):
         return _of_file(Path(table), party=party, features=features)
     what = f"the table of party '{party}'"
@@ -171,11 +138,10 @@ def source_of(
     wanted = {feature.name for feature in features} | {labels}
     columns = _columns_of(table, wanted)
     if columns is None:
-        msg = (
+        raise OptionError(
             f"{what} is a {type(table).__name__}, which has no columns by name. Give the path of "
             "a Parquet or CSV file, or a data frame; arrays go to party.prepare(rows, labels)."
         )
-        raise OptionError(msg)
     return Source(frame=pl.DataFrame(columns).lazy(), what=what)
 
 
@@ -200,11 +166,10 @@ def _as_polars(series: nw.Series[Any]) -> pl.Series:
     try:
         return pl.Series(series.name, cells)
     except (TypeError, pl.exceptions.PolarsError):
-        msg = (
+        raise DtypeError(
             f"column '{series.name}' holds values of several types, so equal ones may be written "
             "unequally. Convert it to numbers or to text."
-        )
-        raise DtypeError(msg) from None
+        ) from None
 
 
 def _of_file(
@@ -214,11 +179,10 @@ def _of_file(
     kind = path.suffix.lower()
     what = f"the table '{path.name}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
-        msg = (
+        raise OptionError(
             f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Convert "
             "it, or open it with polars and give the LazyFrame."
         )
-        raise OptionError(msg)
     stamp = stamp_of(path)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
     source = Source(frame=frame, what=what, path=path, stamp=stamp)

@@ -40,28 +40,6 @@ WIDE = 512
 class StreamedTable(Blocks):
     """A table on disk, or a frame, that is gone through in bounded memory.
 
-    Parameters
-    ----------
-    source : Source
-        What to read. Columns that are neither features nor labels are ignored.
-    features : sequence of NumericFeature or CategoryFeature
-        The agreement's.
-    party : str
-        For messages.
-    labels : str, optional
-        The column of labels.
-    report : callable
-        Is told of progress.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Each pass reads the table once. In memory is what the threads work on: of a Parquet
-    file 256 MB of cells each, and together 512 MB, at most; of other sources, what polars reads
-    ahead. What a caller makes of each piece comes on top: for the basis Gram matrices of
-    ``8 m^2`` bytes, up to three for each thread and three more.
-
     A frame has no order that is sure to come again, so each pass over one takes the labels
     along, and `labels` gives those of the latest pass: row by row they belong to its rows.
     """
@@ -85,33 +63,13 @@ class StreamedTable(Blocks):
         self._labels = None if labels is None else looked[labels]
         n_rows = looked.item() if self._labels is None else looked.height
         if not n_rows:
-            msg = f"{source.what} is empty: 0 rows. Leave the party out, or give it rows."
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"{source.what} is empty: 0 rows. Leave the party out, or give it rows."
+            )
         self.shape = (n_rows, width)
 
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
-        """Read the table once and yield what `work` made of each part, in order.
-
-        Parameters
-        ----------
-        work : callable
-            As `Blocks.over` says; called in a pool's threads.
-        step : str
-            Progress is reported under this name.
-
-        Yields
-        ------
-        object
-            What `work` returned.
-
-        Raises
-        ------
-        NotFiniteError, DtypeError, FeatureError
-            A cell is missing, not finite, an integer that float64 would round, or a word that
-            is not agreed.
-        FileChangedError, TableError
-            The table changed during the pass, or cannot be read to its end.
-        """
+        """Read the table once and yield what `work` made of each part, in order."""
         own = threading.local()  # of each thread of the pool: its buffer
         n_rows, done, wide = self.shape[0], 0, self.shape[1] > WIDE
         batch = (WIDE_BLOCKS if wide else PART_BLOCKS) * self._size
@@ -137,47 +95,23 @@ class StreamedTable(Blocks):
                 found += [] if labels is None else [labels]
                 self._report(step, done, n_rows)
         if done != n_rows:
-            msg = (
+            raise TableError(
                 f"{self.source.what} had {n_rows:,} rows and now has {done:,}, so it changed while "
                 "it was in use. Take a snapshot of it, then start again."
             )
-            raise TableError(msg)
         if found:
             self._labels = pl.concat(found)
 
     def labels(self, agreement: Agreement) -> Labels | None:
-        """Return the labels as they travel, in the order of the latest pass over the rows.
-
-        Parameters
-        ----------
-        agreement : Agreement
-            Says which are allowed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or None
-            int64 positions in ``agreement.classes``, or float64; None for representation.
-
-        Raises
-        ------
-        LabelError
-            As `cobasis.protocol.labels.encode_labels`, or cells without a label.
-
-        Notes
-        -----
-        **Who sees what.** Labels travel in the clear.
-
-        **Cost.** 8 bytes per row, and the column itself.
-        """
+        """Return the labels as they travel, in the order of the latest pass over the rows."""
         found = self._labels
         if found is None or agreement.task == "representation":
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
         if found.null_count():
-            msg = (
+            raise LabelError(
                 f"{self.source.what} has no label in {found.null_count():,} of {len(found):,} "
                 f"rows of column '{found.name}'. Drop those rows."
             )
-            raise LabelError(msg)
         if agreement.task == "regression":
             return encode_labels(found.to_numpy(), agreement, n_rows=len(found), party=self.party)
         kinds = found.unique()  # a handful, where the column has millions
@@ -209,35 +143,6 @@ def open_table(
 ) -> StreamedTable:
     """Open a party's table, for `Party.propose` and `Party.plan`.
 
-    Parameters
-    ----------
-    table : path or frame
-        Parquet, CSV, polars ``LazyFrame`` or ``DataFrame``, pandas and the like.
-    agreement : Agreement
-        Names the columns; others are ignored, and their order in the table does not matter.
-    party : str
-        For messages.
-    labels : str, optional
-        The column of labels.
-    report : callable
-        Is told of progress.
-
-    Returns
-    -------
-    StreamedTable
-        Blocks of shape (n_rows, n_features) on the agreed scale.
-
-    Raises
-    ------
-    LocalError
-        The table cannot be read, is empty, or lacks a column or its numbers.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** A file's header and its column of labels; a CSV file is read once to count.
-
     Examples
     --------
     >>> import polars as pl
@@ -258,26 +163,7 @@ def open_table(
 
 
 def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeature, ...]:
-    """Return the column of labels as a category where classes are text, so that it is read so.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        Says what classes are.
-    labels : str or None
-        The column.
-
-    Returns
-    -------
-    tuple of CategoryFeature
-        One or none: a CSV file's ``007`` is text where classes are, and a number where not.
-
-    Notes
-    -----
-    **Who sees what.** Public.
-
-    **Cost.** None.
-    """
+    """Return the column of labels as a category where classes are text, so that it is read so."""
     text = tuple(each for each in agreement.classes if isinstance(each, str))
     if not (labels and text):
         return ()

@@ -34,56 +34,6 @@ def prepare_upload(
 ) -> Path:
     """Turn a party's table into its upload: what `Party.prepare` does, in bounded memory.
 
-    Parameters
-    ----------
-    party : Party
-        Its basis is kept in it, as `Party.prepare` does.
-    table : path or frame
-        Parquet, CSV, polars ``LazyFrame`` or ``DataFrame``, pandas and the like. Agreed columns
-        are found by name; others, an identifier for instance, are ignored.
-    to : path
-        The upload, a safetensors file. It is there when it is whole, and not before. Choose a
-        place on the party's own disk, and copy it from there when it is whole.
-    labels : str, optional
-        The column of labels; by default the one that the agreement names, none for
-        representation.
-    work : path, optional
-        A folder of the party's own for what the first pass gave, so that a second call after
-        Ctrl-C or a crash goes on with the second pass; by default `to` with ``.work`` behind.
-        It holds private directions, readable by its owner, and is deleted at the end. Frames
-        are not resumed: nothing tells whether it is the same one the next time.
-    consensus : ConsensusSpan, optional
-        As in `Party.prepare`.
-    basis : SecretBasis, optional
-        As in `Party.prepare`.
-    report : callable
-        Is told of progress: ``with cobasis.engine.progress.shown() as report``.
-
-    Returns
-    -------
-    Path
-        `to`.
-
-    Raises
-    ------
-    LocalError
-        The table is not what the agreement says, cannot be read to its end, or changed between
-        the passes; `to` is the table itself; the disk is full; all that `Party.prepare` refuses.
-    MessageError
-        The consensus belongs to another round.
-
-    Notes
-    -----
-    **Who sees what.** The file is for the analyst: pseudonymised personal data, not anonymous
-    data. Until it is whole, `to` with ``.part`` behind holds projected rows in nearly the table's
-    order, readable by its owner only. After a kill that file and the work folder stay until the
-    next run; delete both when there is to be none.
-
-    **Cost.** Two passes over the table, one where the basis is not the party's own, three where
-    a singular value that is wanted is below 1e-3 of the largest. Memory does not grow with the
-    table but for some 50 bytes per row, for its order and its label. Of m features the Gram
-    matrices take ``8 m^2`` bytes each, up to three for each thread and three more.
-
     Examples
     --------
     >>> import tempfile
@@ -127,11 +77,10 @@ def prepare_upload(
 def _label_column(given: str | None, agreement: Agreement) -> str | None:
     """Return the column of labels; OptionError where another one is agreed on."""
     if given is not None and agreement.label and given != agreement.label:
-        msg = (
+        raise OptionError(
             f"labels='{given}', but the agreement's label column is '{agreement.label}', and every "
             "party has to upload the same. Leave labels= out."
         )
-        raise OptionError(msg)
     return given or agreement.label or None
 
 
@@ -143,10 +92,9 @@ def _refuse_own_table(table: object, to: Path) -> None:
     with suppress(OSError):  # one of them is not there, or out of reach, so nothing is lost
         same = same or to.samefile(table)
     if same:
-        msg = (
+        raise OptionError(
             f"to='{to}' is the table itself, which the upload would overwrite. Choose another name."
         )
-        raise OptionError(msg)
 
 
 def _memory(rows: StreamedTable, party: Party, work: Path) -> Memory:

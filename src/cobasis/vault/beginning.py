@@ -26,41 +26,7 @@ def begun(
     party: str,
     charge: Charge | None = None,
 ) -> Dataset:
-    """Return the data set as it is once an upload has begun; its last line of history is new.
-
-    Parameters
-    ----------
-    datasets : sequence of Dataset
-        All that the vault holds now, the one that was uploaded last at the end.
-    choice : Fresh or Kept
-        What was said before; it is asked again, since another upload may have begun meanwhile.
-    basis : SecretBasis
-        The stored one, or the one that was made where the choice was Fresh.
-    agreement : Agreement
-        The round's.
-    time : str
-        Now.
-    party : str
-        For messages.
-    charge : Charge or None
-        What its noise spends.
-
-    Returns
-    -------
-    Dataset
-        A new one, or one of `datasets` with the rows of this upload.
-
-    Raises
-    ------
-    SpanReuseError
-        Rows were uploaded before, and the basis is not the one that they went through.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** A search for each row in each data set.
-    """
+    """Return the data set as it is once an upload has begun; its last line of history is new."""
     asked = choice.asked
     now = choose_span(datasets, asked, party=party)
     if isinstance(now, Refused):
@@ -91,12 +57,11 @@ def _refuse_other_basis(
     else:
         fits = isinstance(choice, Fresh) and basis.shape == choice.asked.shape
     if not fits:
-        msg = (
+        raise SpanReuseError(
             f"the basis that party '{party}' is about to upload through is not the one that its "
             "vault has for these rows: another upload of them may have begun meanwhile. Nothing "
             "has left. Start again, and the stored one is used."
         )
-        raise SpanReuseError(msg)
 
 
 def _entry(now: Fresh | Kept, agreement: Agreement, time: str, *, number: int) -> UploadEntry:

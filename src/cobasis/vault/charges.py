@@ -19,10 +19,6 @@ class Charge:
         Epsilon of a person's labels, 0 where they are public.
     lifetime_epsilon, delta : float
         What its agreement promises for all uploads of a data set; each promise is kept.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     release: str
@@ -33,24 +29,7 @@ class Charge:
 
 
 def charge_of(agreement: Agreement, release: str) -> Charge | None:
-    """Return what an upload spends, None where it has no noise.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-    release : str
-        ``Plan.release``.
-
-    Returns
-    -------
-    Charge or None
-        With what its agreement promises.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
-    """
+    """Return what an upload spends, None where it has no noise."""
     terms = agreement.dp
     if terms is None:
         return None

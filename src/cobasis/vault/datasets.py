@@ -45,12 +45,6 @@ class UploadEntry:
         Why it was forced, and who answers for it; else empty.
     charge : Charge or None
         What its noise spends; None where it has none.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
     """
 
     number: int
@@ -87,12 +81,6 @@ class Dataset(Hidden):
         Digest of how columns became numbers, which the basis goes with.
     history : tuple of UploadEntry
         Oldest first.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** 8 or 16 bytes per row.
     """
 
     name: str
@@ -139,10 +127,6 @@ class Uploaded(Hidden):
         Its basis is the upload's.
     entry : UploadEntry
         The line of the history.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     dataset: Dataset
@@ -150,28 +134,7 @@ class Uploaded(Hidden):
 
 
 def save_dataset(dataset: Dataset, records: Records) -> None:
-    """Write a data set: one record, so that basis and history are of one state.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Takes the place of the one of that name.
-    records : Records
-        The vault's.
-
-    Raises
-    ------
-    DiskError
-        The disk is full or may not be written to. The old state still stands.
-    SecretError, OrthonormalityError
-        It came from a simulation.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One file.
-    """
+    """Write a data set: one record, so that basis and history are of one state."""
     record = Record(
         about={
             "columns": dataset.columns,
@@ -189,29 +152,7 @@ def save_dataset(dataset: Dataset, records: Records) -> None:
 
 
 def load_datasets(records: Records) -> tuple[Dataset, ...]:
-    """Read every data set, the one that was uploaded last at the end.
-
-    Parameters
-    ----------
-    records : Records
-        The vault's.
-
-    Returns
-    -------
-    tuple of Dataset
-        All of them.
-
-    Raises
-    ------
-    VaultError
-        A record is damaged, of another version, or another party's.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Their files, one after the other.
-    """
+    """Read every data set, the one that was uploaded last at the end."""
     found = [_loaded(name, records) for name in records.names(FOLDER)]
     return tuple(sorted(found, key=lambda each: each.history[-1].number))
 

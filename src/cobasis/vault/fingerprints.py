@@ -32,13 +32,6 @@ class Changes:
         Rows that were not in the last upload.
     gone : int
         Rows that only the last upload had. A row with one corrected cell is gone and added.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: the counts are made from its rows, so they may stand in its
-    own report, and in no error, log or bundle.
-
-    **Cost.** None.
     """
 
     same: int
@@ -54,33 +47,8 @@ class Changes:
 def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
     """Return the keyed fingerprints of encoded rows, sorted.
 
-    Parameters
-    ----------
-    rows : Blocks of shape (n_rows, n_features)
-        On the agreed scale, without labels and identifiers.
-    key : bytes of length 32
-        The vault's.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), uint64
-        The first eight bytes of HMAC-SHA256 over each row's little-endian float64 numbers. Equal
-        for equal rows, whatever their order; 0.0 and -0.0 count as one number.
-
-    Raises
-    ------
-    SecretError
-        `key` is no bytes object of length 32.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. Without the key a fingerprint says nothing; with it,
-    somebody who guesses a whole row can tell whether it was uploaded.
-
     Rows are known again as long as the agreement encodes them alike: another scale, feature or
     vocabulary makes other numbers, hence other rows.
-
-    **Cost.** One pass over the rows, some seconds per million, and 8 bytes per row.
 
     Examples
     --------
@@ -100,55 +68,14 @@ def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
 
 
 def people(identifiers: Iterable[str], key: bytes) -> Fingerprints:
-    """Return the keyed fingerprints of identifiers, in their order.
-
-    Parameters
-    ----------
-    identifiers : iterable of str
-        One for each row, as the table writes them.
-    key : bytes
-        32 bytes, other than those of the rows' fingerprints.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), uint64
-        Eight bytes of HMAC-SHA256 for each.
-
-    Raises
-    ------
-    ValueError
-        The key is not 32 bytes long.
-
-    Notes
-    -----
-    **Who sees what.** Without the key nobody learns whose rows they are.
-
-    **Cost.** 2 microseconds per row.
-    """
+    """Return the keyed fingerprints of identifiers, in their order."""
     secret = require_key(key, name="the key of people's fingerprints")
     marks = [hmac.digest(secret, each.encode(), "sha256")[:_BYTES] for each in identifiers]
     return np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:
-    """Count the rows that two tables share, and those that only one has.
-
-    Parameters
-    ----------
-    before, after : ndarray of uint64, sorted
-        From `fingerprints`, under one key.
-
-    Returns
-    -------
-    Changes
-        A row that occurs twice counts twice.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One sort.
-    """
+    """Count the rows that two tables share, and those that only one has."""
     values = np.unique(np.concatenate([before, after]))
     same = int(np.minimum(_counts(before, values), _counts(after, values)).sum())
     return Changes(same=same, added=len(after) - same, gone=len(before) - same)

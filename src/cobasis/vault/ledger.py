@@ -37,10 +37,6 @@ class Spent:
         Rounds in which something of these rows left without noise.
     agreements : frozenset of str
         Digests of the agreements that something of these rows left under.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     charges: tuple[Charge, ...] = ()
@@ -59,48 +55,13 @@ class Spent:
 
 
 class Ledger(Hidden):
-    """A vault's account of what was promised to the people behind its rows.
-
-    Parameters
-    ----------
-    place : Place
-        The vault's.
-    party : str
-        Whose it is.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. An older copy of the vault does not know of later charges.
-
-    **Cost.** None; each call reads all data sets.
-    """
+    """A vault's account of what was promised to the people behind its rows."""
 
     def __init__(self, place: Place, *, party: str) -> None:
         self._place, self._records, self._party = place, place.records, party
 
     def spent(self, asked: Asked) -> Spent:
-        """Return what was spent on rows, by every data set that knows one of them.
-
-        Parameters
-        ----------
-        asked : Asked
-            The rows.
-
-        Returns
-        -------
-        Spent
-            Charges of several data sets add up, as if every row were in all of them: at least
-            what any one person spent.
-
-        Raises
-        ------
-        VaultError
-            A record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** A search for each row in each data set.
-        """
+        """Return what was spent on rows, by every data set that knows one of them."""
         found = load_datasets(self._records)
         known = [each for each in found if each.knows(asked.rows, asked.people).any()]
         lines = [line for each in known for line in each.history]
@@ -113,92 +74,20 @@ class Ledger(Hidden):
         )
 
     def affordable(self, asked: Asked, agreement: Agreement) -> Spent:
-        """Return what was spent on rows, if the round may have more of them.
-
-        Parameters
-        ----------
-        asked : Asked
-            The rows.
-        agreement : Agreement
-            The round's.
-
-        Returns
-        -------
-        Spent
-            Before the round.
-
-        Raises
-        ------
-        BudgetError
-            As `charge`. What is of a round that has a charge may be the very release that has it,
-            which only `charge` can tell.
-        VaultError
-            A record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. Nothing is written. **Cost.** As `spent`.
-        """
+        """Return what was spent on rows, if the round may have more of them."""
         spent = self.spent(asked)
         known = agreement.digest().hex() in spent.agreements
         _refuse(spent, charge_of(agreement, release=""), party=self._party, known=known)
         return spent
 
     def charge(self, asked: Asked, agreement: Agreement, *, release: str) -> Charge | None:
-        """Return what an upload is charged, None without noise; the caller writes it down.
-
-        Parameters
-        ----------
-        asked : Asked
-            The rows.
-        agreement : Agreement
-            The round's.
-        release : str
-            ``Plan.release``; empty without noise.
-
-        Returns
-        -------
-        Charge or None
-            For the upload's line of history.
-
-        Raises
-        ------
-        BudgetError
-            Noise after an upload without, none after one with it, or more than the budget.
-        VaultError
-            A record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. The caller keeps other processes waiting.
-
-        **Cost.** As `spent`.
-        """
+        """Return what an upload is charged, None without noise; the caller writes it down."""
         made = charge_of(agreement, release)
         _refuse(self.spent(asked), made, party=self._party)
         return made
 
     def propose(self, asked: Asked, agreement: Agreement) -> None:
-        """Write down that directions of rows leave without noise, before they do.
-
-        Parameters
-        ----------
-        asked : Asked
-            The rows that directions are of.
-        agreement : Agreement
-            The round's.
-
-        Raises
-        ------
-        BudgetError
-            Some of them were uploaded with noise.
-        VaultError, DiskError
-            A record cannot be read or written; it is as it was.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One record, 8 or 16 bytes per row.
-        """
+        """Write down that directions of rows leave without noise, before they do."""
         with self._place.alone():
             self.affordable(asked, agreement)
             before = self._records.get(PROPOSED) or Record(about={"rounds": []}, arrays={})
@@ -246,31 +135,28 @@ def _once(lines: Iterable[UploadEntry]) -> tuple[Charge, ...]:
 
 
 def _refuse_bare(spent: Spent, party: str) -> NoReturn:
-    msg = (
+    raise BudgetError(
         f"rows of party '{party}' were uploaded with noise under a guarantee before, "
         f"{len(spent.charges)} time(s), and this round has no [dp] section: one upload without "
         "noise would take the guarantee back. Agree on [dp], or leave those rows out."
     )
-    raise BudgetError(msg)
 
 
 def _refuse_late(spent: Spent, party: str) -> NoReturn:
     rounds = ", ".join(f"'{each}'" for each in spent.bare)
-    msg = (
+    raise BudgetError(
         f"something of these rows of party '{party}' was begun to be uploaded without noise, in "
         f"round {rounds}, so no noise can promise anything about them now: epsilon is infinite. "
         "Leave those rows out, or agree on a round without [dp]."
     )
-    raise BudgetError(msg)
 
 
 def _refuse_overspending(
     total: float, promised: Charge, *, n_releases: int, party: str
 ) -> NoReturn:
-    msg = (
+    raise BudgetError(
         f"this upload of party '{party}' would be release {n_releases} of some of its rows and "
         f"bring what is spent on them to epsilon={total:.4g} at delta={promised.delta:g}; a "
         f"lifetime of {promised.lifetime_epsilon:g} was promised. Nothing has left. Leave those "
         "rows out, or agree on a smaller epsilon."
     )
-    raise BudgetError(msg)

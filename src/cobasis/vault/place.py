@@ -23,33 +23,10 @@ _KEY, _GONE = "vault", ".gone"
 class Place(Hidden):
     """A vault's folder, opened.
 
-    Parameters
-    ----------
-    folder : Path
-        Made when it is missing, and so is the vault's own key.
-    party : str
-        Whose it is.
-    seal, unseal : callable
-        To and from the party's own key, as for `Records`.
-
     Attributes
     ----------
     records : Records
         What is kept there.
-
-    Raises
-    ------
-    VaultError
-        The vault's key is damaged, of another version, another party's, or gone while records
-        are still there.
-    DiskError
-        The disk is full, or may not be read or written.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One small file is read.
     """
 
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
@@ -80,24 +57,7 @@ class Place(Hidden):
             os.close(descriptor)
 
     def remove(self, name: str) -> None:
-        """Delete a folder of records at one moment; nothing happens where there is none.
-
-        Parameters
-        ----------
-        name : str
-            The folder's, below the vault's.
-
-        Raises
-        ------
-        DiskError
-            The disk may not be written to.
-
-        Notes
-        -----
-        **Who sees what.** Files are unlinked, not overwritten.
-
-        **Cost.** The folder gets another name, at which moment its records are gone.
-        """
+        """Delete a folder of records at one moment; nothing happens where there is none."""
         folder = self._folder / name
         with self.alone():
             self._sweep()

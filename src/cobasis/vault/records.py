@@ -38,12 +38,6 @@ class Record(Hidden):
         All that is no array.
     arrays : mapping of str to ndarray
         Numbers, keys and a model's bytes.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
     """
 
     about: Mapping[str, Any]
@@ -51,28 +45,7 @@ class Record(Hidden):
 
 
 class Records(Hidden):
-    """The records in a folder, by name.
-
-    Parameters
-    ----------
-    folder : Path
-        Made when the first record is written, for its owner only.
-    party : str
-        Whose they are.
-    seal, unseal : callable
-        To and from the party's own key. `unseal` raises ValueError for what was not sealed
-        for it.
-    key : bytes of length 32
-        Known to this vault alone. A party's recipient is public, so anybody could seal a record
-        for it; nobody else can make one with the right HMAC.
-
-    Notes
-    -----
-    **Who sees what.** Whoever reads the disk sees how many records there are, how large, and when
-    they were written. Names of rounds and parties are sealed, too.
-
-    **Cost.** A record is in memory as a whole, three times over while it is sealed.
-    """
+    """The records in a folder, by name."""
 
     def __init__(
         self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher, key: bytes
@@ -82,56 +55,13 @@ class Records(Hidden):
         self._seal, self._unseal, self._key = seal, unseal, key
 
     def put(self, name: str, record: Record) -> None:
-        """Write a record; whole, or not at all.
-
-        Parameters
-        ----------
-        name : str
-            Where it stands in the folder, with ``/`` between parts.
-        record : Record
-            Takes the place of the one of that name.
-
-        Raises
-        ------
-        DiskError
-            The disk is full or may not be written to. The old record still stands.
-
-        Notes
-        -----
-        **Who sees what.** The party alone: the file is sealed and has mode 0600.
-
-        **Cost.** One file, on the disk before it has its name.
-        """
+        """Write a record; whole, or not at all."""
         path = self.path(name)
         made_folder(path.parent)
         write_whole(path, self._seal(self._packed(name, record)))
 
     def get(self, name: str) -> Record | None:
-        """Read a record, None where there is none.
-
-        Parameters
-        ----------
-        name : str
-            As for `put`.
-
-        Returns
-        -------
-        Record or None
-            As it was put.
-
-        Raises
-        ------
-        VaultError
-            The file is damaged, of another version, or another party's.
-        DiskError
-            It cannot be read.
-
-        Notes
-        -----
-        **Who sees what.** The party alone; an error holds the file's name, nothing from it.
-
-        **Cost.** The file's size, twice.
-        """
+        """Read a record, None where there is none."""
         path = self.path(name)
         if not path.exists():
             return None
@@ -139,8 +69,9 @@ class Records(Hidden):
             try:
                 sealed = file.readall()
             except OSError as error:
-                msg = f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
-                raise DiskError(msg) from error
+                raise DiskError(
+                    f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
+                ) from error
         try:
             plain = self._unseal(sealed)
         except ValueError as error:

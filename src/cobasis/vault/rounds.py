@@ -38,12 +38,6 @@ class Accepted(Hidden):
         Digest of the sealed file that it came in, 64 hexadecimal digits.
     time : str
         When it was accepted, ISO 8601 in UTC.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
     """
 
     change_of_basis: Matrix
@@ -57,49 +51,14 @@ class Accepted(Hidden):
 
 
 class RoundRecords(Hidden):
-    """One round's records in a party's vault; ``Vault.round`` makes it.
-
-    Parameters
-    ----------
-    agreement : Agreement
-        The round's.
-    folder : str
-        Where in the vault its records stand.
-    records : Records
-        The vault's.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. A folder's name on the disk does not say which round it is.
-
-    **Cost.** None; each call reads or writes one file.
-    """
+    """One round's records in a party's vault; ``Vault.round`` makes it."""
 
     def __init__(self, agreement: Agreement, *, folder: str, records: Records) -> None:
         self.agreement = agreement
         self._folder, self._records = folder, records
 
     def join(self, secret: ConsortiumSecret) -> None:
-        """Keep the consortium secret, if it opens the agreement's commitment.
-
-        Parameters
-        ----------
-        secret : ConsortiumSecret
-            As it was sent to the party.
-
-        Raises
-        ------
-        CommitmentError
-            It is another round's.
-        SecretError
-            It came from a seed.
-        DiskError
-            The disk is full or may not be written to.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One file.
-        """
+        """Keep the consortium secret, if it opens the agreement's commitment."""
         secret.check_opens(self.agreement, party=self._records.party)
         key = np.frombuffer(secret_bytes(secret), dtype=np.uint8)
         self._put("secret", {}, {"key": key})
@@ -110,59 +69,23 @@ class RoundRecords(Hidden):
         return self._records.path(f"{self._folder}/secret").exists()
 
     def secret(self) -> ConsortiumSecret:
-        """Return the consortium secret; StepError before `join` and after the round is forgotten.
-
-        Returns
-        -------
-        ConsortiumSecret
-            As it was kept.
-
-        Raises
-        ------
-        StepError
-            The vault has none for this round.
-        VaultError
-            The record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One file.
-        """
+        """Return the consortium secret; StepError before `join` and once the round is forgotten."""
         record = self._get("secret")
         if record is None:
-            msg = (
+            raise StepError(
                 f"party '{self._records.party}' holds no secret of round "
                 f"'{self.agreement.round_id}': it has not joined, or has forgotten the round. "
                 "Join with the secret that was sent to it."
             )
-            raise StepError(msg)
         return ConsortiumSecret(record.arrays["key"].tobytes())
 
     def adopt(self, span: ConsensusSpan) -> None:
-        """Keep the consensus that came back.
-
-        Parameters
-        ----------
-        span : ConsensusSpan
-            Checked already.
-
-        Raises
-        ------
-        SecretError
-            It came from a simulation.
-        DiskError
-            The disk is full or may not be written to.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One file.
-        """
+        """Keep the consensus that came back."""
         if span.simulated:
-            msg = (
+            raise SecretError(
                 "this consensus came from a simulation, and a vault keeps those of real rounds "
                 "only. Have it made from real proposals."
             )
-            raise SecretError(msg)
         about = {
             "agreement_digest": span.agreement_digest.hex(),
             "anchor_tag": span.anchor_tag.hex(),
@@ -171,22 +94,7 @@ class RoundRecords(Hidden):
         self._put("consensus", about, {"rows": span.rows})
 
     def consensus(self) -> ConsensusSpan | None:
-        """Return the consensus that was adopted, None where there is none.
-
-        Returns
-        -------
-        ConsensusSpan or None
-            As it was kept.
-
-        Raises
-        ------
-        VaultError
-            The record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One file.
-        """
+        """Return the consensus that was adopted, None where there is none."""
         record = self._get("consensus")
         if record is None:
             return None
@@ -199,22 +107,7 @@ class RoundRecords(Hidden):
         )
 
     def accept(self, accepted: Accepted) -> None:
-        """Keep a return that was checked; a later one takes its place.
-
-        Parameters
-        ----------
-        accepted : Accepted
-            What is kept of it.
-
-        Raises
-        ------
-        DiskError
-            The disk is full or may not be written to. The earlier one still stands.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One file.
-        """
+        """Keep a return that was checked; a later one takes its place."""
         about = asdict(accepted)
         arrays = {"change_of_basis": about.pop("change_of_basis")}
         model = about.pop("model")
@@ -223,22 +116,7 @@ class RoundRecords(Hidden):
         self._put("return", about, arrays)
 
     def accepted(self) -> Accepted | None:
-        """Return what was accepted, None where there is none.
-
-        Returns
-        -------
-        Accepted or None
-            As it was kept.
-
-        Raises
-        ------
-        VaultError
-            The record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One file.
-        """
+        """Return what was accepted, None where there is none."""
         record = self._get("return")
         if record is None:
             return None

@@ -30,17 +30,6 @@ class Forced:
         In their words, not empty. It stays in the history, or in the transcript.
     by : tuple of str
         Who answers for it: at least two names.
-
-    Raises
-    ------
-    OptionError
-        The reason is empty, or fewer than two people are named.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
     """
 
     reason: str
@@ -50,13 +39,12 @@ class Forced:
         """Refuse an empty reason, and a single name."""
         names = {" ".join(name.split()).casefold() for name in self.by} - {""}
         if not self.reason.strip() or len(names) < _PEOPLE:
-            msg = (
+            raise OptionError(
                 f"what is blocked was to leave with {len(names)} name(s) and "
                 f"{'a' if self.reason.strip() else 'no'} reason. It takes {_PEOPLE} different "
                 "people who answer for it, and why: --override-by NAME --override-by NAME "
                 "--override-reason TEXT."
             )
-            raise OptionError(msg)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -75,10 +63,6 @@ class Asked(Hidden):
         Digest of how columns become numbers.
     forced : Forced or None
         Why a fresh span is to be made whatever was uploaded before.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     rows: Fingerprints
@@ -100,10 +84,6 @@ class Fresh(Hidden):
         New: the data set's, if its upload begins.
     over_old_rows : bool
         Some of the rows were uploaded before, and `asked` says who forced it.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     asked: Asked
@@ -123,10 +103,6 @@ class Kept(Hidden):
         Whose basis it is.
     changes : Changes
         What came and went since that data set's last upload.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     asked: Asked
@@ -152,10 +128,6 @@ class Refused:
     ----------
     reason : str
         Without a number from the rows.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     reason: str
@@ -166,32 +138,7 @@ class Refused:
 
 
 def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Fresh | Kept | Refused:
-    """Say which basis rows have to be uploaded through.
-
-    Parameters
-    ----------
-    datasets : sequence of Dataset
-        All that the vault holds, the one that was uploaded last at the end.
-    asked : Asked
-        Rows, sizes, and whether somebody forces a fresh span.
-    party : str
-        For the message.
-
-    Returns
-    -------
-    Fresh
-        None of the rows was ever uploaded, or somebody forces it.
-    Kept
-        One stored basis of these sizes has shown all of the rows that were ever uploaded.
-    Refused
-        Rows were uploaded before, and no stored basis fits them.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** A search for each row in each data set, some seconds per million.
-    """
+    """Say which basis rows have to be uploaded through."""
     known = [dataset.knows(asked.rows, asked.people) for dataset in datasets]
     nobody = np.zeros(len(asked.rows) + len(asked.people), dtype=bool)
     old = np.logical_or.reduce([nobody, *known])

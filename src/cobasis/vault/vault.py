@@ -30,32 +30,8 @@ from cobasis.vault.spans import Asked, Fresh, Kept, Refused, choose_span
 class Vault(Hidden):
     """A party's secrets at rest.
 
-    Parameters
-    ----------
-    folder : Path
-        The party's own; made when it is missing.
-    party : str
-        Whose it is.
-    seal, unseal : callable, bytes to bytes
-        To and from the party's own key. `unseal` raises ValueError for what was not sealed
-        for it.
-
-    Raises
-    ------
-    VaultError
-        The vault is damaged, of another version, or another party's.
-    DiskError
-        The disk is full, or may not be read or written.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. Whoever reads the disk without the party's key sees how
-    many data sets and rounds there are, and how large.
-
     Every write is one file, old or new and never half, so a crash at any moment leaves a vault
     that works; what it left behind goes at the next opening. Two processes take turns.
-
-    **Cost.** A few milliseconds a record; 8 bytes per row that was uploaded.
 
     Examples
     --------
@@ -80,24 +56,7 @@ class Vault(Hidden):
         self._records = self._place.records
 
     def fingerprints(self, rows: Blocks) -> Fingerprints:
-        """Return the fingerprints of encoded rows under this vault's key.
-
-        Parameters
-        ----------
-        rows : Blocks of shape (n_rows, n_features)
-            On the agreed scale, without labels and identifiers.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), uint64
-            Sorted.
-
-        Notes
-        -----
-        **Who sees what.** The party alone.
-
-        **Cost.** One pass over the rows, some seconds per million.
-        """
+        """Return the fingerprints of encoded rows under this vault's key."""
         return fingerprints(rows, self._place.derived(b"fingerprints"))
 
     def people(self, identifiers: Iterable[str]) -> Fingerprints:
@@ -105,30 +64,7 @@ class Vault(Hidden):
         return people(identifiers, self._place.derived(b"people"))
 
     def choose_span(self, asked: Asked) -> Fresh | Kept | Refused:
-        """Say which basis rows have to be uploaded through.
-
-        Parameters
-        ----------
-        asked : Asked
-            The rows' fingerprints, and what the round makes of them.
-
-        Returns
-        -------
-        Fresh, Kept or Refused
-            As `cobasis.vault.spans.choose_span` says.
-
-        Raises
-        ------
-        VaultError
-            A record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. Nothing is written: `begin_upload` asks again and
-        holds on to the answer.
-
-        **Cost.** All data sets are read; a search for each row.
-        """
+        """Say which basis rows have to be uploaded through."""
         return choose_span(self.datasets(), asked, party=self.party)
 
     @property
@@ -145,39 +81,7 @@ class Vault(Hidden):
         time: str,
         release: str = "",
     ) -> int:
-        """Keep the basis, the rows and the charge of an upload, before a byte of it leaves.
-
-        Parameters
-        ----------
-        choice : Fresh or Kept
-            From `choose_span`.
-        basis : SecretBasis
-            The stored one, or the one that was made where the choice was Fresh.
-        agreement : Agreement
-            The round's.
-        time : str
-            Now, ISO 8601 in UTC.
-        release : str
-            ``Plan.release``: what its noise was drawn for.
-
-        Returns
-        -------
-        int
-            The number of the history's new line, for `finish_upload`.
-
-        Raises
-        ------
-        SpanReuseError
-            Rows were uploaded before, and the basis is not the one that they went through.
-        BudgetError
-            It breaks a guarantee, or spends more than is left; nothing is charged.
-        VaultError, DiskError
-            The vault cannot be read or written; it is as it was.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One record is written.
-        """
+        """Keep the basis, the rows and the charge of an upload, before a byte of it leaves."""
         with self._place.alone():
             dataset = begun(
                 self.datasets(),
@@ -192,61 +96,19 @@ class Vault(Hidden):
         return dataset.history[-1].number
 
     def finish_upload(self, number: int, digest: str) -> None:
-        """Write an upload's digest into the history, now that its file is whole.
-
-        Parameters
-        ----------
-        number : int
-            What `begin_upload` returned.
-        digest : str
-            Of the sealed file, 64 hexadecimal digits.
-
-        Raises
-        ------
-        StepError
-            No upload of that number has begun.
-        VaultError, DiskError
-            The vault cannot be read or written; it is as it was.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** One record is written.
-        """
+        """Write an upload's digest into the history, now that its file is whole."""
         with self._place.alone():
             for dataset in self.datasets():
                 if any(entry.number == number for entry in dataset.history):
                     save_dataset(dataset.uploaded(number, digest), self._records)
                     return
-        msg = (
+        raise StepError(
             f"party '{self.party}' has begun no upload of number {number}, so none can be "
             "finished. Begin it first."
         )
-        raise StepError(msg)
 
     def upload_of(self, agreement: Agreement, *, upload: str | None = None) -> Uploaded | None:
-        """Return a finished upload of a round, None where there is none.
-
-        Parameters
-        ----------
-        agreement : Agreement
-            The round's.
-        upload : str, optional
-            Digest of the sealed file; by default that of the last one.
-
-        Returns
-        -------
-        Uploaded or None
-            With the basis that it went through.
-
-        Raises
-        ------
-        VaultError
-            A record cannot be used.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** All data sets are read.
-        """
+        """Return a finished upload of a round, None where there is none."""
         digest = agreement.digest().hex()
         found = [
             Uploaded(dataset=dataset, entry=entry)
@@ -270,28 +132,7 @@ class Vault(Hidden):
         return RoundRecords(agreement, folder=folder, records=self._records)
 
     def forget_round(self, agreement: Agreement) -> None:
-        """Destroy a round's secret, consensus and return; nothing happens where there are none.
-
-        Parameters
-        ----------
-        agreement : Agreement
-            The round's.
-
-        Raises
-        ------
-        DiskError
-            The disk may not be written to.
-
-        Notes
-        -----
-        **Who sees what.** Afterwards the party can neither predict nor join again without the
-        secret being sent once more. The upload history stays, and the data set's basis does, too:
-        without them, the same rows could go through a second span. What others received stays
-        with them. Files are unlinked, not overwritten: somebody with the party's key and an older
-        copy of the disk can still read them.
-
-        **Cost.** One folder gets another name, at which moment the round is forgotten.
-        """
+        """Destroy a round's secret, consensus and return; nothing happens where there are none."""
         self._place.remove(self._round_folder(agreement))
 
     def _round_folder(self, agreement: Agreement) -> str:

@@ -75,12 +75,11 @@ class AnchorIca(Hidden):
         image = image_of(release)
         n_rows, n_components = image.shape
         if n_components > min(self.n_features, n_rows - 1):
-            msg = (
+            raise ShapeError(
                 f"n_components={n_components} is above n_features={self.n_features}, or not "
                 f"below the {n_rows} anchor rows, so there are not that many sources. Give the "
                 "sizes of the round."
             )
-            raise ShapeError(msg)
         search = FastICA(
             n_components=n_components,
             whiten="unit-variance",

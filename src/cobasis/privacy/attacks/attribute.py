@@ -150,19 +150,19 @@ def infer_attribute(
     **Cost.** Two small regressions a draw.
     """
     if n_known < 2 or draws < 1:  # noqa: PLR2004 -- one of each kind
-        msg = f"n_known={n_known} and draws={draws}: at least 2 people and 1 draw are needed."
-        raise OptionError(msg)
+        raise OptionError(
+            f"n_known={n_known} and draws={draws}: at least 2 people and 1 draw are needed."
+        )
     above = _above(np.asarray(column), n_rows=len(release.rows))
     found = []
     for _ in range(draws):
         places = _chosen(above, n_known=n_known, rng=rng)
         asked = np.setdiff1d(np.arange(len(above)), places)
         if not 0 < above[asked].sum() < len(asked):
-            msg = (
+            raise ShapeError(
                 f"of {len(above)} people {n_known} are known, and the others do not differ in this "
                 "column. Choose a smaller n_known, or another column."
             )
-            raise ShapeError(msg)
         known = KnownAttribute(places=places, values=above[places])
         found.append(
             [
@@ -181,11 +181,10 @@ def _scores(columns: Matrix, known: KnownAttribute) -> Matrix:
     places, values = np.asarray(known.places), np.asarray(known.values, dtype=bool)
     fits = values.shape == places.shape and places.ndim == 1
     if not fits or not 0 < values.sum() < len(values) or places.max() >= len(columns):
-        msg = (
+        raise ShapeError(
             f"places of shape {places.shape} and values of shape {values.shape} say nothing about "
             f"{len(columns)} released people. Give one value per place, and both kinds of people."
         )
-        raise ShapeError(msg)
     fitted = LogisticRegression(C=_STRENGTH, max_iter=1000).fit(columns[places], values)
     scores: Matrix = fitted.decision_function(columns)
     return scores
@@ -208,17 +207,17 @@ def _label_columns(release: Release) -> Matrix:
 def _above(column: npt.NDArray[Any], *, n_rows: int) -> npt.NDArray[np.bool_]:
     """Return who is above the column's median."""
     if column.shape != (n_rows,):
-        msg = f"the column has shape {column.shape}, and {n_rows} people were released. Give all."
-        raise ShapeError(msg)
+        raise ShapeError(
+            f"the column has shape {column.shape}, and {n_rows} people were released. Give all."
+        )
     median = np.median(column)
     above: npt.NDArray[np.bool_] = column > median
     if not above.any():
         above = column >= median
     if above.all() or not above.any():
-        msg = (
+        raise ShapeError(
             "all people have one value in this column, so there is nothing to infer. Leave it out."
         )
-        raise ShapeError(msg)
     return above
 
 

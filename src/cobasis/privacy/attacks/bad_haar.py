@@ -89,8 +89,7 @@ def typical_anchor(draws: Iterable[Matrix]) -> Matrix:
     """
     drawn = list(draws)
     if not drawn:
-        msg = "there are no draws to compare. Draw some anchors with keys of your own."
-        raise ShapeError(msg)
+        raise ShapeError("there are no draws to compare. Draw some anchors with keys of your own.")
     flat = np.array([each.ravel() for each in drawn])
     weights = np.linalg.eigh(flat @ flat.T)[1][:, -1]
     common: Matrix = (weights @ flat).reshape(drawn[0].shape)

@@ -107,19 +107,17 @@ class Collusion(Hidden):
         ODC paper, section 2.2, remarks on collusion.
         """
         if release.anchor_image is None:
-            msg = (
+            raise ShapeError(
                 "the release has no anchor image, so the anchor is of no use. Give anchor_image, "
                 "or use LeakedBasis."
             )
-            raise ShapeError(msg)
         anchor = as_matrix(self.anchor, name="anchor")
         image = as_matrix(release.anchor_image, name="the release's anchor_image")
         if len(image) != len(anchor):
-            msg = (
+            raise ShapeError(
                 f"the anchor has {len(anchor)} rows and its image {len(image)}, so it is not "
                 "this anchor's. Give the anchor that the release was made with."
             )
-            raise ShapeError(msg)
         basis = np.linalg.lstsq(anchor, image, rcond=None)[0]
         return LeakedBasis(basis=np.asarray(basis, dtype=np.float64)).recover(release)
 
@@ -174,10 +172,9 @@ class OtherPartysFrame(Hidden):
         own = as_matrix(self.own_change, name="own_change")
         change = as_matrix(self.change, name="change", columns=own.shape[1])
         if len(own) != basis.shape[1]:
-            msg = (
+            raise ShapeError(
                 f"own_change has {len(own)} rows and the basis {basis.shape[1]} columns, so they "
                 "are not one party's. Give the basis and the change of basis of the same party."
             )
-            raise ShapeError(msg)
         guess: Matrix = basis @ own @ np.linalg.pinv(change)
         return LeakedBasis(basis=guess).recover(release)

@@ -111,8 +111,9 @@ class Difference(Hidden):
         **Cost.** Two least-squares solutions of a x m.
         """
         if self.anchor is None:
-            msg = "spans can be compared feature by feature only with the anchor. Give anchor."
-            raise ShapeError(msg)
+            raise ShapeError(
+                "spans can be compared feature by feature only with the anchor. Give anchor."
+            )
         uploads = (self.before, release)
         bases = [basis_behind(image_of(each), self.anchor) for each in uploads]
         first, second = (np.linalg.qr(each)[0] for each in bases)
@@ -123,11 +124,10 @@ class Difference(Hidden):
         """Return the later rows in the earlier frame."""
         images = image_of(self.before), image_of(release)
         if len(images[0]) != len(images[1]):
-            msg = (
+            raise ShapeError(
                 f"the uploads' anchor images have {len(images[0])} and {len(images[1])} rows, so "
                 "they are not of one anchor. Give two uploads of one consortium secret."
             )
-            raise ShapeError(msg)
         change: Matrix = polar(images[1].T @ images[0]).rotation
         return as_matrix(release.rows, name="the release's rows") @ change
 

@@ -12,32 +12,7 @@ from cobasis.privacy.attacks.scoring import Share
 
 
 def score_span(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> Share:
-    """Say how much of the secret span lies in the one that was guessed.
-
-    Parameters
-    ----------
-    guessed : array-like of shape (n_features, k) or None
-        An attack's guess; its columns need not be orthonormal.
-    basis : array-like of shape (n_features, n_components)
-        The secret one, ``F_i``.
-
-    Returns
-    -------
-    Share
-        ``|Q' F|^2 / l`` for orthonormal Q and F of the two spans: 1 where the secret span was
-        found. Chance is k / m, what k random directions among m features reach.
-
-    Raises
-    ------
-    ShapeError
-        The attack found no basis, or one of other features.
-
-    Notes
-    -----
-    **Who sees what.** Computed from the secret basis: for the party that has it.
-
-    **Cost.** Two thin QR factorisations.
-    """
+    """Say how much of the secret span lies in the one that was guessed."""
     true, guess = _two_bases(guessed, basis)
     overlap = np.linalg.qr(guess)[0].T @ np.linalg.qr(true)[0]
     return Share(
@@ -46,31 +21,7 @@ def score_span(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> Share:
 
 
 def score_entries(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> Share:
-    """Say how near a guessed basis comes to the secret one, entry by entry.
-
-    Parameters
-    ----------
-    guessed : array-like of shape (n_features, n_components) or None
-        An attack's guess, longer where it is surer.
-    basis : array-like of shape (n_features, n_components)
-        The secret one, ``F_i``.
-
-    Returns
-    -------
-    Share
-        ``|cos|`` between the two as vectors of m l numbers. Chance is its mean over random ones.
-
-    Raises
-    ------
-    ShapeError
-        The attack found no basis, or one of another shape.
-
-    Notes
-    -----
-    **Who sees what.** Computed from the secret basis: for the party that has it.
-
-    **Cost.** One pass.
-    """
+    """Say how near a guessed basis comes to the secret one, entry by entry."""
     true, guess = _two_bases(guessed, basis)
     _refuse_other_shape(guess, true)
     lengths = np.linalg.norm(true) * np.linalg.norm(guess)
@@ -81,32 +32,7 @@ def score_entries(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> Share:
 
 
 def in_order(recovered: Recovered, basis: npt.ArrayLike) -> Recovered:
-    """Put features that were found without their names in the order that fits the truth best.
-
-    Parameters
-    ----------
-    recovered : Recovered
-        With a basis whose rows, the features, are in any order and of either sign.
-    basis : array-like of shape (n_features, n_components)
-        The secret one, ``F_i``.
-
-    Returns
-    -------
-    Recovered
-        The same, with features reordered and signed. An attacker has to guess this from what
-        a column of that kind looks like; the score gives it away, to be on the safe side.
-
-    Raises
-    ------
-    ShapeError
-        The attack found no basis, or one of another shape.
-
-    Notes
-    -----
-    **Who sees what.** Computed from the secret basis: for the party that has it.
-
-    **Cost.** An assignment problem of m x m.
-    """
+    """Put features that were found without their names in the order that fits the truth best."""
     true, guessed = _two_bases(recovered.basis, basis)
     _refuse_other_shape(guessed, true)
     likeness = _unit(true) @ _unit(guessed).T
@@ -118,33 +44,7 @@ def in_order(recovered: Recovered, basis: npt.ArrayLike) -> Recovered:
 
 
 def score_directions(recovered: Recovered, basis: npt.ArrayLike) -> Share:
-    """Say how near the rows of a guessed basis come to the true ones, in their best order.
-
-    Parameters
-    ----------
-    recovered : Recovered
-        With a basis whose rows are in any order and of either sign.
-    basis : array-like of shape (n_features, n_components)
-        The secret one, ``F_i``.
-
-    Returns
-    -------
-    Share
-        Mean ``|cos|`` between the rows of F_i that were matched and their guesses; rows of
-        zeros are no guess. Chance is what random directions reach when they are put in their
-        best order as well, far above 0 where components are few.
-
-    Raises
-    ------
-    ShapeError
-        The attack found no basis, or one of another shape.
-
-    Notes
-    -----
-    **Who sees what.** Computed from the secret basis: for the party that has it.
-
-    **Cost.** Two assignment problems of m x m.
-    """
+    """Say how near the rows of a guessed basis come to the true ones, in their best order."""
     true = as_matrix(basis, name="basis")
     found = _matched(recovered, true)
     n_found = int(np.count_nonzero(np.any(found != 0, axis=1)))
@@ -177,22 +77,21 @@ def _two_bases(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> tuple[Mat
     """Return the truth and the guess, of as many features."""
     true = as_matrix(basis, name="basis")
     if guessed is None:
-        msg = "the attack found no basis to compare with the secret one. Use score_content."
-        raise ShapeError(msg)
+        raise ShapeError(
+            "the attack found no basis to compare with the secret one. Use score_content."
+        )
     guess = as_matrix(guessed, name="the attack's basis")
     if len(guess) != len(true):
-        msg = (
+        raise ShapeError(
             f"the attack returned a basis of {len(guess)} features, the truth has {len(true)}. "
             "Give the basis that the release was made with."
         )
-        raise ShapeError(msg)
     return true, guess
 
 
 def _refuse_other_shape(guess: Matrix, true: Matrix) -> None:
     if guess.shape != true.shape:
-        msg = (
+        raise ShapeError(
             f"the attack returned a basis of shape {guess.shape}, the truth has {true.shape}. "
             "Give the basis that the release was made with."
         )
-        raise ShapeError(msg)

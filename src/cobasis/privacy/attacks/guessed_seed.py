@@ -110,11 +110,10 @@ class GuessedSeed(Hidden):
         image = image_of(release)
         anchor = anchor_behind(image, self.draw(guess))
         if len(anchor) <= anchor.shape[1]:
-            msg = (
+            raise ShapeError(
                 f"{len(anchor)} anchor rows of {anchor.shape[1]} features fit any image, so no "
                 "guess can be told from another by it. Give average, and use likeness."
             )
-            raise ShapeError(msg)
         left = anchor @ basis_behind(image, anchor) - image
         return float(np.linalg.norm(left) / np.linalg.norm(image))
 
@@ -145,8 +144,9 @@ class GuessedSeed(Hidden):
         solution of a x m.
         """
         if self.average is None:
-            msg = "there is no average person to compare with. Give average, from public rows."
-            raise ShapeError(msg)
+            raise ShapeError(
+                "there is no average person to compare with. Give average, from public rows."
+            )
         image = image_of(release)
         expected = self.average @ basis_behind(image, self.draw(guess))
         found = release.rows.mean(axis=0)

@@ -78,17 +78,15 @@ class KnownRecords(Hidden):
         records = as_matrix(self.records, name="records")
         places = np.asarray(self.places)
         if places.shape != (len(records),) or len(np.unique(places)) < len(places):
-            msg = (
+            raise ShapeError(
                 f"{len(records)} records stand at places of shape {places.shape}, of which "
                 f"{len(np.unique(places))} are different. Give each record one place of its own."
             )
-            raise ShapeError(msg)
         if not 0 <= places.min() <= places.max() < len(rows):
-            msg = (
+            raise ShapeError(
                 f"places run from {places.min()} to {places.max()}, and the release has "
                 f"{len(rows)} rows. Count them from 0."
             )
-            raise ShapeError(msg)
         basis = np.linalg.lstsq(records, rows[places], rcond=None)[0].astype(np.float64)
         return Recovered(rows=rows @ _back(rows[places], records), basis=basis)
 
@@ -187,11 +185,10 @@ def fewest_known(
     """
     rows = as_matrix(truth, name="truth")
     if len(rows) != len(release.rows):
-        msg = (
+        raise ShapeError(
             f"the release has {len(release.rows)} rows and the truth {len(rows)}. Give the raw "
             "rows that the release was made of."
         )
-        raise ShapeError(msg)
     width = release.rows.shape[1]
     tried = max(1, min(2 * width if most is None else most, len(rows) // 2))
     orders = [rng.permutation(len(rows)) for _ in range(draws)]

@@ -111,11 +111,10 @@ class CandidatesAlone(Hidden):
         rows = as_matrix(release.rows, name="the release's rows")
         listed = as_matrix(self.candidates, name="candidates")
         if min(listed.shape) < rows.shape[1]:
-            msg = (
+            raise ShapeError(
                 f"candidates of shape {listed.shape} have fewer rows or columns than the release "
                 f"has components, {rows.shape[1]}. Give a longer list."
             )
-            raise ShapeError(msg)
         leading = right_singular(listed).directions[:, : rows.shape[1]]
         places = nearest(_fingerprints(rows), among=_fingerprints(listed @ leading))
         basis = _fitted(listed[places], rows)
@@ -227,11 +226,10 @@ def score_links(links: Links, places: npt.ArrayLike) -> Share:
     truth = np.asarray(places)
     both = truth >= 0
     if truth.shape != links.places.shape or not both.any():
-        msg = (
+        raise ShapeError(
             f"places of shape {truth.shape} for {len(links.places)} people, {int(both.sum())} of "
             "them in both releases, cannot be scored. Give one place per person, and some in both."
         )
-        raise ShapeError(msg)
     found = links.places[both] == truth[both]
     return Share(value=float(np.mean(found)), chance=1 / links.n_others)
 

@@ -40,10 +40,6 @@ class Clouds(Hidden):
         Places of both that belong together: one group of all where labels are not used.
     along : ndarray of shape (n_components, n_directions)
         Directions of released points in which distances are taken; orthonormal.
-
-    Notes
-    -----
-    **Who sees what.** The analyst, and whoever reads its disk. **Cost.** None.
     """
 
     released: Matrix
@@ -91,24 +87,7 @@ class Clouds(Hidden):
 def grouped(
     released: npt.NDArray[Any] | None, public: npt.NDArray[Any] | None, *, sizes: tuple[int, int]
 ) -> list[tuple[Places, Places]]:
-    """Return which released and which public points belong together by their labels.
-
-    Parameters
-    ----------
-    released, public : ndarray or None
-        Labels of both.
-    sizes : tuple of int
-        How many there are of both, for where one has no labels.
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-        Places of both, by label; one group of all where no label is shared.
-
-    Notes
-    -----
-    **Who sees what.** Labels are uploaded in the clear. **Cost.** A sort.
-    """
+    """Return which released and which public points belong together by their labels."""
     everything = [(np.arange(sizes[0]), np.arange(sizes[1]))]
     if released is None or public is None:
         return everything
@@ -125,20 +104,6 @@ def leading(released: Matrix) -> Matrix:
 
     In the others noise would outweigh what tells points apart: in high dimensions all points are
     equally far from each other.
-
-    Parameters
-    ----------
-    released : ndarray of shape (n_released, n_components)
-        Rows of the releases.
-
-    Returns
-    -------
-    ndarray of shape (n_components, n_directions)
-        Orthonormal columns, strongest first.
-
-    Notes
-    -----
-    **Who sees what.** As `Clouds`. **Cost.** A singular value decomposition.
     """
     _, values, right = np.linalg.svd(released - released.mean(axis=0), full_matrices=False)
     shares = np.cumsum(values**2)
@@ -147,27 +112,7 @@ def leading(released: Matrix) -> Matrix:
 
 
 def paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
-    """Match points so that those of a pair are near each other where the basis puts them.
-
-    Parameters
-    ----------
-    clouds : Clouds
-        Both kinds of points.
-    basis : ndarray of shape (n_features, n_components)
-        The present guess.
-
-    Returns
-    -------
-    tuple of ndarray
-        Places of released points and of the public ones they are matched with. Where there are
-        more of one kind than of the other, each of the fewer is in several pairs.
-
-    Notes
-    -----
-    **Who sees what.** As `Clouds`.
-
-    **Cost.** An assignment problem for each group, near the cube of its size.
-    """
+    """Match points so that those of a pair are near each other where the basis puts them."""
     ours, theirs = [], []
     projected, points = clouds.public @ (basis @ clouds.along), clouds.released @ clouds.along
     for mine, yours in clouds.groups:
@@ -184,28 +129,7 @@ def paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
 def laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, float]:
     """Match, turn released points onto their partners, and begin again.
 
-    Parameters
-    ----------
-    clouds : Clouds
-        Both kinds of points.
-    basis : ndarray of shape (n_features, n_components)
-        Where to begin; with orthonormal columns.
-    most : int
-        Times.
-
-    Returns
-    -------
-    tuple of ndarray and float
-        A basis with orthonormal columns, and the mean squared distance between the released
-        points that it puts back among features and their partners.
-
-    Notes
-    -----
     Each step lowers the distance, as in the Wasserstein-Procrustes method.
-
-    **Who sees what.** As `Clouds`.
-
-    **Cost.** Each time an assignment and a singular value decomposition of ``m x l``.
     """
     best = np.inf
     for _ in range(most):
@@ -225,26 +149,6 @@ def fitted(clouds: Clouds, basis: Matrix, *, penalties: Sequence[float]) -> Matr
 
     For bases that are not made of leading directions, as a Haar basis is not: the distance is
     taken among components, where nothing is lost.
-
-    Parameters
-    ----------
-    clouds : Clouds
-        Both kinds of points.
-    basis : ndarray of shape (n_features, n_components)
-        Where to begin.
-    penalties : sequence of float
-        One for each time, as a share of the features' mean square.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_components)
-        The fit; its columns need not be orthonormal.
-
-    Notes
-    -----
-    **Who sees what.** As `Clouds`.
-
-    **Cost.** Each time an assignment and the solution of m equations.
     """
     for penalty in penalties:
         ours, theirs = paired(clouds, basis)
@@ -256,24 +160,7 @@ def fitted(clouds: Clouds, basis: Matrix, *, penalties: Sequence[float]) -> Matr
 
 
 def misfit(clouds: Clouds, basis: Matrix) -> float:
-    """Return how far matched points are apart among components, as a share of released ones.
-
-    Parameters
-    ----------
-    clouds : Clouds
-        Both kinds of points.
-    basis : ndarray of shape (n_features, n_components)
-        Where it puts public points.
-
-    Returns
-    -------
-    float
-        Squared distances over squared lengths.
-
-    Notes
-    -----
-    **Who sees what.** As `Clouds`. **Cost.** An assignment.
-    """
+    """Return how far matched points are apart among components, as a share of released ones."""
     ours, theirs = paired(clouds, basis)
     points = clouds.released[ours]
     return float(np.sum((clouds.public[theirs] @ basis - points) ** 2) / np.sum(points**2))

@@ -63,8 +63,9 @@ class MembershipByFit(Hidden):
         rows = _aligned(self.records, self.shared_map)
         labels = np.asarray(self.labels)
         if labels.shape != (len(rows),):
-            msg = f"labels have shape {labels.shape} for {len(rows)} people. Give one for each."
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"labels have shape {labels.shape} for {len(rows)} people. Give one for each."
+            )
         estimator = model.estimator
         if hasattr(estimator, "predict_proba"):
             likely = model.scores(rows, method="predict_proba")
@@ -121,8 +122,9 @@ class MembershipByStoredRows(Hidden):
         """
         stored, rows = stored_rows(model), _aligned(self.records, self.shared_map)
         if not len(stored):
-            msg = "the model stores no rows, so nobody can be looked up. Use MembershipByFit."
-            raise ShapeError(msg)
+            raise ShapeError(
+                "the model stores no rows, so nobody can be looked up. Use MembershipByFit."
+            )
         apart: Matrix = np.linalg.norm(rows - stored[nearest(rows, among=stored)], axis=1)
         return -apart
 
@@ -183,11 +185,10 @@ def _columns(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray
     """Return where each label stands among the model's classes."""
     unknown = np.setdiff1d(labels, classes)
     if unknown.size:
-        msg = (
+        raise OptionError(
             f"{unknown.size} of the labels given are no classes of the model, which has "
             f"{len(classes)}. Give labels as the model was trained on them."
         )
-        raise OptionError(msg)
     return np.searchsorted(classes, labels)
 
 

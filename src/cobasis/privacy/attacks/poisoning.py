@@ -140,13 +140,15 @@ class WrongLabels:
         **Who sees what.** Any party can send this. **Cost.** None.
         """
         if not 0 <= self.share <= 1:
-            msg = f"share={self.share} is no share of the rows. Give a number from 0 to 1."
-            raise OptionError(msg)
+            raise OptionError(
+                f"share={self.share} is no share of the rows. Give a number from 0 to 1."
+            )
         labels: npt.NDArray[Any] = np.asarray([] if release.labels is None else release.labels)
         classes, places = np.unique(labels, return_inverse=True)
         if len(classes) < 2:  # noqa: PLR2004 -- there is no other class
-            msg = f"the release has labels of {len(classes)} classes, and 2 are needed. Give more."
-            raise ShapeError(msg)
+            raise ShapeError(
+                f"the release has labels of {len(classes)} classes, and 2 are needed. Give more."
+            )
         count = round(self.share * len(labels))
         changed = self.rng.choice(len(labels), size=count, replace=False)
         wrong = labels.copy()

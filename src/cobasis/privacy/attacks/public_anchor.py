@@ -95,11 +95,10 @@ class PublicAnchor(Hidden):
         pool = as_matrix(self.pool, name="pool")
         basis = self.first.recover(release).basis
         if basis is None or basis.shape != (pool.shape[1], image.shape[1]):
-            msg = (
+            raise ShapeError(
                 f"the first guess has no basis of {pool.shape[1]} features and {image.shape[1]} "
                 "components to start from. Use PublicSample with the same pool."
             )
-            raise ShapeError(msg)
         leading: Matrix = np.linalg.svd(pool, full_matrices=False)[2][: image.shape[1]].T
         found = nearest(image, among=pool @ basis)
         for _ in range(_ROUNDS):

@@ -122,11 +122,10 @@ class PublicSample(Hidden):
         own = as_matrix(release.rows, name="the release's rows")
         width = own.shape[1]
         if width > public.shape[1]:
-            msg = (
+            raise ShapeError(
                 f"the release has {width} components and the public rows {public.shape[1]} "
                 "features, so they are not of one kind. Give rows of all features."
             )
-            raise ShapeError(msg)
         others = [as_matrix(each.rows, name="others' rows", columns=width) for each in self.others]
         released = np.vstack([own, *others])
         given = [each.labels for each in (release, *self.others) if each.labels is not None]

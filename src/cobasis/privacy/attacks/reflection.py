@@ -65,19 +65,17 @@ class Reflection(Hidden):
         """
         span = as_matrix(self.consensus, name="consensus")
         if not self.proposed:
-            msg = (
+            raise ShapeError(
                 "no party helps, so there is nothing to subtract. Give one proposed span at least."
             )
-            raise ShapeError(msg)
         between = np.zeros_like(span)
         for columns in self.proposed:
             own = np.linalg.qr(as_matrix(columns, name="a proposed span"))[0]
             if len(own) != len(span):
-                msg = (
+                raise ShapeError(
                     f"a proposed span has {len(own)} features and the consensus {len(span)}. Give "
                     "spans of one round."
                 )
-                raise ShapeError(msg)
             between -= own @ (own.T @ span)
         between -= span @ (span.T @ between)
         out, values, right = np.linalg.svd(between, full_matrices=False)

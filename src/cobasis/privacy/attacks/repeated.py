@@ -76,11 +76,10 @@ class Repeated(Hidden):
         """
         uploads = [release, *self.others]
         if len({len(each.rows) for each in uploads}) > 1:
-            msg = (
+            raise ShapeError(
                 "the uploads have different numbers of rows, so they are not of the same people. "
                 "Use Difference, or leave out rows that only some of them have."
             )
-            raise ShapeError(msg)
         bases = [basis_behind(image_of(each), self.anchor) for each in uploads]
         seen, through = release.rows, bases[0]
         for each, basis in zip(self.others, bases[1:], strict=True):

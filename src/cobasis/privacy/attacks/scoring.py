@@ -110,15 +110,15 @@ def score_content(
     """
     rows = as_matrix(truth, name="truth")
     if recovered.rows.shape != rows.shape:
-        msg = (
+        raise ShapeError(
             f"the attack returned rows of shape {recovered.rows.shape}, the truth has {rows.shape}."
             " Give the raw rows that the release was made of."
         )
-        raise ShapeError(msg)
     asked = np.setdiff1d(np.arange(len(rows)), np.asarray(known, dtype=np.intp))
     if not asked.size:
-        msg = "all people were known beforehand, so nobody is left to be recovered. Keep some back."
-        raise ShapeError(msg)
+        raise ShapeError(
+            "all people were known beforehand, so nobody is left to be recovered. Keep some back."
+        )
     guessed, true = recovered.rows[asked], rows[asked]
     average = np.broadcast_to(true.mean(axis=0), true.shape)
     errors, spread = _squares(guessed - true), _squares(true - average)
@@ -174,8 +174,7 @@ def score_linkage(
     **Cost.** One product of ``n_rows x n_components x n_candidates``, in blocks.
     """
     if recovered.basis is None:
-        msg = "the attack found no basis to project candidates on. Use score_content."
-        raise ShapeError(msg)
+        raise ShapeError("the attack found no basis to project candidates on. Use score_content.")
     listed = as_matrix(candidates, name="candidates", columns=len(recovered.basis))
     released = as_matrix(release_rows, name="release_rows", columns=recovered.basis.shape[1])
     found = nearest(released, among=listed @ recovered.basis)
@@ -210,12 +209,11 @@ def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
     """
     given, really = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     if given.shape != really.shape or given.ndim != 1 or not 0 < really.sum() < len(really):
-        msg = (
+        raise ShapeError(
             f"scores of shape {given.shape} and a truth of shape {really.shape} with "
             f"{int(really.sum())} positives cannot be compared. Give one of each per person, "
             "and people of both kinds."
         )
-        raise ShapeError(msg)
     ranks = rankdata(given)
     positives, negatives = int(really.sum()), int((~really).sum())
     auc = (ranks[really].sum() - positives * (positives + 1) / 2) / (positives * negatives)

@@ -103,11 +103,10 @@ def score_structure(release: Release, truth: npt.ArrayLike, *, n_neighbours: int
     raw = as_matrix(truth, name="truth")
     n_rows = len(rows)
     if len(raw) != n_rows or not 0 < n_neighbours < n_rows:
-        msg = (
+        raise ShapeError(
             f"{n_rows} released rows, {len(raw)} raw ones and {n_neighbours} neighbours do not fit "
             "each other. Give the rows that the release was made of, and fewer neighbours."
         )
-        raise ShapeError(msg)
     moments, kept = np.zeros(5), 0
     for seen, real in zip(_distances(rows), _distances(raw), strict=True):
         apart = np.isfinite(seen)
@@ -140,8 +139,7 @@ def _distances(rows: Matrix) -> Iterator[Matrix]:
 def _alone(rows: Matrix) -> Matrix:
     """Return how unusually far each person's nearest neighbour is, in standard deviations."""
     if len(rows) < 2:  # noqa: PLR2004 -- nobody is nearest to a single person
-        msg = "one row has no neighbours. Give at least 2 rows."
-        raise ShapeError(msg)
+        raise ShapeError("one row has no neighbours. Give at least 2 rows.")
     nearest = np.sqrt(np.concatenate([apart.min(axis=1) for apart in _distances(rows)]))
     spread = float(nearest.std())
     far: Matrix = (nearest - nearest.mean()) / (spread if spread > 0 else 1.0)

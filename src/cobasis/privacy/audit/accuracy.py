@@ -35,31 +35,10 @@ class Worth:
 def accuracy(subject: Subject, *, task: str, seed: int) -> Worth | None:
     """Fit a ridge model on half of the released rows, and score it on the other half's people.
 
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave, with the table's own labels.
-    task : {"classification", "regression", "representation"}
-        As agreed.
-    seed : int
-        Splits the rows; no secret depends on it.
-
-    Returns
-    -------
-    Worth or None
-        Of three splits; None for a representation, without labels, with fewer than 60 rows, or
-        where one half holds one class only.
-
-    Notes
-    -----
     It is fitted on labels as they are sent, and scored on the table's own; where none are sent,
     on the table's own as well: what the rows are worth to whoever has labels from elsewhere. It
     is scored on rows through the basis without noise, which is how a party predicts. It is a
     figure for comparison: the round's model sees everybody's rows and is another family.
-
-    **Who sees what.** The party alone.
-
-    **Cost.** Three singular value decompositions of half of the rows.
     """
     labels = subject.labels
     if labels is None or task == "representation" or subject.n_rows < _FEWEST:

@@ -21,26 +21,7 @@ _BINARY = 2
 
 
 def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
-    """Return H1 to H6.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    facts : Facts
-        What is agreed, and what was uploaded before.
-
-    Returns
-    -------
-    tuple of Finding
-        In their order.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Singular values of the anchor's image.
-    """
+    """Return H1 to H6."""
     return (
         _anchor(subject, facts),
         _rows_per_component(subject, facts),

@@ -67,39 +67,7 @@ def choices(
     classes: Sequence[object] = (),
     public: bool = False,
 ) -> Choices:
-    """Return every defence as a setting, where there is one to measure.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Those that are looked at.
-    labels : ndarray of shape (n_all,) or None
-        Of all rows of the table, as they would travel.
-    own : Setting
-        The agreement as it is, with its kind of basis.
-    offer : Offer
-        What to tabulate.
-    classes : sequence
-        What the positions in `labels` are called; empty for numbers as labels.
-    public : bool
-        Whether there are public rows.
-
-    Returns
-    -------
-    Choices
-        Settings and sentences.
-
-    Raises
-    ------
-    OptionError
-        More components than features, or noise or epsilon out of their range.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: sentences name small classes.
-
-    **Cost.** None.
-    """
+    """Return every defence as a setting, where there is one to measure."""
     _refuse(offer, n_features=rows.shape[1])
     size, told = own.n_components, list[str]()
     sizes = offer.n_components or (2 * size, size // 2, size // 4)
@@ -129,8 +97,7 @@ def _refuse(offer: Offer, *, n_features: int) -> None:
     check_asked(n_components=offer.n_components, noise=offer.noise, n_features=n_features)
     for each in offer.epsilon:
         if not 0 < each <= 64:  # noqa: PLR2004 -- the most that an agreement may have
-            msg = f"epsilon={each!r} is not above 0 and at most 64. Ask for 8, say."
-            raise OptionError(msg)
+            raise OptionError(f"epsilon={each!r} is not above 0 and at most 64. Ask for 8, say.")
 
 
 def _of_labels(

@@ -11,24 +11,7 @@ from cobasis.privacy.audit.words import per_cent, times
 
 
 def colluded(subject: Subject) -> Finding:
-    """Rebuild the rows as a party with the anchor, and an analyst with the uploads, can: P1.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-
-    Returns
-    -------
-    Finding
-        As `rebuilt`, graded by its R2.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** As `rebuilt`, and a search for nearest rows.
-    """
+    """Rebuild the rows as a party with the anchor, and an analyst with the uploads, can: P1."""
     recovered = rebuilt(subject)
     found = score_content(recovered, subject.rows)
     column, most = most_explained(recovered, subject)
@@ -55,26 +38,7 @@ def colluded(subject: Subject) -> Finding:
 
 
 def rebuilt(subject: Subject) -> Recovered:
-    """Rebuild rows with the true basis, in the best of two ways.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-
-    Returns
-    -------
-    Recovered
-        Of two attackers who have the basis the one who rebuilds more: one puts rows back where
-        it took them from; the other also knows mean and covariance of such rows, which are
-        taken from the party's own, and allows for noise as the released rows show it.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Some products of the rows.
-    """
+    """Rebuild rows with the true basis, in the best of two ways."""
     plain = LeakedBasis(basis=subject.basis).recover(subject.release)
     mean, centre = subject.rows.mean(axis=0), subject.release.rows.mean(axis=0)
     prior, seen = subject.rows - mean, subject.release.rows - centre
@@ -85,26 +49,7 @@ def rebuilt(subject: Subject) -> Recovered:
 
 
 def explained(subject: Subject, recovered: Recovered) -> float:
-    """Return R2: the share of the rows' variance that was rebuilt.
-
-    Parameters
-    ----------
-    subject : Subject
-        With the raw rows.
-    recovered : Recovered
-        From an attack.
-
-    Returns
-    -------
-    float
-        At most 1; below 0 where the average person would be a better guess.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass.
-    """
+    """Return R2: the share of the rows' variance that was rebuilt."""
     truth = subject.rows
     spread = float(((truth - truth.mean(axis=0)) ** 2).sum())
     missed = float(((truth - recovered.rows) ** 2).sum())
@@ -112,48 +57,14 @@ def explained(subject: Subject, recovered: Recovered) -> float:
 
 
 def linkage(subject: Subject) -> Share:
-    """Link released rows with a list of these people, by the true basis.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-
-    Returns
-    -------
-    Share
-        Of people, those whose released row is nearest to their own projected one.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One search for nearest rows among the projected ones.
-    """
+    """Link released rows with a list of these people, by the true basis."""
     listed = subject.listed
     known = Recovered(rows=listed, basis=subject.basis)
     return score_linkage(subject.release.rows, known, candidates=listed, places=subject.places)
 
 
 def linked(subject: Subject) -> Finding:
-    """Grade what is linked if the basis leaks: P3.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-
-    Returns
-    -------
-    Finding
-        With linkage and chance.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** As `linkage`.
-    """
+    """Grade what is linked if the basis leaks: P3."""
     share = linkage(subject)
     words = (
         "Whoever has the secret basis and a list with these people on it picks the right person "
@@ -166,26 +77,7 @@ def linked(subject: Subject) -> Finding:
 
 
 def most_explained(recovered: Recovered, subject: Subject) -> tuple[str, float]:
-    """Return the column of which most was rebuilt, and its R2; columns that vary only.
-
-    Parameters
-    ----------
-    recovered : Recovered
-        From an attack.
-    subject : Subject
-        With the raw rows.
-
-    Returns
-    -------
-    str, float
-        Its name, and the share of its variance.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One pass.
-    """
+    """Return the column of which most was rebuilt, and its R2; columns that vary only."""
     truth = subject.rows
     spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
     missed = ((truth - recovered.rows) ** 2).sum(axis=0)

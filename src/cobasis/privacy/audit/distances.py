@@ -22,29 +22,8 @@ def distances(
 ) -> tuple[Distance, ...]:
     """Measure ``|x - x F F'|`` of the upload, and over l for each kind of basis.
 
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    sizes : sequence of int
-        Numbers of components.
-    rng : numpy.random.Generator
-        Draws a Haar basis, and deals rows to three parties for a consensus.
-
-    Returns
-    -------
-    tuple of Distance
-        The upload's own first; then svd, haar, consensus, and public where there are such rows;
-        the first alone where rows fix no consensus.
-
-    Notes
-    -----
     It is an average over people, and relative to an attacker who knows nothing else: the papers'
     figure, and the weakest of this report.
-
-    **Who sees what.** The party alone.
-
-    **Cost.** One decomposition for each kind, two products for each kind and size.
     """
     own = _share(THIS, subject.n_components, lost(subject.rows, subject.basis))
     some = subject.some(_ROWS, seed=int(rng.integers(2**32))).rows
@@ -61,26 +40,7 @@ def distances(
 
 
 def swept(subject: Subject, settings: Sequence[Setting]) -> tuple[int, ...]:
-    """Return the numbers of components to sweep: a quarter to twice the own, and those asked for.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    settings : sequence of Setting
-        What is compared.
-
-    Returns
-    -------
-    tuple of int
-        Sorted, none above the number of features.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return the numbers of components to sweep: a quarter to twice the own, and those asked."""
     own, most = subject.n_components, subject.rows.shape[1]
     sizes = {own // 4, own // 2, own, 2 * own, *(each.n_components for each in settings)}
     return tuple(sorted(each for each in sizes if 0 < each <= most))

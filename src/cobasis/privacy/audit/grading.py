@@ -87,24 +87,6 @@ class Finding:
 def graded(value: float, bounds: Bounds) -> Grade:
     """Return the grade of a figure of which less is better.
 
-    Parameters
-    ----------
-    value : float
-        The figure.
-    bounds : Bounds
-        The policy's.
-
-    Returns
-    -------
-    {"green", "amber", "red"}
-        A value on a bound has the better grade.
-
-    Notes
-    -----
-    **Who sees what.** Public bounds.
-
-    **Cost.** None.
-
     Examples
     --------
     >>> graded(0.09, LINKAGE), graded(0.2, LINKAGE), graded(0.998, LINKAGE)

@@ -15,27 +15,7 @@ _NEIGHBOURS, _ROWS = 10, 1000
 
 
 def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
-    """Infer sensitive columns from 20 known people: P5.
-
-    Parameters
-    ----------
-    subject : Subject
-        With the columns that were declared sensitive.
-    rng : numpy.random.Generator
-        Chooses who is known.
-
-    Returns
-    -------
-    Finding
-        What the rows add to the labels, for the worst column; told, without a bound, where no
-        column was declared, or none can be tried.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Twenty small regressions for each column.
-    """
+    """Infer sensitive columns from 20 known people: P5."""
     title = "Sensitive columns, if 20 people are known"
     found = {
         name: inferred
@@ -65,24 +45,7 @@ def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
 
 
 def structure(subject: Subject) -> Finding:
-    """Say what distances between released rows show to whoever opens them: P6.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-
-    Returns
-    -------
-    Finding
-        For information: no bound is known to anybody.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** All pairwise distances, of raw and of released rows.
-    """
+    """Say what distances between released rows show to whoever opens them: P6."""
     title = "What distances show, to anybody who opens the file"
     if subject.n_rows <= _NEIGHBOURS:
         words = f"With {subject.n_rows} rows there is nothing to compare."

@@ -33,10 +33,6 @@ class Plan(Hidden):
         What has to be said beside them; sentences.
     n_rows, n_sampled : int
         Rows of the table, and how many of them, drawn at random, were looked at.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     effects: tuple[Effect, ...]
@@ -57,48 +53,7 @@ def plan(
     classes: Sequence[object] = (),
     public_rows: Matrix | None = None,
 ) -> Plan:
-    """Measure every defence that a consortium can choose.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_sampled, n_features)
-        Some rows of a table, on the agreed scale.
-    labels : ndarray of shape (n_all,) or None
-        Of all its rows.
-    places : ndarray of int, of shape (n_sampled,)
-        Where `rows` stand among all.
-    own : Setting
-        The agreement as it is, with its kind of basis. A consensus is played by the span of the
-        party's own rows.
-    offer : Offer
-        What to tabulate.
-    task : str
-        What labels are for.
-    rng : numpy.random.Generator
-        For splits, spans and noise.
-    classes : sequence
-        What the positions in `labels` are called.
-    public_rows : ndarray of shape (n_public, n_features), optional
-        On the agreed scale.
-
-    Returns
-    -------
-    Plan
-        Nothing of it leaves.
-
-    Raises
-    ------
-    DimensionError
-        The rows, or the public ones, do not have as many directions as the agreement's components.
-    OptionError
-        As `cobasis.privacy.audit.choices.choices`.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Two attacks and three small fits for each setting.
-    """
+    """Measure every defence that a consortium can choose."""
     with one_blas_thread():
         told = []
         if own.basis.endswith("consensus"):
@@ -145,10 +100,9 @@ def _as_agreed(subject: Subject, own: Setting, *, spans: Spans, key: bytes) -> S
     """Return the upload that the agreement would have; DimensionError where there is none."""
     basis = spans.basis(own.basis or "svd", own.n_components)
     if basis is None:
-        msg = (
+        raise DimensionError(
             f"the agreement's basis '{own.basis or 'svd'}' has {own.n_components:,} components, "
             "and the rows it would be made of have fewer directions. Plan with fewer components, "
             'or with basis = "haar".'
         )
-        raise DimensionError(msg)
     return as_set(subject, subject.rows @ basis, basis=basis, setting=own, key=key)

@@ -88,11 +88,6 @@ class AuditReport(Hidden):
         What would change the figures: measured, and in words.
     untested : tuple of str
         What no figure covers.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: figures of an audit are made of its rows. What travels is
-    `cobasis.privacy.audit.travelling`. **Cost.** None.
     """
 
     about: About
@@ -121,24 +116,7 @@ class AuditReport(Hidden):
 
 
 def as_json(report: AuditReport) -> dict[str, Any]:
-    """Return a report as one JSON object.
-
-    Parameters
-    ----------
-    report : AuditReport
-        From an audit.
-
-    Returns
-    -------
-    dict
-        Numbers, words and lists.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
-    """
+    """Return a report as one JSON object."""
     return {
         "policy": POLICY,
         "about": asdict(report.about),
@@ -159,33 +137,7 @@ def as_json(report: AuditReport) -> dict[str, Any]:
 
 
 def travelling(report: AuditReport, *, salt: bytes) -> Mapping[str, str]:
-    """Return all that may leave of a report: policy, verdict, and a hash that only the party opens.
-
-    Parameters
-    ----------
-    report : AuditReport
-        From an audit.
-    salt : bytes of length 32
-        Random; kept beside the report.
-
-    Returns
-    -------
-    mapping of str to str
-        ``policy``, ``verdict`` and ``report``: HMAC-SHA256 of the report's canonical JSON under
-        the salt. Whoever is later shown report and salt can check them.
-
-    Raises
-    ------
-    SecretError
-        The salt is no bytes object of length 32.
-
-    Notes
-    -----
-    **Who sees what.** The analyst sees these three words. Without the salt, figures cannot be
-    guessed and compared with the hash.
-
-    **Cost.** None.
-    """
+    """Return what may leave of a report: policy, verdict, and a hash that only the party opens."""
     key = require_key(salt, name="the salt of an audit")
     text = json.dumps(as_json(report), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return {

@@ -37,42 +37,8 @@ def audit(
 ) -> AuditReport:
     """Measure what an upload gives away, before it leaves.
 
-    Parameters
-    ----------
-    subject : Subject
-        The arrays that are about to leave, and the rows they were made of; of a large table a
-        random part.
-    facts : Facts
-        What is agreed, and what was uploaded before.
-    about : About
-        Which upload, for the page.
-    rng : numpy.random.Generator
-        For splits, starting points and what-if noise. Kept secret by whoever draws it, since it
-        decides who is in which half.
-    settings : sequence of Setting, optional
-        What else to measure, the upload as it is first; by default `settings_of` says what. An
-        empty one measures nothing else.
-
-    Returns
-    -------
-    AuditReport
-        P1 to P6, H1 to H6 and D1, a verdict, and what would change it.
-
-    Raises
-    ------
-    NotFiniteError, ShapeError
-        What is given is no upload's tables.
-
-    Notes
-    -----
     Figures are lower bounds: what our attacks find, others find as well.
 
-    **Who sees what.** Runs at the party, and what it returns stays there.
-
-    **Cost.** For 2,000 rows of 784 features and 100 components some seconds of one core.
-
-    References
-    ----------
     Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
     Imakura et al., arXiv:2208.14611; Nguyen et al., arXiv:1902.10799 for epsilon-DR.
     """

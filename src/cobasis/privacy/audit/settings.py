@@ -110,35 +110,7 @@ def settings_of(
     noise: Sequence[float] = (),
     own: Setting | None = None,
 ) -> tuple[Setting, ...]:
-    """Return what to measure: as it is, then what was asked for, or the usual.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    n_components, noise : sequence
-        What somebody asks for; by default half and a quarter of the components, and noise of
-        0.1 and 0.4.
-    own : Setting, optional
-        How the upload is made, where it has noise; the others have that as well, but for those
-        that have noise without a guarantee.
-
-    Returns
-    -------
-    tuple of Setting
-        The first is the upload as it is.
-
-    Raises
-    ------
-    OptionError
-        There are not so many features, or a noise is not a number from 0 to 100.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
-    """
+    """Return what to measure: as it is, then what was asked for, or the usual."""
     size = subject.n_components
     check_asked(n_components=n_components, noise=noise, n_features=subject.rows.shape[1])
     now = own or Setting(n_components=size)
@@ -156,9 +128,11 @@ def check_asked(*, n_components: Sequence[int], noise: Sequence[float], n_featur
     """Raise OptionError for more components than features, and for noise that is none."""
     for size in n_components:
         if not 1 <= size <= n_features:
-            msg = f"n_components={size} is not from 1 to {n_features}, the features. Ask for less."
-            raise OptionError(msg)
+            raise OptionError(
+                f"n_components={size} is not from 1 to {n_features}, the features. Ask for less."
+            )
     for scale in noise:
         if not 0 < scale <= 100:  # noqa: PLR2004 -- a hundred times as long as the rows
-            msg = f"noise={scale!r} is no share of the rows' length above 0. Ask for 0.1, say."
-            raise OptionError(msg)
+            raise OptionError(
+                f"noise={scale!r} is no share of the rows' length above 0. Ask for 0.1, say."
+            )

@@ -10,50 +10,14 @@ from cobasis.privacy.audit.subject import Subject
 
 
 class Spans(Hidden):
-    """Leading directions by kind, found once, of which every number can be taken.
-
-    Parameters
-    ----------
-    subject : Subject
-        Whose rows.
-    own : str
-        The kind of its own basis.
-    largest : int
-        The most components that will be asked for.
-    key : bytes of length 32
-        Draws a random span.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** One decomposition for each kind that is asked for.
-    """
+    """Leading directions by kind, found once, of which every number can be taken."""
 
     def __init__(self, subject: Subject, *, own: BasisName, largest: int, key: bytes) -> None:
         self._subject, self._own, self._largest, self._key = subject, own, largest, key
         self._found: dict[str, Matrix] = {}
 
     def basis(self, kind: BasisName, size: int) -> Matrix | None:
-        """Return a basis of a kind, without a rotation: no figure depends on one.
-
-        Parameters
-        ----------
-        kind : str
-            Of the table of bases.
-        size : int
-            l.
-
-        Returns
-        -------
-        ndarray of shape (n_features, size), or None
-            None where a party alone cannot make it: rows have fewer directions, others shape a
-            consensus and nothing is known here of a larger one, or there are no public rows.
-
-        Notes
-        -----
-        **Who sees what.** The party alone. **Cost.** None, once its kind was asked for.
-        """
+        """Return a basis of a kind, without a rotation: no figure depends on one."""
         own = self._subject.basis
         if kind == self._own and size == own.shape[1]:
             return own

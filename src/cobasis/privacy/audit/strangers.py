@@ -50,33 +50,10 @@ def guessed(
 ) -> tuple[Content | None, Share] | None:
     """Play an analyst with similar records: half of the rows are the attacker's public sample.
 
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave. Labels that are sent are used.
-    seed : int
-        Splits the rows, and starts the attack: settings are compared on the same halves.
-    quick : bool
-        Linkage only, and fewer ways.
-
-    Returns
-    -------
-    Content or None, and Share; or None
-        The most that is rebuilt of the other half, and how often the right one of them is picked
-        from a list of them, by whatever way does best; of small tables for the middle one of three
-        splits. None with fewer than 40 rows.
-
-    Notes
-    -----
     Two ways need nobody's help: the list itself, since people are as far from each other in the
     upload as on the list; and the public sample. An attacker need not use all that it sees: along
     the leading half or quarter of the released directions, and twice as many of its own sample,
     the two clouds are laid over each other more surely than in all 784 columns of Fashion-MNIST.
-
-    **Who sees what.** The party alone.
-
-    **Cost.** That of `cobasis.privacy.attacks.public_sample.PublicSample`, once or twice a
-    split, with half of the rows on each side.
     """
     if subject.n_rows < FEWEST:
         return None
@@ -144,26 +121,7 @@ def _leading(rows: Matrix) -> Matrix:
 
 
 def curious(subject: Subject, *, seed: int) -> Finding:
-    """Say what an analyst with similar public records would find out, alone: P2.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    seed : int
-        As for `guessed`.
-
-    Returns
-    -------
-    Finding
-        Linkage is graded; it is red without figures where there are too few rows to play it.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** As `guessed`.
-    """
+    """Say what an analyst with similar public records would find out, alone: P2."""
     title = "A curious analyst with similar public records, alone"
     part = subject.some(_ROWS_OF_P2, seed=seed)
     found = guessed(part, seed=seed)
@@ -193,26 +151,7 @@ def curious(subject: Subject, *, seed: int) -> Finding:
 
 
 def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
-    """Find how few of the party's people somebody has to know: P4.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave.
-    rng : numpy.random.Generator
-        Chooses who is known.
-
-    Returns
-    -------
-    Finding
-        The smaller of two numbers is graded; red without figures where rows are too few.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Some least-squares solutions for each number that is tried, of at most 600 rows.
-    """
+    """Find how few of the party's people somebody has to know: P4."""
     title = "People whose records have to be known"
     if subject.n_rows < FEWEST:
         words = (

@@ -43,15 +43,6 @@ class Subject(Hidden):
     clipped : ndarray of shape (n_rows, n_features) or None
         The rows inside the agreed ball, where there is one: everybody knows it, so an attacker
         moves a list of people into it as well.
-
-    Raises
-    ------
-    ShapeError
-        The tables do not go together.
-
-    Notes
-    -----
-    **Who sees what.** The party alone. **Cost.** None.
     """
 
     rows: Matrix
@@ -81,11 +72,10 @@ class Subject(Hidden):
             expected[f"sensitive column '{name}'"] = (values.shape, (n_rows,))
         for name, (found, wanted) in expected.items():
             if found != wanted:
-                msg = (
+                raise ShapeError(
                     f"{name} has shape {found}, and with rows of shape {self.rows.shape} it has "
                     f"to have {wanted}. Give the tables of one upload, in one order."
                 )
-                raise ShapeError(msg)
 
     @property
     def n_rows(self) -> int:
@@ -216,22 +206,6 @@ class Facts:
 
 def sample_size(n_rows: int, n_features: int) -> int:
     """Return how many rows of a table are looked at.
-
-    Parameters
-    ----------
-    n_rows, n_features : int
-        The table's shape.
-
-    Returns
-    -------
-    int
-        All of a small table; of a large one at most 2,000, and fewer where rows are wide.
-
-    Notes
-    -----
-    **Who sees what.** Sizes only.
-
-    **Cost.** None.
 
     Examples
     --------

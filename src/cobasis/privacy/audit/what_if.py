@@ -75,35 +75,7 @@ def effects(
     spans: Spans,
     seed: int,
 ) -> tuple[Effect, ...]:
-    """Measure what settings come to.
-
-    Parameters
-    ----------
-    subject : Subject
-        What is about to leave; of large ones a random part is used.
-    settings : sequence of Setting
-        The first is the upload as it is; none measures nothing.
-    kind : str
-        Of the upload's own basis.
-    task : str
-        What labels are for.
-    spans : Spans
-        Makes other bases.
-    seed : int
-        For the part, the splits, and noise.
-
-    Returns
-    -------
-    tuple of Effect
-        One for each setting that a party can make by itself: more components of a common span, for
-        instance, it cannot.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** Two attacks and three small fits for each setting, on at most 240 and 1,000 rows.
-    """
+    """Measure what settings come to."""
     part = subject.some(_ROWS_OF_CONTENT, seed=seed)
     key = np.random.default_rng(seed).bytes(KEY_BYTES)
     found = []
@@ -125,32 +97,7 @@ def effects(
 def as_set(
     subject: Subject, projected: Matrix, *, basis: Matrix, setting: Setting, key: bytes
 ) -> Subject:
-    """Return the upload that a setting makes of people and a basis.
-
-    Parameters
-    ----------
-    subject : Subject
-        People, and their own labels.
-    projected : ndarray of shape (n_rows, n_components)
-        Their rows through the basis, without noise.
-    basis : ndarray of shape (n_features, n_components)
-        The setting's.
-    setting : Setting
-        Noise, labels, and whom to leave out.
-    key : bytes of length 32
-        Draws the noise.
-
-    Returns
-    -------
-    Subject
-        Without an image of the anchor.
-
-    Notes
-    -----
-    **Who sees what.** The party alone: nothing of it leaves.
-
-    **Cost.** As many normal numbers as are released.
-    """
+    """Return the upload that a setting makes of people and a basis."""
     labels, budget = subject.labels, setting.budget
     own = labels if labels is None else _coarser(labels, setting, truth=True)
     sent = labels if labels is None or not setting.labels else _coarser(labels, setting)

@@ -23,50 +23,14 @@ UNTESTED = (
 
 
 def verdict_of(facts: Facts) -> Verdict:
-    """Return which of the three verdicts holds.
-
-    Parameters
-    ----------
-    facts : Facts
-        What is agreed.
-
-    Returns
-    -------
-    {"pseudonymised", "pseudonymised-with-noise", "differentially-private"}
-        The last only where the agreement enforces every condition of a guarantee.
-
-    Notes
-    -----
-    **Who sees what.** It travels with the upload.
-
-    **Cost.** None.
-    """
+    """Return which of the three verdicts holds."""
     if facts.guarantee is not None:
         return "differentially-private"
     return "pseudonymised-with-noise" if facts.noise else "pseudonymised"
 
 
 def verdict_words(facts: Facts, findings: Mapping[str, Finding]) -> str:
-    """Return the verdict's fixed sentence.
-
-    Parameters
-    ----------
-    facts : Facts
-        What is agreed.
-    findings : mapping of str to Finding
-        By id.
-
-    Returns
-    -------
-    str
-        One of three.
-
-    Notes
-    -----
-    **Who sees what.** The party: the second names a figure of its rows.
-
-    **Cost.** None.
-    """
+    """Return the verdict's fixed sentence."""
     verdict = verdict_of(facts)
     if verdict == "pseudonymised":
         return "Pseudonymised personal data. Treat as personal data."
@@ -79,24 +43,7 @@ def verdict_words(facts: Facts, findings: Mapping[str, Finding]) -> str:
 
 
 def guarantee_words(facts: Facts) -> str:
-    """Return line D1: everything that a guarantee depends on, or that there is none.
-
-    Parameters
-    ----------
-    facts : Facts
-        What is agreed.
-
-    Returns
-    -------
-    str
-        A sentence.
-
-    Notes
-    -----
-    **Who sees what.** Public: all of it stands in the agreement, but for what was spent.
-
-    **Cost.** None.
-    """
+    """Return line D1: everything that a guarantee depends on, or that there is none."""
     given = facts.guarantee
     if given is None:
         return "No formal guarantee: what an attacker finds out is not bounded by a proof."
@@ -104,26 +51,7 @@ def guarantee_words(facts: Facts) -> str:
 
 
 def sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
-    """Return the four sentences, each with this table's own figures.
-
-    Parameters
-    ----------
-    findings : mapping of str to Finding
-        By id.
-    facts : Facts
-        What is agreed.
-
-    Returns
-    -------
-    tuple of four str
-        A partner who helps; an analyst alone; somebody who knows a few people; the model.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
-    """
+    """Return the four sentences, each with this table's own figures."""
     return (
         _if_one_helps(findings["P1"], findings["P3"]),
         _alone(findings["P2"]),
@@ -190,26 +118,7 @@ def _model(facts: Facts) -> str:
 
 
 def effect_sentences(effects: Sequence[Effect], *, task: str) -> tuple[str, ...]:
-    """Return what would change the figures, and by how much.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        The first is the upload as it is.
-    task : str
-        What labels are for.
-
-    Returns
-    -------
-    tuple of str
-        One for each other setting.
-
-    Notes
-    -----
-    **Who sees what.** The party alone.
-
-    **Cost.** None.
-    """
+    """Return what would change the figures, and by how much."""
     if not effects:
         return ()
     now, others = effects[0], effects[1:]

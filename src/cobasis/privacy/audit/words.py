@@ -6,22 +6,6 @@ _MANY = 0.995
 def per_cent(share: float) -> str:
     """Return a share in per cent; what is worse than guessing is 0.
 
-    Parameters
-    ----------
-    share : float
-        From 0 to 1; below 0 where an attack is worse than guessing the average.
-
-    Returns
-    -------
-    str
-        Whole per cent; the last one is not rounded away.
-
-    Notes
-    -----
-    **Who sees what.** Whoever is shown the number.
-
-    **Cost.** None.
-
     Examples
     --------
     >>> per_cent(0.847), per_cent(0.9968), per_cent(0.004), per_cent(-3.2), per_cent(1.0)
@@ -38,22 +22,6 @@ def per_cent(share: float) -> str:
 
 def times(share: float) -> str:
     """Return how often in a thousand something happens.
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-        As ``998 times in 1,000``.
-
-    Notes
-    -----
-    **Who sees what.** Whoever is shown the number.
-
-    **Cost.** None.
 
     Examples
     --------
@@ -75,22 +43,6 @@ def times(share: float) -> str:
 
 def of_ten(share: float) -> str:
     """Return a share as so many of ten.
-
-    Parameters
-    ----------
-    share : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-        As ``7 in 10``.
-
-    Notes
-    -----
-    **Who sees what.** Whoever is shown the number.
-
-    **Cost.** None.
 
     Examples
     --------
