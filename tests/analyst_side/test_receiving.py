@@ -10,9 +10,9 @@ import pytest
 from analyst_side.rounds import real_round
 from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.receiving import receive
-from cobasis.bundle import points
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk import points
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.receipts import check_receipt

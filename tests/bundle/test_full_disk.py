@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from bundle.payloads import header, tables, write
-from cobasis.bundle import files
 from cobasis.bundle.payload import PayloadWriter, open_payload
+from cobasis.disk import files
 from cobasis.errors import DiskError
 
 

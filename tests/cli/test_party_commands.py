@@ -272,7 +272,7 @@ def test_another_partys_secret_exits_with_3(site, run):
 
 
 def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(joined, run, monkeypatch):
-    from cobasis.bundle import points  # noqa: PLC0415
+    from cobasis.disk import points  # noqa: PLC0415
 
     def interrupt(name):
         if name == "prepare.sealed":

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from cobasis.bundle.tensors import make_header
+from cobasis.disk.tensors import make_header
 
 FLOAT = np.dtype("<f4")
 
@@ -41,7 +41,7 @@ import os, signal, sys
 from pathlib import Path
 from cobasis import ODC
 from cobasis.algorithms import images
-from cobasis.bundle import files
+from cobasis.disk import files
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.store.folder import UploadFolder

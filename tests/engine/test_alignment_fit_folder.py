@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cobasis.algorithms.base import Fit, Target
-from cobasis.bundle import files
+from cobasis.disk import files
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.errors import (
     DiskError,

@@ -9,10 +9,10 @@ from rich.console import Console
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms import images
-from cobasis.bundle.tensors import read_header
+from cobasis.cli.bar import shown
+from cobasis.disk.tensors import read_header
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.fit_folder import FitFolder
-from cobasis.engine.progress import shown
 from cobasis.errors import AnotherRunError, FileChangedError, ShapeError
 from cobasis.store.folder import UploadFolder
 from engine.anchor_folders import run_child, write_folder

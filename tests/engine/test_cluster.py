@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from cobasis.engine.cluster import _address, fit_trees_there, there
-from cobasis.engine.progress import silent
 from cobasis.engine.training import train_partitions
 from cobasis.engine.training_passes import TurnedRows
 from cobasis.errors import MissingExtraError, OptionError, PartitionError
+from cobasis.progress import silent
 from engine.partitioned import aligned_rows
 
 CLASSES = {"task": "classification", "seed": 0}

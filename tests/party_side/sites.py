@@ -10,11 +10,9 @@ import numpy as np
 import polars as pl
 
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
-from cobasis.bundle import points
 from cobasis.bundle.agreement_file import commit, enrol, read_agreement, seal, write_new
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.envelope import Draft, open_bundle
-from cobasis.bundle.files import WholeFile
 from cobasis.bundle.messages import (
     enclose_consensus,
     enclose_return,
@@ -22,6 +20,8 @@ from cobasis.bundle.messages import (
     upload_in,
 )
 from cobasis.bundle.uploads import read_upload
+from cobasis.disk import points
+from cobasis.disk.files import WholeFile
 from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.graph import to_graph

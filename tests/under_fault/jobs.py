@@ -15,7 +15,7 @@ from bundle.bundles import opened
 from cobasis.analyst_side import training
 from cobasis.analyst_side.receiving import receive
 from cobasis.analyst_side.running import run
-from cobasis.bundle import points
+from cobasis.disk import points
 from cobasis.errors import BundleError
 from cobasis.party_side import desk as desk_module
 from cobasis.party_side.approving import Approval, approve

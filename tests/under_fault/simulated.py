@@ -13,8 +13,9 @@ import numpy as np
 from analyst_side.rounds import RealRound
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.analyst_side import keeping, running, training
-from cobasis.bundle import expecting, points, transcript
-from cobasis.bundle.files import WholeFile
+from cobasis.bundle import expecting, transcript
+from cobasis.disk import points
+from cobasis.disk.files import WholeFile
 from cobasis.keys.identity import Identity
 from party_side.sites import _let_go
 

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from cobasis.analyst_side import training
-from cobasis.bundle.files import made_folder
+from cobasis.disk.files import made_folder
 from cobasis.errors import CobasisError, DiskError
 from faults import BROKEN, FULL, at_call
 from under_fault.checking import problems

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cobasis.bundle import whole
+from cobasis.disk import whole
 from cobasis.errors import DiskError, VaultError
 from faults import BROKEN, FULL, at_call
 from vault.steps import STEPS, Trial

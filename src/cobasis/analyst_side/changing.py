@@ -15,13 +15,13 @@ from cobasis.analyst_side.keeping import kept_uploads, refuse_forgotten, require
 from cobasis.analyst_side.receiving import take_in
 from cobasis.analyst_side.removal import Removal, removal_of, write_removal
 from cobasis.analyst_side.training import family_of
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.points import point
+from cobasis.disk.whole import remove_tree
 from cobasis.engine.fit_folder import FitFolder
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import StepError
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import ModelName
+from cobasis.progress import Report, silent
 from cobasis.protocol.refusals import require_known
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import cast
 
 from cobasis.algorithms.images import check_image
-from cobasis.bundle.files import opened
 from cobasis.bundle.payload import Payload
+from cobasis.disk.files import opened
 from cobasis.features.refusals import refuse_huge
 from cobasis.linalg.arrays import as_matrix
 from cobasis.protocol.agreement import Agreement

@@ -17,17 +17,17 @@ from cobasis.analyst_side.keeping import kept_uploads
 from cobasis.analyst_side.training import model_digest, model_file
 from cobasis.bundle.chain import Entry
 from cobasis.bundle.envelope import Written, write_bundle
-from cobasis.bundle.files import made_folder
 from cobasis.bundle.messages import enclose_return
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.files import made_folder
+from cobasis.disk.points import point
+from cobasis.disk.whole import remove_tree
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.certifying import certify_folder
 from cobasis.engine.fit_folder import FitFolder
-from cobasis.engine.progress import Report
 from cobasis.errors import RetentionError
 from cobasis.models.families import ModelName
 from cobasis.models.graph_model import GraphModel
+from cobasis.progress import Report
 from cobasis.protocol.messages import Return
 from cobasis.store.folder import UploadFolder
 

@@ -11,13 +11,13 @@ from cobasis.analyst_side.history import CONSENSUS, History
 from cobasis.analyst_side.keeping import require_enough
 from cobasis.analyst_side.reception import FileVerdict
 from cobasis.bundle.envelope import Limits, write_bundle
-from cobasis.bundle.files import made_folder
 from cobasis.bundle.messages import enclose_consensus, proposal_in
-from cobasis.bundle.points import point
-from cobasis.bundle.tables import read_tables, write_tables
-from cobasis.bundle.whole import remove_tree
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.files import made_folder
+from cobasis.disk.points import point
+from cobasis.disk.tables import read_tables, write_tables
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import AnotherRunError, CobasisError, DiskError, OptionError, StepError
+from cobasis.progress import Report, silent
 from cobasis.protocol.common_span import make_consensus
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal
 from cobasis.protocol.refusals import refuse_second

@@ -10,8 +10,8 @@ from cobasis.analyst_side.work import SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
 from cobasis.bundle.parts import Kind
-from cobasis.bundle.points import point
 from cobasis.bundle.transcript import Transcript, verify_transcript
+from cobasis.disk.points import point
 from cobasis.errors import AgreementError, AnotherRunError, IdentityError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder

@@ -10,10 +10,10 @@ from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Rece
 from cobasis.bundle.envelope import Limits
 from cobasis.bundle.manifest import moment_of, moment_text
 from cobasis.bundle.messages import upload_in
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import move_whole, remove_tree
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.points import point
+from cobasis.disk.whole import move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
+from cobasis.progress import Report, silent
 from cobasis.store.folder import UploadFolder
 
 _NO_LIMIT = Limits(n_bytes=2**48)  # it was within the limits when it was received

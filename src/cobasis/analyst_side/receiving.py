@@ -13,10 +13,9 @@ from cobasis.analyst_side.reception import FileVerdict, Reception, late, missing
 from cobasis.bundle.envelope import Bundle, Limits
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.messages import upload_in
-from cobasis.bundle.points import point
 from cobasis.bundle.receipts import receipt_text
-from cobasis.bundle.whole import copy_whole, move_whole, remove_tree, write_whole
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.points import point
+from cobasis.disk.whole import copy_whole, move_whole, remove_tree, write_whole
 from cobasis.errors import (
     AnotherRunError,
     CobasisError,
@@ -26,6 +25,7 @@ from cobasis.errors import (
     ReplayError,
     TranscriptError,
 )
+from cobasis.progress import Report, silent
 from cobasis.protocol.receipts import Receipt, sign_receipt
 
 PATTERN = "*.upload"

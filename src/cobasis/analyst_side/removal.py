@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import REMOVED, history_of
-from cobasis.bundle.files import made_folder
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.files import made_folder
+from cobasis.disk.whole import write_whole
 from cobasis.errors import BundleError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 

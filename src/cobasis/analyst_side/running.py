@@ -11,10 +11,10 @@ from cobasis.analyst_side.history import RUN, History
 from cobasis.analyst_side.keeping import refuse_forgotten, require_enough
 from cobasis.analyst_side.reception import missing
 from cobasis.analyst_side.training import family_of
-from cobasis.bundle.points import point
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.points import point
 from cobasis.errors import StepError
 from cobasis.models.families import ModelName
+from cobasis.progress import Report, silent
 from cobasis.protocol.refusals import refuse_exclusion
 
 

@@ -5,19 +5,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cobasis.algorithms.base import Alignment
-from cobasis.bundle.files import made_folder
 from cobasis.bundle.payload import Payload
-from cobasis.bundle.points import point
 from cobasis.bundle.uploads import read_upload
-from cobasis.bundle.whole import remove_tree, write_whole
+from cobasis.disk.files import made_folder
+from cobasis.disk.points import point
+from cobasis.disk.whole import remove_tree, write_whole
 from cobasis.engine.partitioning import write_aligned
-from cobasis.engine.progress import Report
 from cobasis.engine.training import train_partitions
 from cobasis.errors import AgreementError
 from cobasis.models.families import ModelName
 from cobasis.models.graph import to_graph
 from cobasis.models.graph_model import GraphModel
 from cobasis.models.training import TrainedModel
+from cobasis.progress import Report
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.returns import train_together
 

@@ -11,11 +11,11 @@ from cobasis.analyst_side.removal import check_removal
 from cobasis.analyst_side.verifying_files import checked_fits, compared_files
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.chain import Entry
-from cobasis.bundle.files import opened
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import Checked, verify_transcript
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.files import opened
 from cobasis.errors import OptionError, SignatureError, TranscriptError
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.receipts import (

@@ -13,8 +13,8 @@ from cobasis.analyst_side.history import RECEIVED, history_of
 from cobasis.analyst_side.work import WorkFolder
 from cobasis.bundle.chain import Entry
 from cobasis.engine.fit_folder import FitFolder
-from cobasis.engine.progress import Report
 from cobasis.errors import FileChangedError
+from cobasis.progress import Report
 from cobasis.protocol.agreement import Agreement
 from cobasis.store.folder import UploadFolder
 

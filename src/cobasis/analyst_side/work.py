@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cobasis.bundle.files import made_folder
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.files import made_folder
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import AnotherRunError, DiskError
 
 SUFFIX = ".round"

@@ -17,7 +17,7 @@ from cobasis.bundle.agreement_reading import (
     text_of,
 )
 from cobasis.bundle.agreement_text import MARK, new_text
-from cobasis.bundle.files import WholeFile
+from cobasis.disk.files import WholeFile
 from cobasis.errors import AgreementError, DiskError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cobasis.bundle.files import opened
+from cobasis.disk.files import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_checks import missing_fields

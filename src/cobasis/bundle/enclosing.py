@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cobasis.bundle.files import WholeFile, opened
 from cobasis.bundle.frames import PIECE, compressed
 from cobasis.bundle.manifest import (
     FORMAT,
@@ -17,6 +16,7 @@ from cobasis.bundle.manifest import (
 )
 from cobasis.bundle.parts import MAX_RATIO, PARTS, SLACK, Part
 from cobasis.bundle.sealing import seal
+from cobasis.disk.files import WholeFile, opened
 from cobasis.errors import FileChangedError, OptionError, SecretError
 from cobasis.protocol.enrolment import PublicIdentity
 

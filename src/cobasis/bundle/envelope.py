@@ -21,7 +21,6 @@ from cobasis.bundle.enclosing import (
     write_bundle,
 )
 from cobasis.bundle.expecting import Expected
-from cobasis.bundle.files import Stamp, WholeFile, opened, refuse_changed, stamp_of
 from cobasis.bundle.frames import decompress
 from cobasis.bundle.manifest import (
     MAX_MANIFEST,
@@ -32,6 +31,7 @@ from cobasis.bundle.manifest import (
 )
 from cobasis.bundle.parts import Part
 from cobasis.bundle.sealing import Seal, look
+from cobasis.disk.files import Stamp, WholeFile, opened, refuse_changed, stamp_of
 from cobasis.errors import BundleError, DiskError, SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 

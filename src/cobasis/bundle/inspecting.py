@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from cobasis.bundle.enclosing import LENGTH_BYTES, MAGIC, SIGNATURE_BYTES
-from cobasis.bundle.files import opened
 from cobasis.bundle.manifest import MAX_MANIFEST, Manifest, read_manifest, signed_message
 from cobasis.bundle.sealing import Seal, look
+from cobasis.disk.files import opened
 from cobasis.errors import BundleError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 

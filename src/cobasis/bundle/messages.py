@@ -18,7 +18,7 @@ from cobasis.bundle.incoming import (
 from cobasis.bundle.manifest import Draft
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.precision import check_precision
-from cobasis.bundle.tensors import make_header
+from cobasis.disk.tensors import make_header
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.graph_model import GraphModel

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import Stamp, read_array
-from cobasis.bundle.tensors import (
+from cobasis.bundle.writing import FORMAT, PayloadHeader, PayloadWriter
+from cobasis.disk.files import Stamp, read_array
+from cobasis.disk.tensors import (
     Header,
     Place,
     is_name,
@@ -24,7 +25,6 @@ from cobasis.bundle.tensors import (
     refuse,
     widened,
 )
-from cobasis.bundle.writing import FORMAT, PayloadHeader, PayloadWriter
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.messages import Labels
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cobasis.bundle.chain import MAX_LINE, START, Entry, Fact, Link, following, read_line
-from cobasis.bundle.files import opened, sync_folder
 from cobasis.bundle.manifest import moment_text
+from cobasis.disk.files import opened, sync_folder
 from cobasis.errors import DiskError, TranscriptError
 
 REPAIRED = "repaired"

@@ -62,8 +62,8 @@ def sign(
     Example: cobasis agreement sign icu.toml --as north -o north.sig
     """
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.bundle.whole import write_whole
     from cobasis.cli.analyst_answers import SignAnswer
+    from cobasis.disk.whole import write_whole
     from cobasis.keys.home import home
     from cobasis.protocol.signatures import sign_agreement
 

@@ -69,7 +69,7 @@ def inspect(
 
 def _plain(file: Path) -> str | None:
     """Return what a file of ours is that was never sealed; None where it says nothing of that."""
-    from cobasis.bundle.files import opened
+    from cobasis.disk.files import opened
 
     with opened(file) as (stream, _):
         start = stream.read(_START).decode("utf-8", errors="replace")

@@ -18,9 +18,9 @@ from cobasis.errors import DiskError, OptionError, PassphraseError
 if TYPE_CHECKING:
     from cobasis.analyst_side.desk import AnalystDesk
     from cobasis.cli.answers import Answer
-    from cobasis.engine.progress import Report
     from cobasis.keys.identity import Identity
     from cobasis.party_side.desk import PartyDesk
+    from cobasis.progress import Report
 
 Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
 Home = Annotated[
@@ -231,7 +231,8 @@ def ask_name(question: str) -> tuple[str, ...]:
 @contextmanager
 def progress() -> Iterator["Report"]:
     """Show progress on standard error, where somebody looks at it."""
-    from cobasis.engine.progress import shown, silent
+    from cobasis.cli.bar import shown
+    from cobasis.progress import silent
 
     if not sys.stderr.isatty():
         yield silent

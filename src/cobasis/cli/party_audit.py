@@ -187,7 +187,7 @@ def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
     """Write the page, and its figures beside it, for their owner only."""
     import json
 
-    from cobasis.bundle.whole import write_whole
+    from cobasis.disk.whole import write_whole
     from cobasis.privacy.audit import as_json
     from cobasis.report.audit_page import render_audit
 

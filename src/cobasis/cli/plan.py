@@ -62,7 +62,7 @@ def privacy(
 
 def _write(out: Path, found: "Plan", *, round_id: str, task: str) -> None:
     """Write the page, for its owner only."""
-    from cobasis.bundle.whole import write_whole
+    from cobasis.disk.whole import write_whole
     from cobasis.report.plan_page import render_plan
 
     write_whole(out, render_plan(found, round_id=round_id, task=task).encode())

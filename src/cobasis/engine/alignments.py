@@ -8,11 +8,11 @@ from cobasis.algorithms.views import View
 from cobasis.engine import iterates
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.engine.iterates import made_target
-from cobasis.engine.progress import AGAIN, Report, silent
 from cobasis.engine.run_mark import claim, is_claimed
 from cobasis.errors import AnotherRunError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.progress import AGAIN, Report, silent
 from cobasis.store.anchor_images import AnchorImageFiles
 from cobasis.store.folder import UploadFolder
 

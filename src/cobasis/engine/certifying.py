@@ -6,8 +6,8 @@ from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.concordance import Certificate, certify
 from cobasis.bundle.payload import Payload
 from cobasis.engine.alignments import Watched
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import NotFiniteError
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.refusals import refuse_certificate, refuse_labels
 from cobasis.store.folder import UploadFolder

@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.engine.partitions import AlignedRows, Labels, Rows
-from cobasis.engine.progress import Report, silent
 from cobasis.engine.training_passes import Pass, TurnedRows
 from cobasis.engine.trees import BoostedTrees, boost, require_extra, settings_for
 from cobasis.errors import CobasisError, OptionError
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator, Task
+from cobasis.progress import Report, silent
 
 Result = TypeVar("Result")
 

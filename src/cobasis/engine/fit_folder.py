@@ -14,9 +14,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from cobasis.algorithms.base import Fit, Target
-from cobasis.bundle.files import Stamp, made_folder, read_array
-from cobasis.bundle.tables import write_tables
-from cobasis.bundle.tensors import Header, read_header
+from cobasis.disk.files import Stamp, made_folder, read_array
+from cobasis.disk.tables import write_tables
+from cobasis.disk.tensors import Header, read_header
 from cobasis.errors import (
     AnotherRunError,
     DiskError,

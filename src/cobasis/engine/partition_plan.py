@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.algorithms.base import Alignment
-from cobasis.bundle.files import Stamp
 from cobasis.bundle.payload import Payload
+from cobasis.disk.files import Stamp
 from cobasis.errors import LabelError, OptionError, ShapeError, UnknownPartyError
 
 

@@ -13,9 +13,9 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from cobasis.algorithms.base import Alignment
-from cobasis.bundle.files import made_folder, refuse_changed
 from cobasis.bundle.payload import Payload
-from cobasis.bundle.tables import write_tables
+from cobasis.disk.files import made_folder, refuse_changed
+from cobasis.disk.tables import write_tables
 from cobasis.engine.partition_plan import Plan, planned
 from cobasis.engine.partitions import (
     MANIFEST,
@@ -28,11 +28,11 @@ from cobasis.engine.partitions import (
     read_partition,
     write_manifest,
 )
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import NotFiniteError, PartitionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.pool import in_order
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.progress import Report, silent
 
 PARTITION_BYTES = 64 * 2**20
 """Large enough for quick reads, small enough that several are in memory at once."""

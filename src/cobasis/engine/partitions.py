@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import Stamp
-from cobasis.bundle.tables import read_tables
-from cobasis.bundle.tensors import Header
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.files import Stamp
+from cobasis.disk.tables import read_tables
+from cobasis.disk.tensors import Header
+from cobasis.disk.whole import write_whole
 from cobasis.errors import CobasisError, PartitionError
 from cobasis.linalg.arrays import Matrix
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.whole import write_whole
 from cobasis.errors import AnotherRunError, DiskError
 
 NAME = "run.json"

@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
-from cobasis.bundle.files import made_folder
+from cobasis.disk.files import made_folder
 from cobasis.engine.partitions import AlignedRows, Labels, Rows
-from cobasis.engine.progress import Report, silent
 from cobasis.engine.training_batches import fit_batches, rows_to_hold
 from cobasis.engine.training_linear import fit_ridge
 from cobasis.engine.training_logistic import fit_logistic
@@ -26,6 +25,7 @@ from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.carrying import refuse_row_carrying
 from cobasis.models.families import Estimator, ModelName, Task, family
 from cobasis.models.training import TrainedModel, tuned
+from cobasis.progress import Report, silent
 
 SAMPLE_ROWS = 10_000
 """Rows on which the family's grid is searched in memory, by five folds."""

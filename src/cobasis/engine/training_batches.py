@@ -16,15 +16,15 @@ from typing import cast
 import numpy as np
 from sklearn.base import is_classifier
 
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.whole import remove_tree
 from cobasis.engine.partitions import Labels, Rows
-from cobasis.engine.progress import Report
 from cobasis.engine.training_marks import Mark, read_mark, write_mark
 from cobasis.engine.training_passes import Pass, TurnedRows
 from cobasis.errors import NotFiniteError
 from cobasis.linalg.pool import in_order
 from cobasis.models.families import EARLY_STOPPING_ROWS, Estimator
 from cobasis.models.training import log_likelihood
+from cobasis.progress import Report
 
 HELD_ROWS = 100_000
 """At most; a tenth of all rows if that is less."""

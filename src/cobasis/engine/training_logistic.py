@@ -15,10 +15,10 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 
 from cobasis.engine.partitions import AlignedRows, Labels
-from cobasis.engine.progress import Report
 from cobasis.engine.training_passes import Frame, Pass, chunks, total
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import Estimator
+from cobasis.progress import Report
 
 MAX_PASSES = 100
 _TOLERANCE = 1e-5

@@ -13,10 +13,10 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from cobasis.engine.partitions import AlignedRows, Labels, Rows
-from cobasis.engine.progress import Report
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.pool import in_order
 from cobasis.models.training import with_signs
+from cobasis.progress import Report
 
 Result = TypeVar("Result")
 

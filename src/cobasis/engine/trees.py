@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import made_folder
-from cobasis.bundle.room import require_room
+from cobasis.disk.files import made_folder
+from cobasis.disk.space import require_room
 from cobasis.engine.partitions import Labels, Rows
-from cobasis.engine.progress import Report
 from cobasis.engine.training_passes import Pass, TurnedRows
 from cobasis.errors import MissingExtraError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import available_threads
 from cobasis.models.families import Estimator, Task
+from cobasis.progress import Report
 
 PATIENCE = 10
 

@@ -3,7 +3,7 @@
 import stat
 from pathlib import Path
 
-from cobasis.bundle.files import WholeFile, opened
+from cobasis.disk.files import WholeFile, opened
 from cobasis.errors import DiskError, IdentityError
 from cobasis.keys.identity import Identity
 

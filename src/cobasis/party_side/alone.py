@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cobasis.bundle.files import made_folder
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.files import made_folder
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import AnotherRunError, DiskError
 from cobasis.party_side.desk import MARKS, NOTES, PartyDesk
 

@@ -4,9 +4,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from cobasis.bundle.files import made_folder
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.files import made_folder
+from cobasis.disk.points import point
+from cobasis.disk.whole import write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError
 from cobasis.party_side.auditing import Audited
 from cobasis.party_side.desk import PartyDesk

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import FeatureError
 from cobasis.features.checking import ColumnFinding
 from cobasis.party_side.desk import PartyDesk
 from cobasis.party_side.rows import as_text, open_rows
+from cobasis.progress import Report, silent
 from cobasis.tables.checking import check_table
 from cobasis.tables.sources import source_of
 

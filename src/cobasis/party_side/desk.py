@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement
-from cobasis.bundle.files import made_folder
 from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Transcript
+from cobasis.disk.files import made_folder
 from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder

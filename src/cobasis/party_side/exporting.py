@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.whole import write_whole
 from cobasis.models.graph_format import Precision
 from cobasis.models.raw_graph import raw_graph
 from cobasis.party_side.accepted import usable

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from cobasis.bundle.envelope import Bundle, Expected
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.points import point
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import CommitmentError
 from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import PartyDesk

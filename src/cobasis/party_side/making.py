@@ -6,13 +6,13 @@ import numpy.typing as npt
 import polars as pl
 
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
-from cobasis.bundle.points import point
 from cobasis.bundle.precision import in_precision
-from cobasis.engine.progress import Report
+from cobasis.disk.points import point
 from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.desk import MARKS, PartyDesk
 from cobasis.party_side.rows import PartyRows, labels_of
+from cobasis.progress import Report
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.party import Party

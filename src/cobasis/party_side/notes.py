@@ -2,8 +2,8 @@
 
 import json
 
-from cobasis.bundle.files import opened
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.files import opened
+from cobasis.disk.whole import write_whole
 from cobasis.errors import VaultError
 from cobasis.party_side.desk import NOTES, PartyDesk
 

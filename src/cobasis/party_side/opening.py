@@ -7,8 +7,8 @@ from pathlib import Path
 from cobasis.bundle.enclosing import Written, write_bundle
 from cobasis.bundle.envelope import Bundle, Expected, open_bundle
 from cobasis.bundle.messages import Enclosed
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import copy_whole, remove_tree
+from cobasis.disk.points import point
+from cobasis.disk.whole import copy_whole, remove_tree
 from cobasis.errors import DiskError, OptionError
 from cobasis.party_side.desk import PartyDesk
 from cobasis.protocol.enrolment import PublicIdentity

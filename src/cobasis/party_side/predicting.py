@@ -9,14 +9,14 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.bundle.files import WholeFile
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.files import WholeFile
 from cobasis.errors import OptionError
 from cobasis.features.columns import Encoder
 from cobasis.party_side.accepted import Usable, usable
 from cobasis.party_side.desk import PartyDesk
 from cobasis.party_side.opening import refuse_target
 from cobasis.party_side.rows import as_text, require_id
+from cobasis.progress import Report, silent
 from cobasis.protocol.labels import decode_labels
 from cobasis.tables.refusals import not_finite, refuse_csv_rounding, refuse_schema
 from cobasis.tables.sources import CSV, PARQUET, Source, source_of

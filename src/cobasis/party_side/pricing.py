@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from cobasis.engine.progress import Report, silent
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.party_side.guarantee import budget_of
 from cobasis.party_side.making import public_rows_in
 from cobasis.party_side.rows import picked
 from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.public_rows import check_public_rows

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy.typing as npt
 
-from cobasis.bundle.whole import remove_tree
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.whole import remove_tree
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.alone import alone
 from cobasis.party_side.making import make_party, memory_of, write_payload
 from cobasis.party_side.readying import Ready
 from cobasis.party_side.rows import labels_of
+from cobasis.progress import Report, silent
 from cobasis.protocol.streamed import Plan
 from cobasis.vault import Kept
 

@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.bundle.points import point
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.points import point
 from cobasis.errors import ForeignBundleError, StepError
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.checking import refuse_outside
@@ -16,6 +15,7 @@ from cobasis.party_side.desk import PartyDesk, digest_of
 from cobasis.party_side.guarantee import guarantee_of, refuse_crowds
 from cobasis.party_side.leaving import leaves, stays, weight
 from cobasis.party_side.rows import PartyRows, open_rows
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import require_proposals
 from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, UploadEntry

@@ -9,12 +9,12 @@ import numpy as np
 from cobasis.algorithms.concordance import Verdict
 from cobasis.algorithms.fit_check import FIT_KINDS
 from cobasis.bundle.envelope import Expected
-from cobasis.bundle.files import opened
 from cobasis.bundle.manifest import moment_of
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.bundle.parts import Kind
-from cobasis.bundle.points import point
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
+from cobasis.disk.files import opened
+from cobasis.disk.points import point
 from cobasis.errors import FitCheckError, ReplayError, StepError
 from cobasis.models.graph_model import GraphModel
 from cobasis.party_side.alone import alone

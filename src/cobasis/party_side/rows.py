@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import FeatureError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.desk import PartyDesk
+from cobasis.progress import Report, silent
 from cobasis.protocol.messages import Labels
 from cobasis.tables.sources import Source, source_of
 from cobasis.tables.streaming import StreamedTable, open_table

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.bundle.points import point
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.points import point
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import ModelName
@@ -18,6 +17,7 @@ from cobasis.party_side.accepted import Usable, usable
 from cobasis.party_side.desk import PartyDesk
 from cobasis.party_side.notes import notes
 from cobasis.party_side.rows import ChosenRows, PartyRows, gathered, labels_of, open_rows
+from cobasis.progress import Report, silent
 from cobasis.protocol.messages import Labels
 
 MOST_CELLS = 2**25

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cobasis.bundle.agreement_file import commit, read_draft
 from cobasis.bundle.envelope import Draft, write_bundle
-from cobasis.bundle.points import point
+from cobasis.disk.points import point
 from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder

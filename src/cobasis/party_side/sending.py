@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from cobasis.bundle.enclosing import Written
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
-from cobasis.bundle.points import point
-from cobasis.bundle.whole import remove_tree
-from cobasis.engine.progress import Report, silent
+from cobasis.disk.points import point
+from cobasis.disk.whole import remove_tree
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import MARKS, time_now
@@ -23,6 +22,7 @@ from cobasis.party_side.notes import note
 from cobasis.party_side.opening import deliver, refuse_target, sealed_for_analyst
 from cobasis.party_side.projecting import Projected, plan_upload
 from cobasis.party_side.readying import Dry, Ready, same_as_before
+from cobasis.progress import Report, silent
 from cobasis.protocol.streamed import Plan
 
 Allow = Callable[[Projected], Mapping[str, str]]

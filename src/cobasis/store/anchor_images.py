@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cobasis.algorithms.views import View
-from cobasis.bundle.files import Stamp, read_array
 from cobasis.bundle.payload import MAX_IMAGE_BYTES
-from cobasis.bundle.tensors import Place, read_header, refuse, widened
+from cobasis.disk.files import Stamp, read_array
+from cobasis.disk.tensors import Place, read_header, refuse, widened
 from cobasis.errors import UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 

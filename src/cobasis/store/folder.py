@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cobasis.algorithms.views import View
-from cobasis.bundle.files import refuse_changed
 from cobasis.bundle.payload import Payload, open_payload
+from cobasis.disk.files import refuse_changed
 from cobasis.errors import AnchorTagError, DiskError, DuplicatePartyError, MessageError
 from cobasis.protocol.refusals import check_envelope, refuse_sizes, require_known
 from cobasis.store.anchor_images import AnchorImageFiles, ImageFile
 
 if TYPE_CHECKING:
-    from cobasis.bundle.tensors import Place
+    from cobasis.disk.tensors import Place
     from cobasis.protocol.agreement import Agreement
 
 SUFFIX = ".safetensors"

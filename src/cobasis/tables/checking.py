@@ -8,10 +8,10 @@ from typing import Any
 import narwhals as nw
 import polars as pl
 
-from cobasis.engine.progress import Report, silent
 from cobasis.features.category import CategoryFeature
 from cobasis.features.checking import ColumnFinding, check
 from cobasis.features.numeric import NumericFeature
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, source_of
 from cobasis.tables.streaming import word_labels

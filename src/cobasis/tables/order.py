@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from cobasis.bundle.payload import PayloadWriter
-from cobasis.engine.progress import Report
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.pool import in_order
+from cobasis.progress import Report
 from cobasis.protocol.streamed import Plan
 
 BIN_BYTES = 2**24

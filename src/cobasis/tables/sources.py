@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.bundle.files import Stamp, refuse_changed, stamp_of
+from cobasis.disk.files import Stamp, refuse_changed, stamp_of
 from cobasis.errors import DtypeError, OptionError, TableError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature

@@ -9,7 +9,6 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import LabelError, ShapeError, TableError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.columns import Encoder
@@ -18,6 +17,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.pool import in_order
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.labels import encode_labels
 from cobasis.protocol.messages import Labels

@@ -7,9 +7,9 @@ from typing import Any
 import numpy.typing as npt
 
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
-from cobasis.engine.progress import Report, silent
 from cobasis.errors import OptionError
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.messages import ConsensusSpan

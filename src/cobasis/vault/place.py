@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cobasis.bundle.files import PART, made_folder, sync_folder
-from cobasis.bundle.whole import remove_tree
+from cobasis.disk.files import PART, made_folder, sync_folder
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import DiskError
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cobasis.bundle.files import made_folder, opened
-from cobasis.bundle.whole import write_whole
+from cobasis.disk.files import made_folder, opened
+from cobasis.disk.whole import write_whole
 from cobasis.errors import DiskError, VaultError
 from cobasis.linalg.hidden import Hidden
 

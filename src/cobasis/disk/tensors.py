@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import Stamp, opened
+from cobasis.disk.files import Stamp, opened
 from cobasis.errors import FileFormatError, ShapeError
 
 DTYPES: dict[str, np.dtype[Any]] = {

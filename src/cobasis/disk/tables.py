@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.files import WholeFile, read_array
-from cobasis.bundle.tensors import Header, make_header, read_header
+from cobasis.disk.files import WholeFile, read_array
+from cobasis.disk.tensors import Header, make_header, read_header
 
 
 def write_tables(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
-from cobasis.bundle.files import WholeFile, opened, sync_folder
+from cobasis.disk.files import WholeFile, opened, sync_folder
 from cobasis.errors import DiskError
 
 _PIECE = 2**20

@@ -1,9 +1,6 @@
-"""How long work says how far it is: a function that is told, and a bar that can be that function.
+"""A bar with the time left, for every step of long work."""
 
-Silent by default: whoever wants to see it hands `shown()`'s function on.
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -17,19 +14,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-AGAIN = ", pass "
-"""In the name of a step that is done again: its number follows, and it keeps its bar."""
-
-Report = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is to do."""
-
-
-def _say_nothing(step: str, done: int, total: int) -> None:
-    """Say nothing."""
-
-
-silent: Report = _say_nothing
-"""For those who do not want to know; the default everywhere."""
+from cobasis.progress import AGAIN, Report
 
 
 @contextmanager

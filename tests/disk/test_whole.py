@@ -8,8 +8,8 @@ from unittest import mock
 
 import pytest
 
-from cobasis.bundle.files import PART, made_folder
-from cobasis.bundle.whole import copy_whole, move_whole, remove_tree, write_whole
+from cobasis.disk.files import PART, made_folder
+from cobasis.disk.whole import copy_whole, move_whole, remove_tree, write_whole
 from cobasis.errors import DiskError
 from faults import BROKEN, FULL, at_call
 

@@ -1,0 +1,1 @@
+"""Files that survive a crash; the only place that knows about disks."""

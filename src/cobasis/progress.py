@@ -1,0 +1,17 @@
+"""How long work says how far it is: a function that is told; silent by default."""
+
+from collections.abc import Callable
+
+AGAIN = ", pass "
+"""In the name of a step that is done again: its number follows, and it keeps its bar."""
+
+Report = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is to do."""
+
+
+def _say_nothing(step: str, done: int, total: int) -> None:
+    """Say nothing."""
+
+
+silent: Report = _say_nothing
+"""For those who do not want to know; the default everywhere."""
