@@ -16,7 +16,7 @@ FILES = sorted(
     for part in ("src", "tests", "experiments", "benchmarks")
     for path in (ROOT / part).rglob("*.py")
 )
-MAX_FILE, MAX_FUNCTION = 300, 45
+MAX_FILE, MAX_FUNCTION = 400, 45
 UNWANTED = re.compile(r"print|np\.random\.(?!default_rng).*")
 """Calls that no module of the package makes."""
 
@@ -41,7 +41,7 @@ def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def test_every_file_fits_on_three_hundred_lines():
+def test_every_file_fits_on_four_hundred_lines():
     lengths = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {path: length for path, length in lengths.items() if length > MAX_FILE} == {}
 

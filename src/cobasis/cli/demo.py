@@ -62,9 +62,8 @@ def demo(
             f"--report {report} is a folder, or in one that does not exist. Name a file."
         )
     table = load(data)
-    dealt = deal(
-        table, n_parties=table.parties if parties is None else parties, split=split, seed=seed
-    )
+    n_parties = table.parties if parties is None else parties
+    dealt = deal(table, n_parties=n_parties, split=split, seed=seed)
     settings = Settings(
         n_components=table.n_components if n_components is None else n_components,
         aligner=aligner,
