@@ -104,6 +104,43 @@ def test_from_the_protocol_downward_nothing_opens_a_file(layer):
         assert [name for name in calls if opens.match(name)] == []
 
 
+CHANGES = re.compile(
+    r"(os|fcntl|shutil|tempfile|Path)\..*|.*\.(unlink|rmdir|mkdir|touch|rename|symlink_to|hardlink_to"
+    r"|chmod|write_text|write_bytes|save_file|tofile|savez|savez_compressed)|np\.save|FileIO"
+)
+READS = re.compile(
+    r"os\.(path\..*|environ\.get|fsdecode|fsencode|fstat|getpid|cpu_count|sched_getaffinity"
+    r"|urandom|strerror|get_terminal_size|geteuid|process_cpu_count)|Path\.(home|cwd)"
+    r"|shutil\.disk_usage"
+)
+
+
+def changes_a_disk(call: ast.Call) -> bool:
+    """Whether a call opens for writing, makes, renames, deletes or syncs."""
+    name, told = ast.unparse(call.func), [ast.unparse(each) for each in call.args]
+    if name == "open" or name.endswith(".open"):
+        modes = [*told, *(ast.unparse(each.value) for each in call.keywords if each.arg == "mode")]
+        return any(set(mode.strip("'")) & set("wax+") and len(mode) <= 5 for mode in modes)
+    if name.endswith(".replace") and len(told) == 1 and not call.keywords:
+        return True  # a path's: a text's has two
+    if name == "FileIO":
+        return told[1:] != ["'r'"]
+    return bool(CHANGES.fullmatch(name)) and not READS.fullmatch(name)
+
+
+def test_nothing_outside_the_disk_layer_writes_renames_deletes_syncs_or_locks():
+    wrong = [
+        (relative(path), node.lineno, ast.unparse(node.func))
+        for path in SOURCE.rglob("*.py")
+        if path.parent.name != "disk"
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and changes_a_disk(node)
+    ]
+    assert wrong == []
+    assert any(changes_a_disk(node) for path in (SOURCE / "disk").glob("*.py")
+               for node in nodes(path) if isinstance(node, ast.Call))  # fmt: skip
+
+
 def test_importing_cobasis_loads_nothing_heavy():
     heavy = (
         *("sklearn", "polars", "matplotlib", "onnx", "onnxruntime", "pandas", "typer", "rich"),

@@ -16,7 +16,7 @@ from cobasis.analyst_side.verifying import verify
 from cobasis.bundle.agreement_file import read_agreement, seal, write_new
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import consensus_in
-from cobasis.disk.tables import read_tables, write_tables
+from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.errors import OptionError, StepError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.signatures import sign_agreement

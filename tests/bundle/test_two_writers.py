@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cobasis.disk.files import PART, WholeFile
+from cobasis.disk.whole import PART, WholeFile
 from cobasis.errors import AnotherRunError, DiskError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from cobasis.disk.tables import read_tables, write_tables
+from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.errors import FileFormatError
 
 TABLES = {

@@ -9,7 +9,7 @@ import pytest
 
 from cobasis import GOPP, align
 from cobasis.algorithms.gopp import Iterate
-from cobasis.disk.tables import read_tables
+from cobasis.disk.tensors import read_tables
 from cobasis.engine import iterates
 from cobasis.engine.alignments import align_folder
 from cobasis.errors import AnotherRunError

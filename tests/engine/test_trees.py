@@ -122,7 +122,7 @@ def test_trees_are_not_begun_where_the_disk_has_no_room_for_their_cache(tmp_path
         if room:
             told(work=tmp_path / "work")
             continue
-        with pytest.raises(DiskError, match=r"about 0 MB to '.*trees-.*', whose disk has 0 MB"):
+        with pytest.raises(DiskError, match=r"about 0 MB to '.*scratch-.*', whose disk has 0 MB"):
             told(work=tmp_path / "work")
     assert list((tmp_path / "work").iterdir()) == []
 
@@ -131,7 +131,7 @@ def test_the_cache_is_not_larger_than_the_room_that_was_asked_for(tmp_path):
     sizes = []
 
     def weigh(*_):
-        cached = (tmp_path / "work").glob("trees-*/cache*")
+        cached = (tmp_path / "work").glob("scratch-*/cache*")
         sizes.append(sum(each.stat().st_size for each in cached))
 
     rows = np.random.default_rng(0).normal(size=(20_000, 30))

@@ -1,6 +1,5 @@
 """Three parties and an analyst with real keys, a sealed agreement, and tables on disk."""
 
-import os
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from cobasis.bundle.messages import (
 )
 from cobasis.bundle.uploads import read_upload
 from cobasis.disk import points
-from cobasis.disk.files import WholeFile
+from cobasis.disk.whole import WholeFile
 from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.graph import to_graph
@@ -248,7 +247,7 @@ def _let_go(file):
     """Close a file as the system does when its process is gone."""
     if file._open:
         file._open = False
-        os.close(file._descriptor)
+        file._lock.release()
 
 
 class Killed(BaseException):

@@ -85,7 +85,7 @@ def test_clear_leaves_files_that_only_look_like_its_own(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "work").write_text("a file in the way")
-    with pytest.raises(DiskError, match=r"work folder .*work' cannot be written.*\[CB601\]"):
+    with pytest.raises(DiskError, match=r"folder '.*work' cannot be made.*\[CB601\]"):
         Marks(tmp_path / "work", bound_to=TABLE)["directions"] = ARRAY
 
 

@@ -15,7 +15,7 @@ from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_featur
 from cobasis.analyst_side import keeping, running, training
 from cobasis.bundle import expecting, transcript
 from cobasis.disk import points
-from cobasis.disk.files import WholeFile
+from cobasis.disk.whole import WholeFile
 from cobasis.keys.identity import Identity
 from party_side.sites import _let_go
 

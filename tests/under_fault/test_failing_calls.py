@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from cobasis.analyst_side import training
-from cobasis.disk.files import made_folder
+from cobasis.disk.whole import make_folder
 from cobasis.errors import CobasisError, DiskError
 from faults import BROKEN, FULL, at_call
 from under_fault.checking import problems
@@ -71,7 +71,7 @@ class Trials:
 def test_a_folder_that_cannot_be_made_is_a_disk_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(DiskError, match=r"cannot be made: Not a directory.*\[CB601\]"):
-        made_folder(tmp_path / "file" / "rows")
+        make_folder(tmp_path / "file" / "rows")
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each != "parts"])

@@ -18,9 +18,8 @@ from cobasis.analyst_side.training import model_digest, model_file
 from cobasis.bundle.chain import Entry
 from cobasis.bundle.envelope import Written, write_bundle
 from cobasis.bundle.messages import enclose_return
-from cobasis.disk.files import made_folder
 from cobasis.disk.points import point
-from cobasis.disk.whole import remove_tree
+from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.certifying import certify_folder
 from cobasis.engine.fit_folder import FitFolder
@@ -172,7 +171,7 @@ def _send_all(
     report: Report,
 ) -> dict[str, Written]:
     """Seal one return for each party, and for nobody else."""
-    made_folder(to)
+    make_folder(to)
     written = {}
     for done, party in enumerate(outcome.uploads):
         report("sealing returns", done, len(outcome.uploads))

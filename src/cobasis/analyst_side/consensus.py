@@ -12,10 +12,9 @@ from cobasis.analyst_side.keeping import require_enough
 from cobasis.analyst_side.reception import FileVerdict
 from cobasis.bundle.envelope import Limits, write_bundle
 from cobasis.bundle.messages import enclose_consensus, proposal_in
-from cobasis.disk.files import made_folder
 from cobasis.disk.points import point
-from cobasis.disk.tables import read_tables, write_tables
-from cobasis.disk.whole import remove_tree
+from cobasis.disk.tensors import read_tables, write_tables
+from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.errors import AnotherRunError, CobasisError, DiskError, OptionError, StepError
 from cobasis.progress import Report, silent
 from cobasis.protocol.common_span import make_consensus
@@ -149,7 +148,7 @@ def _send_all(
     desk: AnalystDesk, span: ConsensusSpan, *, to: Path, report: Report
 ) -> dict[str, Path]:
     """Seal the span for each enrolled party by itself."""
-    made_folder(to)
+    make_folder(to)
     draft, parts = enclose_consensus(span, agreement=desk.agreement, sender=desk.name)
     written = {}
     for done, (party, identity) in enumerate(desk.enrolled.items()):

@@ -8,8 +8,7 @@ from typing import Any, cast
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import REMOVED, history_of
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import made_folder
-from cobasis.disk.whole import write_whole
+from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import BundleError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
@@ -145,7 +144,7 @@ def removal_of(desk: AnalystDesk, party: str) -> Removal:
 
 def write_removal(desk: AnalystDesk, removal: Removal, *, to: Path) -> tuple[Path, Path]:
     """Write the certificate, signed, and its text for people."""
-    made_folder(to)
+    make_folder(to)
     told = removal.told()
     signature = desk.identity.sign(_SIGNED + _canonical(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}

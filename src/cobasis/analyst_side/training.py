@@ -7,9 +7,8 @@ from pathlib import Path
 from cobasis.algorithms.base import Alignment
 from cobasis.bundle.payload import Payload
 from cobasis.bundle.uploads import read_upload
-from cobasis.disk.files import made_folder
 from cobasis.disk.points import point
-from cobasis.disk.whole import remove_tree, write_whole
+from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.engine.partitioning import write_aligned
 from cobasis.engine.training import train_partitions
 from cobasis.errors import AgreementError
@@ -63,7 +62,7 @@ def model_file(
         )
         _checked(data, agreement)
         point("run.model checked")
-        made_folder(path.parent)
+        make_folder(path.parent)
         write_whole(path, data)
         point("run.model stored")
     return _checked(path.read_bytes(), agreement)

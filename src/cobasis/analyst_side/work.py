@@ -1,14 +1,11 @@
 """Where the analyst's files of one round lie: a folder beside the agreement."""
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cobasis.disk.files import made_folder
-from cobasis.disk.whole import remove_tree
-from cobasis.errors import AnotherRunError, DiskError
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import make_folder, remove_tree
 
 SUFFIX = ".round"
 
@@ -54,23 +51,11 @@ class WorkFolder:
     def alone(self) -> Iterator[None]:
         """Make the folder, keep other processes out, and clear what a crash left half done."""
         for folder in (self.path, self.uploads, self.payloads, self.receipts):
-            made_folder(folder)
-        try:
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise DiskError(
-                f"'{self.path}' cannot be written: {error.strerror}. What was acknowledged is "
-                "kept. Free some space, or correct the rights, then start the same command again."
-            ) from error
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise AnotherRunError(
-                    f"another process is at work in '{self.path}'. Two at a time would mix their "
-                    "results. Wait for it, then start again."
-                ) from None
+            make_folder(folder)
+        busy = (
+            f"another process is at work in '{self.path}'. Two at a time would mix their "
+            "results. Wait for it, then start again."
+        )
+        with Lock(self.path / "lock", what=f"'{self.path}'", busy=busy):
             remove_tree(self.incoming)
             yield
-        finally:
-            os.close(descriptor)

@@ -17,7 +17,7 @@ from cobasis.bundle.agreement_reading import (
     text_of,
 )
 from cobasis.bundle.agreement_text import MARK, new_text
-from cobasis.disk.files import WholeFile
+from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError, DiskError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -141,8 +141,5 @@ def _edit(
 
 def _write(path: Path, text: str) -> None:
     """Write the file whole or not at all; it is public, and keeps the mode it had."""
-    data = text.encode()
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    with WholeFile(path, n_bytes=len(data)) as file:
-        file.write(data, offset=0)
-    path.chmod(mode)
+    write_whole(path, text.encode(), mode=mode)

@@ -16,7 +16,8 @@ from cobasis.bundle.manifest import (
 )
 from cobasis.bundle.parts import MAX_RATIO, PARTS, SLACK, Part
 from cobasis.bundle.sealing import seal
-from cobasis.disk.files import WholeFile, opened
+from cobasis.disk.files import opened
+from cobasis.disk.whole import WholeFile
 from cobasis.errors import FileChangedError, OptionError, SecretError
 from cobasis.protocol.enrolment import PublicIdentity
 

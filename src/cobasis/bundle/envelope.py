@@ -5,7 +5,6 @@ The format, on one page: ``docs/reference/bundle-format.md``. ``enclosing.py`` w
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -31,7 +30,8 @@ from cobasis.bundle.manifest import (
 )
 from cobasis.bundle.parts import Part
 from cobasis.bundle.sealing import Seal, look
-from cobasis.disk.files import Stamp, WholeFile, opened, refuse_changed, stamp_of
+from cobasis.disk.files import Stamp, opened, refuse_changed, stamp_of
+from cobasis.disk.whole import WholeFile, make_folder, nameless_file, remove_tree
 from cobasis.errors import BundleError, DiskError, SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
@@ -90,8 +90,8 @@ class Bundle:
     def discard(self) -> None:
         """Delete the opened parts; the sealed file stays."""
         for part in self.parts.values():
-            with suppress(OSError):
-                part.unlink()
+            with suppress(DiskError):
+                remove_tree(part)
 
 
 def open_bundle(
@@ -113,7 +113,7 @@ def open_bundle(
     n_bytes = look(path).n_bytes
     if n_bytes > limits.n_bytes + limits.n_bytes // 1000 + _SEALING:
         _refuse(what, f"its {n_bytes:,} bytes are more than the {limits.n_bytes:,} that are read")
-    with _folder(into), tempfile.TemporaryFile(dir=into) as plain:
+    with _folder(into), nameless_file(into) as plain:
         digest = _unsealed(path, cast("BinaryIO", plain), unseal=unseal, what=what)
         manifest = _manifest(cast("BinaryIO", plain), signer=signer, what=what)
         (expected or Expected()).check(manifest, what=what)
@@ -131,12 +131,12 @@ def _folder(into: Path) -> Iterator[None]:
     """Make the folder, take it away again after a refusal, and say what a full disk means."""
     made = not into.exists()
     try:
-        into.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(into)
         yield
     except BaseException as error:
         if made:
-            with suppress(OSError):
-                into.rmdir()
+            with suppress(DiskError):
+                remove_tree(into)
         if not isinstance(error, OSError):
             raise
         raise DiskError(
@@ -229,7 +229,7 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
                 done.append(file.path)
         except BaseException:
             for path in done:
-                path.unlink()
+                remove_tree(path)
             raise
 
 

@@ -11,8 +11,7 @@ from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.manifest import Manifest
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.bundle.precision import check_precision
-from cobasis.disk.tables import read_tables
-from cobasis.disk.tensors import read_header
+from cobasis.disk.tensors import read_header, read_tables
 from cobasis.errors import BundleError, ForeignBundleError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.graph_model import GraphModel

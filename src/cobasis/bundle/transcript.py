@@ -1,10 +1,7 @@
 """A transcript: what one side did, line by line, so that nobody can change a line unnoticed."""
 
-import fcntl
-import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import BufferedReader, FileIO
@@ -13,7 +10,8 @@ from typing import NamedTuple
 
 from cobasis.bundle.chain import MAX_LINE, START, Entry, Fact, Link, following, read_line
 from cobasis.bundle.manifest import moment_text
-from cobasis.disk.files import opened, sync_folder
+from cobasis.disk.files import opened
+from cobasis.disk.lock import Lock
 from cobasis.errors import DiskError, TranscriptError
 
 REPAIRED = "repaired"
@@ -62,8 +60,8 @@ class Transcript:
         self._clock = clock
         self._last, self._end = Link(), 0
         if path.exists():
-            with self._alone() as descriptor:
-                self._catch_up(descriptor)
+            with self._alone() as lock:
+                self._catch_up(lock)
 
     @property
     def head(self) -> str:
@@ -72,41 +70,29 @@ class Transcript:
 
     def append(self, event: str, told: Mapping[str, Fact]) -> Entry:
         """Write a line; when this returns it is on the disk."""
-        with self._alone() as descriptor:
-            self._catch_up(descriptor)
-            return self._write(descriptor, event, told)
+        with self._alone() as lock:
+            self._catch_up(lock)
+            return self._write(lock, event, told)
 
-    def _catch_up(self, descriptor: int) -> None:
+    def _catch_up(self, lock: Lock) -> None:
         """Follow the lines that are new since the last look, and repair a torn one."""
-        if os.fstat(descriptor).st_size < self._end:
+        if lock.n_bytes < self._end:
             raise _broken(self.path, self._last.seq, "lines were cut off behind it")
         torn = b""
-        for found in _lines(descriptor, self._end, self._last, self.path):
+        for found in _lines(lock.descriptor, self._end, self._last, self.path):
             if found.entry is None:
                 torn = found.raw
             else:
                 self._advance(found.entry)
         if torn:
-            self._write(descriptor, REPAIRED, {"lost_bytes": len(torn)})
-            os.ftruncate(descriptor, self._end)
-            os.fsync(descriptor)
+            self._write(lock, REPAIRED, {"lost_bytes": len(torn)})
+            lock.shorten(self._end)
 
-    def _write(self, descriptor: int, event: str, told: Mapping[str, Fact]) -> Entry:
+    def _write(self, lock: Lock, event: str, told: Mapping[str, Fact]) -> Entry:
         """Write the next line where the last one ends; nothing of it stays when that fails."""
         time = moment_text(self._clock())
         entry = following(self._last, event, told=told, time=time)
-        rest, offset = memoryview(entry.line), self._end
-        try:
-            while rest:
-                written = os.pwrite(descriptor, rest, offset)
-                rest, offset = rest[written:], offset + written
-            os.fsync(descriptor)
-            if not self._end:
-                sync_folder(self.path.parent)
-        except OSError:
-            with suppress(OSError):
-                os.ftruncate(descriptor, self._end)
-            raise
+        lock.append(entry.line, end=self._end)
         self._advance(entry)
         return entry
 
@@ -115,25 +101,17 @@ class Transcript:
         self._end += len(entry.line)
 
     @contextmanager
-    def _alone(self) -> Iterator[int]:
+    def _alone(self) -> Iterator[Lock]:
         """Open the file, and keep other writers waiting."""
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0)
-            descriptor = os.open(self.path, flags, 0o600)
+        what = f"the transcript '{self.path}'"
+        with Lock(self.path, what=what) as lock:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise DiskError(
-                        f"'{self.path}' cannot be written: it is no file. Choose another name."
-                    )
-                yield descriptor
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise DiskError(
-                f"the transcript '{self.path}' cannot be written: {error.strerror}. No line of it "
-                "is lost. Free some space, or check your rights to it, then start again."
-            ) from error
+                yield lock
+            except OSError as error:
+                raise DiskError(
+                    f"{what} cannot be written: {error.strerror}. No line of it is lost. Free some "
+                    "space, or check your rights to it, then start again."
+                ) from error
 
 
 def verify_transcript(path: Path, *, head: str | None = None) -> Checked:

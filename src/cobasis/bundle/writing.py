@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.files import WholeFile
 from cobasis.disk.tensors import Place, is_name, make_header, part_of
+from cobasis.disk.whole import WholeFile
 from cobasis.errors import DtypeError, OptionError, ShapeError, StepError
 from cobasis.linalg.arrays import Matrix
 

@@ -80,13 +80,14 @@ def _compared(dealt: "Dealt", settings: "Settings", report: Path) -> "Comparison
     """Run the comparison and write its page, saying what is being done."""
     from rich.console import Console
 
+    from cobasis.disk.whole import write_whole
     from cobasis.report.comparison import compare
     from cobasis.report.page import render
 
     with Console(stderr=True).status("starting") as status:
         found = compare(dealt, settings, progress=status.update)
         status.update("writing the report")
-        report.write_text(render(found), encoding="utf-8")
+        write_whole(report, render(found).encode())
     return found
 
 

@@ -1,4 +1,4 @@
-"""The header of a safetensors file, written and read as if an enemy had sent it.
+"""Safetensors files, in parts and whole; a header is read as if an enemy had sent it.
 
 The format: eight bytes with the header's length, a JSON object that says of every tensor its
 type, shape and place, then the numbers, row by row and without holes.
@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.files import Stamp, opened
+from cobasis.disk.files import Stamp, opened, read_array
+from cobasis.disk.whole import WholeFile
 from cobasis.errors import FileFormatError, ShapeError
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -128,6 +129,29 @@ def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
         cut = "truncated" if end > stamp.size else "longer than it says"
         refuse(what, f"it is {cut}: {stamp.size:,} bytes where its header asks for {end:,}")
     return Header(places=places, metadata=metadata, stamp=stamp, what=what)
+
+
+def write_tables(
+    path: Path, tables: Mapping[str, npt.NDArray[Any]], *, metadata: Mapping[str, str]
+) -> None:
+    """Write whole tables into one safetensors file, or nothing."""
+    described = [(name, table.dtype, table.shape) for name, table in tables.items()]
+    start, places = make_header(described, metadata=metadata)
+    n_bytes = len(start) + sum(place.n_bytes for place in places.values())
+    with WholeFile(path, n_bytes=n_bytes) as file:
+        file.write(start, offset=0)
+        for name, place in places.items():
+            file.write(np.ascontiguousarray(tables[name]), offset=place.offset)
+
+
+def read_tables(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Header]:
+    """Read every table of a safetensors file, whatever it holds."""
+    header = read_header(path)
+    tables: dict[str, npt.NDArray[Any]] = {}
+    for name, place in header.places.items():
+        tables[name] = np.empty(place.shape, place.dtype)
+        read_array(path, tables[name], offset=place.offset, stamp=header.stamp, what=header.what)
+    return tables, header
 
 
 def part_of(place: Place, rows: slice, *, what: str) -> Place:

@@ -1,25 +1,131 @@
-"""A whole file written, copied or moved, and a file or folder removed, in one call each."""
+"""Files written, copied and moved as a whole, folders made, and both removed."""
 
-import shutil
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from typing import IO, Any, Self
 
-from cobasis.disk.files import WholeFile, opened, sync_folder
+import numpy.typing as npt
+
+from cobasis.disk import calls
+from cobasis.disk.files import bytes_of, opened
+from cobasis.disk.lock import Lock
 from cobasis.errors import DiskError
+
+PART = ".part"
+"""Ends the name of a file that is still being written."""
 
 _PIECE = 2**20
 
 
-def write_whole(path: Path, data: bytes) -> None:
+class WholeFile:
+    """A file that stands under its name when all of it is written, and not before."""
+
+    def __init__(self, path: Path, *, n_bytes: int, mode: int = 0o600) -> None:
+        self.path = path
+        self.n_bytes = n_bytes
+        self._part = path.with_name(path.name + PART)
+        busy = (
+            f"another process writes to '{path}' right now. Two at a time would mix their bytes. "
+            "Wait for it, or choose another name."
+        )
+        self._lock = Lock(self._part, what=f"'{path}'", busy=busy)
+        self._open = False
+        try:
+            with self._refusals():
+                self._take_over(mode)
+                calls.shorten(self._lock.descriptor, 0, path=self._part)
+                calls.reserve(self._lock.descriptor, n_bytes, path=self._part)
+        except BaseException:
+            if self._open:
+                self.discard()
+            else:
+                self._lock.release()
+            raise
+
+    def _take_over(self, mode: int) -> None:
+        """Refuse a half-written file that somebody else put there, who could read this one."""
+        found = os.fstat(self._lock.descriptor)
+        if found.st_uid != os.geteuid() or found.st_nlink > 1:
+            raise DiskError(
+                f"'{self._part}' was put there by somebody else, who could read what is written to "
+                f"'{self.path}'. Choose a folder that only you may write to."
+            )
+        os.fchmod(self._lock.descriptor, mode)
+        self._open = True
+
+    def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:
+        """Write bytes, or a contiguous array's, at a place of the file."""
+        rest = memoryview(data) if isinstance(data, bytes) else bytes_of(data)
+        with self._refusals():
+            calls.write(self._lock.descriptor, rest, offset=offset, path=self._part)
+
+    def read(self, array: npt.NDArray[Any], *, offset: int) -> None:
+        """Fill a contiguous array from a place of the file that was written before."""
+        rest = bytes_of(array)
+        with self._refusals():
+            while rest and (read := os.preadv(self._lock.descriptor, [rest], offset)):
+                rest, offset = rest[read:], offset + read
+
+    def shorten(self, n_bytes: int) -> None:
+        """End the file here, where fewer bytes were needed than were asked for."""
+        with self._refusals():
+            calls.shorten(self._lock.descriptor, n_bytes, path=self._part)
+
+    def finish(self) -> None:
+        """Give the file its name, once its bytes are on the disk."""
+        with self._refusals():
+            calls.sync(self._lock.descriptor, path=self._part)
+            calls.rename(self._part, self.path)
+            self._open = False
+            self._lock.release()
+            calls.sync_folder(self.path.parent)  # its name outlives a power cut, too
+
+    def discard(self) -> None:
+        """Leave nothing behind but what stood under the name before; nothing when finished."""
+        if not self._open:
+            return
+        self._open = False
+        with suppress(OSError):
+            calls.remove(self._part)
+        with suppress(OSError):
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Write inside a with block: it finishes, or discards when something is raised."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Finish, or discard."""
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.discard()
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Say what the system's error means here."""
+        try:
+            yield
+        except OSError as error:
+            raise DiskError(
+                f"'{self.path}' cannot be written: {error.strerror} ({self.n_bytes:,} bytes are "
+                "needed). Nothing half-written is left under that name. Free some space, or "
+                "choose a folder that you may write to, then start again."
+            ) from error
+
+
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Write a file, or leave what stood there before."""
-    with WholeFile(path, n_bytes=len(data)) as file:
+    with WholeFile(path, n_bytes=len(data), mode=mode) as file:
         file.write(data, offset=0)
 
 
-def copy_whole(
-    source: Path, target: Path, *, on_copied: Callable[[], object] = lambda: None
-) -> None:
+def copy_whole(source: Path, target: Path) -> None:
     """Copy a file, so that all of the copy is on the disk, or what stood there before.
 
     A source that is written to meanwhile is copied as it was read: whoever has its digest compares.
@@ -30,7 +136,6 @@ def copy_whole(
             whole.write(piece, offset=at)
             at += len(piece)
         whole.shorten(at)
-        on_copied()
 
 
 def _read(file: FileIO, path: Path) -> bytes | None:
@@ -44,10 +149,10 @@ def _read(file: FileIO, path: Path) -> bytes | None:
 
 
 def move_whole(source: Path, target: Path) -> None:
-    """Give a file another name on the same disk, and wait until the name is there."""
+    """Give a file or folder another name on the same disk, and wait until the name is there."""
     try:
-        source.replace(target)
-        sync_folder(target.parent)
+        calls.rename(source, target)
+        calls.sync_folder(target.parent)
     except OSError as error:
         raise DiskError(
             f"'{source}' cannot be moved to '{target}': {error.strerror}. Free some space, or "
@@ -55,17 +160,56 @@ def move_whole(source: Path, target: Path) -> None:
         ) from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder for its owner alone, unless it is there, and see that its name is on the disk.
+
+    So are the folders above it that are missing. A DiskError when that fails.
+    """
+    try:
+        if path.is_dir():
+            return
+        above = [folder for folder in path.parents if not folder.exists()]
+        for folder in (*reversed(above), path):
+            calls.make(folder)
+            calls.sync_folder(folder.parent)
+    except OSError as error:
+        raise DiskError(
+            f"the folder '{path}' cannot be made: {error.strerror}. Free some space, correct the "
+            "rights, or choose another."
+        ) from error
+
+
 def remove_tree(path: Path) -> None:
     """Delete a file or a folder, if it is there, and wait until its name is gone."""
     try:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        _remove_all(path)
         if path.parent.is_dir():
-            sync_folder(path.parent)
+            calls.sync_folder(path.parent)
     except OSError as error:
         raise DiskError(
             f"'{path}' cannot be deleted: {error.strerror or error}. It may hold private numbers; "
             "delete it yourself, then start again."
         ) from error
+
+
+def _remove_all(path: Path) -> None:
+    """Delete what is in a folder before the folder; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        for inner in sorted(path.iterdir()):
+            _remove_all(inner)
+    with suppress(FileNotFoundError):
+        calls.remove(path)
+
+
+@contextmanager
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Give a folder for one piece of work, deleted at its end; by default where TMPDIR says."""
+    if parent is not None:
+        make_folder(parent)
+    with tempfile.TemporaryDirectory(prefix="scratch-", dir=parent) as folder:
+        yield Path(folder)
+
+
+def nameless_file(folder: Path) -> AbstractContextManager[IO[bytes]]:
+    """Open a file without a name, which no crash leaves behind."""
+    return tempfile.TemporaryFile(dir=folder)

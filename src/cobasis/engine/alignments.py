@@ -5,6 +5,7 @@ from pathlib import Path
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.images import Images, require_some
 from cobasis.algorithms.views import View
+from cobasis.disk.whole import remove_tree
 from cobasis.engine import iterates
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.engine.iterates import made_target
@@ -46,7 +47,7 @@ def align_folder(
             read = Watched(images, step="making the target", report=report)
             with one_blas_thread():
                 fits.keep_target(made_target(aligner, read, folder=to, workers=workers))
-        (to / iterates.NAME).unlink(missing_ok=True)
+        remove_tree(to / iterates.NAME)
         read = Watched(images, step="fitting", report=report, done=len(fits))
         return align(aligner, read, target=fits.target, sink=fits, workers=workers)
 

@@ -8,19 +8,18 @@ interface would hold all rows in the workers' memory, and needs pandas and pyarr
 """
 
 import socket
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.disk.whole import scratch_folder
 from cobasis.engine.partitions import AlignedRows, Labels, Rows
 from cobasis.engine.training_passes import Pass, TurnedRows
 from cobasis.engine.trees import BoostedTrees, boost, require_extra, settings_for
@@ -197,14 +196,14 @@ def _share(
 
     threads = int(get_worker().state.nthreads)
     settings = settings_for(task, classes, seed=seed, threads=threads)
-    with CommunicatorContext(**tracker), tempfile.TemporaryDirectory() as folder:
+    with CommunicatorContext(**tracker), scratch_folder() as folder:
         return boost(
             rows,
             partitions,
             settings=settings,
             classes=classes,
             held=held,
-            folder=Path(folder),
+            folder=folder,
             max_rounds=max_rounds,
             report=silent,
         )

@@ -5,20 +5,19 @@ megabytes, `fits-00000.safetensors` and on. Each of them is there whole or not a
 a run that was killed at any moment is taken up where the last shard ends.
 """
 
-import fcntl
 import json
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from cobasis.algorithms.base import Fit, Target
-from cobasis.disk.files import Stamp, made_folder, read_array
-from cobasis.disk.tables import write_tables
-from cobasis.disk.tensors import Header, read_header
+from cobasis.disk.files import Stamp, read_array
+from cobasis.disk.lock import Lock
+from cobasis.disk.tensors import Header, read_header, write_tables
+from cobasis.disk.whole import make_folder
 from cobasis.errors import (
-    AnotherRunError,
     DiskError,
     DuplicatePartyError,
     FileFormatError,
@@ -70,8 +69,8 @@ class FitFolder(MutableMapping[str, Fit]):
         self._kept: dict[str, _Kept] = {}
         self._shards: dict[int, Stamp] = {}
         self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
-        self._lock: IO[bytes] | None = None
-        made_folder(self.path)
+        self._lock: Lock | None = None
+        make_folder(self.path)
         self._target: Target | None = None
         self._load()
 
@@ -115,33 +114,19 @@ class FitFolder(MutableMapping[str, Fit]):
 
     def __enter__(self) -> Self:
         """Take the folder for this process; a second one that writes to it is refused."""
-        try:
-            self._lock = (self.path / "lock").open("wb")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._unlock()
-            if isinstance(error, BlockingIOError):
-                raise AnotherRunError(
-                    f"another process writes to '{self.path}'. Wait, or choose another folder."
-                ) from error
-            raise DiskError(
-                f"'{self.path}' cannot be locked: {error.strerror}. Choose another folder."
-            ) from error
+        busy = f"another process writes to '{self.path}'. Wait, or choose another folder."
+        self._lock = Lock(self.path / "lock", what=f"'{self.path}'", busy=busy)
         self._load()
         return self
-
-    def _unlock(self) -> None:
-        """Let other processes write."""
-        if self._lock:
-            self._lock.close()
-        self._lock = None
 
     def __exit__(self, *raised: object) -> None:
         """Write what was gathered, whatever ended the block."""
         try:
             self.flush()
         finally:
-            self._unlock()
+            if self._lock is not None:
+                self._lock.release()
+            self._lock = None
 
     def __setitem__(self, party: str, fit: Fit) -> None:
         """Add one party's fit; it goes to disk with those that come after it."""

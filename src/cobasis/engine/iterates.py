@@ -8,7 +8,7 @@ from pathlib import Path
 from cobasis.algorithms.base import Aligner, Target
 from cobasis.algorithms.gopp import GOPP, Iterate
 from cobasis.algorithms.images import Images
-from cobasis.disk.tables import read_tables, write_tables
+from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.errors import CobasisError
 
 NAME = "iterate.safetensors"

@@ -14,8 +14,9 @@ import numpy as np
 
 from cobasis.algorithms.base import Alignment
 from cobasis.bundle.payload import Payload
-from cobasis.disk.files import made_folder, refuse_changed
-from cobasis.disk.tables import write_tables
+from cobasis.disk.files import refuse_changed
+from cobasis.disk.tensors import write_tables
+from cobasis.disk.whole import make_folder
 from cobasis.engine.partition_plan import Plan, planned
 from cobasis.engine.partitions import (
     MANIFEST,
@@ -57,7 +58,7 @@ def write_aligned(
             whole = open_aligned(folder)
             _refuse_other(whole.run, plan.run, folder)
             return whole
-        made_folder(folder)
+        make_folder(folder)
         written, counts = [], Counter[int]()
         for index in range(plan.n_partitions):
             file = folder / f"part-{index:05d}.safetensors"

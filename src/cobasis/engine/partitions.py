@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.disk.files import Stamp
-from cobasis.disk.tables import read_tables
-from cobasis.disk.tensors import Header
+from cobasis.disk.tensors import Header, read_tables
 from cobasis.disk.whole import write_whole
 from cobasis.errors import CobasisError, PartitionError
 from cobasis.linalg.arrays import Matrix

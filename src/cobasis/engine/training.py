@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
-from cobasis.disk.files import made_folder
+from cobasis.disk.whole import make_folder
 from cobasis.engine.partitions import AlignedRows, Labels, Rows
 from cobasis.engine.training_batches import fit_batches, rows_to_hold
 from cobasis.engine.training_linear import fit_ridge
@@ -194,7 +194,7 @@ def _by_batches(estimator: Estimator, job: _Job) -> Estimator:
     perceptron = isinstance(estimator, MLPClassifier | MLPRegressor)
     exact = perceptron and estimator.solver == "adam" and not estimator.shuffle
     if job.work is not None and exact:  # what else would end in other weights
-        made_folder(job.work)
+        make_folder(job.work)
         told = [job.rows.aligned.run, job.seed, repr(sorted(estimator.get_params().items()))]
         name = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
         mark = job.work / f"perceptron-{name}.safetensors"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.disk.tables import read_tables, write_tables
+from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.engine.partitions import Labels
 from cobasis.errors import CobasisError
 from cobasis.models.families import Estimator

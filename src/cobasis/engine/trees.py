@@ -4,9 +4,7 @@ xgboost reads the partitions a few times, keeps each number as one of 256 steps 
 of its own, and builds trees from that: a quarter of the room that float32 takes.
 """
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -16,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.files import made_folder
 from cobasis.disk.space import require_room
+from cobasis.disk.whole import scratch_folder
 from cobasis.engine.partitions import Labels, Rows
 from cobasis.engine.training_passes import Pass, TurnedRows
 from cobasis.errors import MissingExtraError
@@ -119,7 +117,7 @@ def fit_trees(
     classes = tuple(rows.aligned.class_counts) if task == "classification" else ()
     held = rows.first(rows.n_held, over) if rows.n_held else None
     settings = settings_for(task, classes, seed=seed, threads=available_threads())
-    with cache_folder(cache) as folder:
+    with scratch_folder(cache) as folder:
         raw = boost(
             rows,
             range(len(rows.aligned.partitions)),
@@ -131,15 +129,6 @@ def fit_trees(
             report=report,
         )
     return BoostedTrees(raw, np.array(classes) if classes else None)
-
-
-@contextmanager
-def cache_folder(parent: Path | None) -> Iterator[Path]:
-    """Make a folder for one training's cache, and remove it at the end."""
-    if parent is not None:
-        made_folder(parent)
-    with tempfile.TemporaryDirectory(prefix="trees-", dir=parent) as folder:
-        yield Path(folder)
 
 
 def boost(

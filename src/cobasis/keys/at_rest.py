@@ -3,7 +3,8 @@
 import stat
 from pathlib import Path
 
-from cobasis.disk.files import WholeFile, opened
+from cobasis.disk.files import opened
+from cobasis.disk.whole import WholeFile
 from cobasis.errors import DiskError, IdentityError
 from cobasis.keys.identity import Identity
 

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from cobasis.errors import DiskError, IdentityError
+from cobasis.disk.whole import make_folder
+from cobasis.errors import IdentityError
 from cobasis.protocol.enrolment import is_identity_name
 
 VARIABLE = "COBASIS_HOME"
@@ -13,13 +14,7 @@ _SUFFIX = ".key"
 def home(path: Path | None = None) -> Path:
     """Return the home folder; it is made, for its owner only, when it is not there."""
     folder = path or Path(os.environ.get(VARIABLE) or Path.home() / ".cobasis")
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise DiskError(
-            f"the home folder '{folder}' cannot be made: {error.strerror}. Choose another with "
-            f"{VARIABLE}, or correct the rights."
-        ) from error
+    make_folder(folder)
     return folder
 
 
@@ -31,12 +26,7 @@ def key_path(home: Path, name: str) -> Path:
             "and '-', and do not begin with a '.'."
         )
     folder = home / "keys"
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise DiskError(
-            f"'{folder}' cannot be made: {error.strerror}. Correct the rights to '{home}'."
-        ) from error
+    make_folder(folder)
     return folder / f"{name}{_SUFFIX}"
 
 

@@ -4,9 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from cobasis.disk.files import made_folder
 from cobasis.disk.points import point
-from cobasis.disk.whole import write_whole
+from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError
 from cobasis.party_side.auditing import Audited
 from cobasis.party_side.desk import PartyDesk
@@ -60,7 +59,7 @@ def require_approval(desk: PartyDesk, found: Audited, *, approval: Approval) -> 
 
 def keep(desk: PartyDesk, found: Audited) -> Path:
     """Write a report into the party's home, for its owner only."""
-    made_folder(desk.audits)
+    make_folder(desk.audits)
     path = desk.audits / f"{found.record['report'][:16]}.json"
     text = json.dumps({"salt": found.salt.hex(), "report": as_json(found.report)}, sort_keys=True)
     write_whole(path, text.encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Transcript
-from cobasis.disk.files import made_folder
+from cobasis.disk.whole import make_folder
 from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder
@@ -97,8 +97,8 @@ def open_desk(
         )
     digest = agreed.digest().hex()[:16]
     work, told = folder / "work" / who.name / digest, folder / "transcripts" / who.name / digest
-    made_folder(work)
-    made_folder(told)
+    make_folder(work)
+    make_folder(told)
     return PartyDesk(
         agreement=agreed,
         identity=identity,

@@ -46,7 +46,7 @@ def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Wri
 
 def deliver(sealed: Path, to: Path, *, command: str) -> None:
     """Copy a sealed file to where it leaves from; it is there whole, or what was there before."""
-    copy_whole(sealed, to, on_copied=lambda: point(f"{command}.copied"))
+    copy_whole(sealed, to)
     point(f"{command}.named")
 
 

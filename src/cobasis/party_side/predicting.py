@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.disk.files import WholeFile
+from cobasis.disk.whole import WholeFile
 from cobasis.errors import OptionError
 from cobasis.features.columns import Encoder
 from cobasis.party_side.accepted import Usable, usable

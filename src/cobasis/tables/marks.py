@@ -6,15 +6,14 @@ A party with a key of its own seals it as well, since a killed process leaves it
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from contextlib import suppress
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cobasis.errors import DiskError, SealError
+from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
+from cobasis.errors import SealError
 from cobasis.linalg.arrays import Matrix
 
 SUFFIX = ".mark"
@@ -59,31 +58,15 @@ class Marks(MutableMapping[str, Matrix]):
 
     def __setitem__(self, name: str, array: Matrix) -> None:
         """Write a mark; whole, or not at all."""
-        path = self._path(name)
-        part = self._part(name)
         kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part.unlink(missing_ok=True)
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(kept)
-                file.flush()
-                os.fsync(descriptor)
-            part.replace(path)
-        except OSError as error:
-            raise DiskError(
-                f"the work folder '{self._folder}' cannot be written: {error.strerror}. The pass "
-                "over the rows would be lost when it is interrupted. Free some space, or choose "
-                "another folder with work=."
-            ) from error
+        make_folder(self._folder)
+        write_whole(self._path(name), kept)
 
     def __delitem__(self, name: str) -> None:
         """Delete a mark; KeyError when there is none."""
-        try:
-            self._path(name).unlink()
-        except FileNotFoundError:
-            raise KeyError(name) from None
+        if not self._path(name).exists():
+            raise KeyError(name)
+        remove_tree(self._path(name))
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of the marks that fit."""
@@ -100,16 +83,13 @@ class Marks(MutableMapping[str, Matrix]):
         The folder may be shared: what is bound to something else, or no mark, stays.
         """
         for name in self:
-            for path in (self._path(name), self._part(name)):
-                path.unlink(missing_ok=True)
-        with suppress(OSError):
-            self._folder.rmdir()
+            for end in ("", PART):
+                remove_tree(self._folder / f"{name}{SUFFIX}{end}")
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            remove_tree(self._folder)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}{SUFFIX}"
-
-    def _part(self, name: str) -> Path:
-        return self._folder / f"{name}{SUFFIX}.part"
 
 
 def _metadata(data: bytes) -> object:

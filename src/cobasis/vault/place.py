@@ -1,17 +1,13 @@
 """Where a vault stands: its folder, its own key, and one writer at a time."""
 
-import fcntl
 import hmac
-import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from cobasis.disk.files import PART, made_folder, sync_folder
-from cobasis.disk.whole import remove_tree
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import PART, make_folder, move_whole, remove_tree
 from cobasis.errors import DiskError
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
@@ -31,7 +27,7 @@ class Place(Hidden):
 
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self._folder = folder
-        made_folder(folder)
+        make_folder(folder)
         with self.alone():
             bare = Records(folder, party=party, seal=seal, unseal=unseal, key=bytes(KEY_BYTES))
             self._key = _vault_key(bare)
@@ -43,18 +39,9 @@ class Place(Hidden):
         """Return the vault's key for one use."""
         return hmac.digest(self._key, b"cobasis/vault/1/" + use, "sha256")
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> Lock:
         """Wait until no other process writes to the vault, and keep others waiting."""
-        try:
-            descriptor = os.open(self._folder, os.O_RDONLY)
-        except OSError as error:
-            raise self._disk_error(error) from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+        return Lock(self._folder, what=f"the vault '{self._folder}'")
 
     def remove(self, name: str) -> None:
         """Delete a folder of records at one moment; nothing happens where there is none."""
@@ -62,11 +49,7 @@ class Place(Hidden):
         with self.alone():
             self._sweep()
             if folder.exists():
-                try:
-                    folder.rename(folder.with_name(folder.name + _GONE))
-                    sync_folder(folder.parent)
-                except OSError as error:
-                    raise self._disk_error(error) from error
+                move_whole(folder, folder.with_name(folder.name + _GONE))
             self._sweep()
 
     def _sweep(self) -> None:
@@ -74,15 +57,12 @@ class Place(Hidden):
         try:
             left = [path for end in (PART, _GONE) for path in self._folder.rglob(f"*{end}")]
         except OSError as error:
-            raise self._disk_error(error) from error
+            raise DiskError(
+                f"the vault '{self._folder}' cannot be read: {error.strerror}. Check the disk and "
+                "your rights to it, then start again."
+            ) from error
         for path in left:
             remove_tree(path)
-
-    def _disk_error(self, error: OSError) -> DiskError:
-        return DiskError(
-            f"the vault '{self._folder}' cannot be written: {error.strerror}. Check the disk and "
-            "your rights to it, then start again."
-        )
 
 
 def _vault_key(records: Records) -> bytes:

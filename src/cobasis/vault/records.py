@@ -15,8 +15,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cobasis.disk.files import made_folder, opened
-from cobasis.disk.whole import write_whole
+from cobasis.disk.files import opened
+from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import DiskError, VaultError
 from cobasis.linalg.hidden import Hidden
 
@@ -57,7 +57,7 @@ class Records(Hidden):
     def put(self, name: str, record: Record) -> None:
         """Write a record; whole, or not at all."""
         path = self.path(name)
-        made_folder(path.parent)
+        make_folder(path.parent)
         write_whole(path, self._seal(self._packed(name, record)))
 
     def get(self, name: str) -> Record | None:

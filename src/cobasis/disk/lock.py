@@ -1,0 +1,85 @@
+"""A lock on a file or a folder; the system frees it when the process that has it dies."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from cobasis.disk import calls
+from cobasis.errors import AnotherRunError, DiskError
+
+
+class Lock:
+    """A file or folder that this process alone has; a file that is not there is made.
+
+    Where another process has it, this waits, or raises AnotherRunError with the words of `busy`.
+    """
+
+    def __init__(self, path: Path, *, what: str, busy: str = "") -> None:
+        self.path = path
+        try:
+            while not self._taken(wait=not busy):
+                if busy:
+                    raise AnotherRunError(busy)
+        except OSError as error:
+            raise DiskError(
+                f"{what} cannot be written: {error.strerror}. Free some space, or check your "
+                "rights to it, then start again."
+            ) from error
+
+    def _taken(self, *, wait: bool) -> bool:
+        """Open and lock; False where another has it, or renamed or deleted it meanwhile."""
+        # a pipe that somebody put there is opened without waiting for its other end, then refused
+        own = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0)
+        self.descriptor = os.open(self.path, os.O_RDONLY if self.path.is_dir() else own, 0o600)
+        taken = False
+        try:
+            found = os.fstat(self.descriptor)
+            if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+                raise DiskError(
+                    f"'{self.path}' cannot be written: it is no file. Choose another name."
+                )
+            calls.lock(self.descriptor, path=self.path, wait=wait)
+            # who had it before may have given the file its final name, or deleted the folder
+            taken = self.path.stat().st_ino == found.st_ino
+        except (BlockingIOError, FileNotFoundError):
+            return False
+        finally:
+            if not taken:
+                self.release()
+        return taken
+
+    @property
+    def n_bytes(self) -> int:
+        """How long the file is."""
+        return os.fstat(self.descriptor).st_size
+
+    def append(self, data: bytes, *, end: int) -> None:
+        """Write bytes behind a file's end and sync them; an OSError leaves nothing of them."""
+        try:
+            calls.write(self.descriptor, data, offset=end, path=self.path)
+            calls.sync(self.descriptor, path=self.path)
+            if not end:  # the file is new, and its name has to outlive a power cut
+                calls.sync_folder(self.path.parent)
+        except OSError:
+            with suppress(OSError):
+                self.shorten(end)
+            raise
+
+    def shorten(self, n_bytes: int) -> None:
+        """End the file here, and sync it."""
+        calls.shorten(self.descriptor, n_bytes, path=self.path)
+        calls.sync(self.descriptor, path=self.path)
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self.descriptor)
+
+    def __enter__(self) -> Self:
+        """Keep it inside a with block."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Let others have it."""
+        self.release()
