@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.chain import Affine, Chain, Trees
 from cobasis.models.graph_format import (
     BATCH,
     ELEMENT_TYPES,
@@ -26,7 +27,6 @@ from cobasis.models.graph_format import (
     Precision,
     little_endian,
 )
-from cobasis.models.graph_layers import Affine, Chain, Trees
 
 if TYPE_CHECKING:
     import onnx

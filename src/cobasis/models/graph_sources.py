@@ -7,9 +7,7 @@ import numpy as np
 
 from cobasis.errors import LabelError, OptionError
 from cobasis.models.carrying import refuse_row_carrying
-from cobasis.models.families import Estimator
-from cobasis.models.graph_format import GraphFamily, GraphTask
-from cobasis.models.graph_layers import (
+from cobasis.models.chain import (
     Affine,
     Chain,
     Function,
@@ -19,6 +17,8 @@ from cobasis.models.graph_layers import (
     folded,
     spread_over_classes,
 )
+from cobasis.models.families import Estimator
+from cobasis.models.graph_format import GraphFamily, GraphTask
 from cobasis.models.graph_trees import boosted_layers
 from cobasis.models.graph_xgboost import xgboost_layers
 from cobasis.models.training import TrainedModel

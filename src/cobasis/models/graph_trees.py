@@ -10,9 +10,9 @@ import numpy as np
 
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.chain import Affine, Integers, Layer, Trees
 from cobasis.models.families import Estimator
 from cobasis.models.graph_format import Array
-from cobasis.models.graph_layers import Affine, Integers, Layer, Trees
 
 _LOSSES = ("log_loss", "squared_error")
 

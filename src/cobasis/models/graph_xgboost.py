@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.chain import Affine, Layer
 from cobasis.models.families import Estimator
-from cobasis.models.graph_layers import Affine, Layer
 from cobasis.models.graph_trees import Tree, joined_trees, renumbered
 
 _BELOW_HALF = 0.49
