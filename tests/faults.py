@@ -1,106 +1,125 @@
-"""A disk that fails, or a process that dies, at the k-th call: k = 1 until it runs clean."""
+"""A disk that fails, or a process that dies, at the k-th call of ``cobasis.disk.calls``."""
 
 import errno
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from unittest import mock
 
-CALLS = (
-    "open",
-    "write",
-    "pwrite",
-    "fsync",
-    "ftruncate",
-    "posix_fallocate",
-    "mkdir",
-    "replace",
-    "rename",
-    "unlink",
-    "rmdir",
-)
-REAL = {name: getattr(os, name) for name in CALLS if hasattr(os, name)}
-KILLED = 9
+from cobasis.disk import calls
+
+
+class Killed(BaseException):
+    """Ends some work as a kill does; no code of ours catches it."""
 
 
 class Clock:
-    """Counts the calls, and says which one it stopped at."""
+    """Counts the calls, and says which one it stopped at, and whose file that was."""
 
     def __init__(self):
-        self.count, self.stopped_at = 0, None
+        self.count, self.stopped_at, self.path, self.dead = 0, None, None, False
+
+
+def every(*_):
+    return True
+
+
+def changes(name, told, _):
+    """Whether a call leaves something else on the disk: all but an opening of what is there."""
+    return name != "open" or told[1] & os.O_CREAT
+
+
+def on(call, file):
+    """Only calls of that name on files of that name."""
+    return lambda name, _, path: (name, path.name) == (call, file)
 
 
 @contextmanager
-def at_call(number, act):
-    """Let `act(name, real, args, kwargs)` take the place of the k-th of those calls."""
+def at_call(number, act, *, counts=every):
+    """Let `act` take the place of the k-th call that counts; the dead make no further one."""
     clock = Clock()
 
-    def watched(name):
-        def call(*args, **kwargs):
-            clock.count += 1
-            if clock.count == number:
-                clock.stopped_at = name
-                return act(name, REAL[name], args, kwargs)
-            return REAL[name](*args, **kwargs)
+    def hook(real, told, path):
+        if clock.dead:  # what is tidied up while an exception travels is not by a kill
+            raise Killed
+        if not counts(real.__name__, told, path):
+            return real(*told)
+        clock.count += 1
+        if clock.count != number:
+            return real(*told)
+        clock.stopped_at, clock.path = real.__name__, path
+        try:
+            return act(real, told)
+        except Killed:
+            clock.dead = True
+            raise
 
-        return call
-
-    with mock.patch.multiple(os, **{name: watched(name) for name in REAL}):
+    with mock.patch.object(calls, "on_call", hook):
         yield clock
 
 
-def half(name, real, args, kwargs):
+def half(real, told):
     """Write the first half of what was to be written."""
-    if name in WRITES:
-        data = bytes(args[1])
-        real(args[0], data[: len(data) // 2], *args[2:], **kwargs)
+    if real.__name__ == "pwrite":
+        descriptor, data, offset = told
+        real(descriptor, data[: len(data) // 2], offset)
 
 
 def failing(code):
-    def act(name, real, args, kwargs):
-        half(name, real, args, kwargs)
+    def act(real, told):
+        half(real, told)
         raise OSError(code, os.strerror(code))
 
     return act
 
 
-def dying_half_way(name, real, args, kwargs):
+def dying_half_way(real, told):
     """Die within a write; at any other call, before it."""
-    half(name, real, args, kwargs)
-    os._exit(KILLED)
+    half(real, told)
+    raise Killed
 
 
-def dying_after(_, real, args, kwargs):
+def dying_before(_, __):
+    """Die before a call."""
+    raise Killed
+
+
+def dying_after(real, told):
     """Die after a call, which is before the next one."""
-    real(*args, **kwargs)
-    os._exit(KILLED)
+    with suppress(OSError):  # there may be nothing to delete
+        real(*told)
+    raise Killed
 
 
 FULL, BROKEN = failing(errno.ENOSPC), failing(errno.EIO)
-WRITES = {"write", "pwrite"}
 
 
-def died(act, number, work):
-    """Do some work in a fork that dies at the k-th call; which call that was, None if it lived."""
-    reads, writes = os.pipe()
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
+def died(act, number, work, *, counts=changes):
+    """Do some work that dies at the k-th call; which call that was, None if it lived."""
+    with at_call(number, act, counts=counts) as clock, suppress(Killed):
+        work()
+    return clock.stopped_at
 
-            def told(name, *rest):
-                REAL["write"](writes, name.encode())
-                act(name, *rest)
 
-            with at_call(number, told):
-                work()
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writes)
-    name = os.read(reads, 100).decode()
-    os.close(reads)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status not in {0, KILLED}:
-        msg = f"the work failed with {status} at call {number} ({name})"
-        raise AssertionError(msg)
-    return name if status == KILLED else None
+def deaths(work):
+    """Die after each call, and within each write; yields the call, before the next death."""
+    number = 1
+    while call := died(dying_after, number, work):
+        yield f"after call {number} ({call})", call
+        if call == "pwrite":
+            died(dying_half_way, number, work)
+            yield f"within call {number} ({call})", call
+        number += 1
+
+
+def calls_of(work):
+    """Do some work; the calls that change the disk, in order: name and file."""
+    made = []
+
+    def hook(real, told, path):
+        if changes(real.__name__, told, path):
+            made.append((real.__name__, path))
+        return real(*told)
+
+    with mock.patch.object(calls, "on_call", hook):
+        work()
+    return made

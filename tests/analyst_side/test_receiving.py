@@ -3,6 +3,7 @@
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.receiving import receive
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk import points
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.receipts import check_receipt
+from faults import died, dying_after
 
 
 @pytest.fixture
@@ -133,51 +134,20 @@ def test_an_upload_whose_tables_cannot_be_used_is_refused_before_it_is_acknowled
     assert [each.event for each in verify_transcript(made.work.transcript).entries] == ["opened"]
 
 
-class KilledError(BaseException):
-    """Stands for the end of the process."""
-
-
-def points_of(call):
-    """The points that a call passes, in order."""
-    passed = []
-    points.on_point = passed.append
-    try:
-        call()
-    finally:
-        points.on_point = None
-    return passed
-
-
-def killed_at(number, call):
-    """Make a call, and end it at its n-th point."""
-    passed = []
-
-    def hook(name):
-        passed.append(name)
-        if len(passed) == number:
-            raise KilledError
-
-    points.on_point = hook
-    try:
-        with pytest.raises(KilledError):
-            call()
-    finally:
-        points.on_point = None
-
-
-def test_killed_at_every_point_nothing_acknowledged_is_lost_and_a_plain_retry_succeeds(tmp_path):
+def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_succeeds(tmp_path):
     trial = real_round(tmp_path)
     trial.uploads(["north", "south"])
-    names = points_of(lambda: receive(trial.desk(), trial.inbox))
-    assert len(names) == 1 + 2 * 8
     secret, identities = trial.secret, trial.identities
-    for number in range(1, len(names) + 1):
+    for number in count(1):
         folder = tmp_path / str(number)
         folder.mkdir()
         made = real_round(folder, identities=identities, secret=secret)
         made.inbox.symlink_to(trial.inbox)
-        killed_at(number, lambda made=made: receive(made.desk(), made.inbox))
-        told = [e.told for e in verify_transcript(made.work.transcript).entries[1:]]
+        if not died(dying_after, number, lambda made=made: receive(made.desk(), made.inbox)):
+            break
+        path = made.work.transcript
+        entries = verify_transcript(path).entries if path.exists() else ()
+        told = [each.told for each in entries[1:]]
         for each in told:  # acknowledged: both files stand, whole
             assert file_digest(made.work.sealed(each["party"])) == each["upload"]
             assert file_digest(made.work.payload(each["party"])) == each["payload"]

@@ -14,6 +14,7 @@ from cobasis.bundle.receipts import receipt_text
 from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.protocol.receipts import Receipt, sign_receipt
+from faults import at_call, on
 from party_side.sites import NAMES, consortium, frame
 
 ROOT = Path(__file__).parents[2]
@@ -271,17 +272,14 @@ def test_another_partys_secret_exits_with_3(site, run):
     assert "not sealed for this key" in done.stderr
 
 
-def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(joined, run, monkeypatch):
-    from cobasis.disk import points  # noqa: PLC0415
-
-    def interrupt(name):
-        if name == "prepare.sealed":
-            raise KeyboardInterrupt
+def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(joined, run):
+    def interrupt(real, told):
+        real(*told)
+        raise KeyboardInterrupt
 
     site, to = joined, joined.folder("north") / "north.upload"
     words = ("prepare", site.agreement_path, site.table("north"), "-o", to, *SIGNED, "--yes")
-    with monkeypatch.context() as patch:
-        patch.setattr(points, "on_point", interrupt)
+    with at_call(1, interrupt, counts=on("replace", "sealed.upload")):
         assert "the same command goes on" in run(*words, code=130).stderr
     assert [each.name for each in site.folder("north").glob("*.upload*")] == []
     run(*words)

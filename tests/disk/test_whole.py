@@ -112,7 +112,8 @@ def test_at_whatever_call_the_disk_fails_a_file_is_the_old_one_or_the_new_one(tm
     for where in failures(act, work):
         assert target.read_bytes() in {b"old", b"new"}, where
         assert how != "move" or source.exists() or target.read_bytes() == b"new", where
-        assert not target.with_name(target.name + PART).exists(), where
+        # who has no lock deletes no part: it may be another writer's
+        assert where == "flock" or not target.with_name(target.name + PART).exists(), where
         seen.add(where)
         source.write_bytes(b"new")
         target.write_bytes(b"old")

@@ -1,8 +1,8 @@
 """Three parties and an analyst with real keys, a sealed agreement, and tables on disk."""
 
 import secrets
-from contextlib import contextmanager
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,11 @@ from cobasis.bundle.messages import (
     upload_in,
 )
 from cobasis.bundle.uploads import read_upload
-from cobasis.disk import points
-from cobasis.disk.whole import WholeFile
 from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.graph import to_graph
 from cobasis.models.graph_model import GraphModel
 from cobasis.party_side import desk as desk_module
-from cobasis.party_side import opening
 from cobasis.party_side.desk import open_desk
 from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
@@ -181,6 +178,12 @@ class Consortium:
         return self.sealed(enclosed, path, name=name, **options)
 
 
+def copied(site, to):
+    """The same consortium in a folder of its own, to be killed there."""
+    shutil.copytree(site.root, to)
+    return replace(site, root=to, agreement_path=to / site.agreement_path.name)
+
+
 PEOPLE = {name: Identity.new(name) for name in (*NAMES, "lab")}
 KEY = secrets.token_bytes(32)
 FIELDS = {
@@ -224,31 +227,3 @@ def consortium(root, monkeypatch, **changes):
     monkeypatch.setattr(desk_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
     path = agreed(root, **changes)
     return Consortium(root=root, identities=PEOPLE, lab=PEOPLE["lab"], agreement_path=path, key=KEY)
-
-
-@contextmanager
-def stopping_at(name, monkeypatch, *, seen=None):
-    """Die at a named point as a killed process does: nothing is tidied up, no file discarded."""
-
-    def die(point):
-        if seen is not None:
-            seen.append(point)
-        if point == name:
-            patch.setattr(WholeFile, "discard", _let_go)
-            patch.setattr(opening, "remove_tree", lambda _: None)
-            raise Killed(point)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(points, "on_point", die)
-        yield
-
-
-def _let_go(file):
-    """Close a file as the system does when its process is gone."""
-    if file._open:
-        file._open = False
-        file._lock.release()
-
-
-class Killed(BaseException):
-    """No code of ours catches it."""

@@ -12,7 +12,7 @@ from cobasis.party_side.readying import make_ready
 from cobasis.party_side.receiving import accept, adopt
 from cobasis.party_side.sending import prepare, propose
 from cobasis.vault import Fresh
-from party_side.sites import Killed, stopping_at
+from faults import Killed, at_call, dying_after, on
 
 HOLDS = """
 import fcntl, os, sys
@@ -56,11 +56,10 @@ def test_another_party_and_another_round_are_not_kept_waiting(make):
         assert len({each.work for each in (*first, other)}) == 3
 
 
-def test_a_secret_that_a_killed_join_had_opened_goes_when_the_next_command_begins(
-    make, monkeypatch
-):
+def test_a_secret_that_a_killed_join_had_opened_goes_when_the_next_command_begins(make):
     site = make()
-    with pytest.raises(Killed), stopping_at("join.opened", monkeypatch):
+    opened = on("replace", "secret.bin")
+    with pytest.raises(Killed), at_call(1, dying_after, counts=opened):
         join(site.desk("north"), site.secret_file("north"))
     left = site.desk("north").work / "opened"
     assert [each.read_bytes() for each in left.rglob("secret.bin")] == [site.key]
@@ -68,11 +67,12 @@ def test_a_secret_that_a_killed_join_had_opened_goes_when_the_next_command_begin
         assert not left.exists()
 
 
-def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site, monkeypatch):
+def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
     to = site.folder("north") / "north.upload"
     ready = make_ready(site.desk("north"), site.table("north"))
     assert isinstance(ready.choice, Fresh)
-    with pytest.raises(Killed), stopping_at("prepare.rounded", monkeypatch):
+    projected = on("replace", "exact.safetensors")
+    with pytest.raises(Killed), at_call(1, dying_after, counts=projected):
         prepare(ready, to)
     work = site.desk("north").work
     assert (work / "exact.safetensors").exists()

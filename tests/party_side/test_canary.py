@@ -11,7 +11,8 @@ from cobasis.party_side.readying import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.sending import prepare, propose
-from party_side.sites import NAMES, NUMBERS, Killed, frame, stopping_at
+from faults import Killed, at_call, dying_after
+from party_side.sites import NAMES, NUMBERS, frame
 
 WORD = "CANARY-PATIENT"
 
@@ -78,15 +79,20 @@ def test_the_search_would_find_a_value_that_leaks(marked):
     assert hits(f"the value {row[0]!r} of {WORD}7".encode(), marks)
 
 
-def test_no_marked_value_is_in_a_traceback(marked, monkeypatch):
-    site = marked
+def in_folder(folder, kind):
+    return lambda call, _, path: (path.parent.name, call) == (folder, kind)
+
+
+def test_no_marked_value_is_in_a_traceback(site):
+    to = site.root / "x.upload"
+    prepare(make_ready(site.desk("north"), site.table("north")), to)
     marks = canaries(site, "north")
     told = []
-    for name in ("prepare.split", "prepare.chosen", "prepare.noted"):
-        with stopping_at(name, monkeypatch):
+    for folder, kind in (("datasets", "open"), ("datasets", "replace"), (to.parent.name, "open")):
+        desk = site.desk("north")
+        with at_call(1, dying_after, counts=in_folder(folder, kind)):
             try:
-                desk = site.desk("north")
-                prepare(make_ready(desk, site.table("north")), site.root / "x.upload")
+                prepare(make_ready(desk, site.table("north")), to)
             except Killed as error:
                 frames = traceback.walk_tb(error.__traceback__.tb_next)  # but for this one
                 lines = traceback.StackSummary.extract(frames, capture_locals=True)

@@ -1,13 +1,10 @@
-"""A crash at any named point, or a full disk at any call, loses nothing and shows nothing half."""
+"""A crash after any call, or a full disk at any call, loses nothing and shows nothing half."""
 
-import re
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
 import pytest
 
-import cobasis.party_side
 from cobasis.errors import LocalError
 from cobasis.party_side.approving import Approval, approve
 from cobasis.party_side.auditing import Question, audited
@@ -16,19 +13,8 @@ from cobasis.party_side.readying import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.scoring import score
 from cobasis.party_side.sending import prepare
-from faults import BROKEN, FULL, at_call
-from party_side.sites import Killed, stopping_at
-
-SOURCE = Path(cobasis.party_side.__file__).parent
-TEXT = "".join(path.read_text("utf-8") for path in SOURCE.glob("*.py"))
-NAMED = [
-    *re.findall(r'point\("((?:prepare|accept|score)\.\w+)"\)', TEXT),
-    *(f"prepare.{name}" for name in re.findall(r'point\(f"{command}\.(\w+)"\)', TEXT)),
-]
-
-
-def test_there_are_twenty_points_and_more():
-    assert len(NAMED) == len(set(NAMED)) >= 20
+from faults import BROKEN, FULL, at_call, died, dying_after
+from party_side.sites import copied
 
 
 def prepared(site, *, found=[]):  # noqa: B006 -- one audit stands for all: its figures do not matter
@@ -53,47 +39,62 @@ def outside(site):
     return {each.name for each in site.folder("north").iterdir() if "upload" in each.name}
 
 
-@pytest.mark.parametrize("name", [each for each in NAMED if each.startswith("prepare.")])
+def killed(site, folder, work, *, step):
+    """Kill some work at every step-th call, each time in a copy of its own."""
+    for number in count(1, step):
+        place = copied(site, folder / str(number))
+        if not died(dying_after, number, lambda place=place: work(place)):
+            return
+        yield place
+
+
+STEPS = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.soak)])
+
+
+@STEPS
 def test_a_kill_while_preparing_leaves_no_upload_that_the_vault_does_not_know(
-    site, monkeypatch, name
+    site, tmp_path_factory, step
 ):
+    prepared(site)  # so that the audit is made once
+    (site.folder("north") / "north.upload").unlink()
     seen = []
-    with pytest.raises(Killed), stopping_at(name, monkeypatch, seen=seen):
-        prepared(site)
-    assert seen[-1] == name
-    assert outside(site) - {"north.upload.part"} == (
-        {"north.upload"} if name in {"prepare.named", "prepare.cleared"} else set()
-    )
-    history = site.desk("north").vault.history()
-    if "north.upload" in outside(site):
-        first = payload(site)
-        assert history[-1].upload
-    again = prepared(site)
-    assert outside(site) == {"north.upload"}
-    if name in {"prepare.named", "prepare.cleared"}:
-        assert payload(site) == first
-    after = site.desk("north").vault.history()
-    assert after[-1].upload == again.digest
-    assert after[: len(history)] == history
-    assert len({each.name for each in site.desk("north").vault.datasets()}) == 1
-    assert [each.name for each in site.desk("north").work.iterdir()] == ["notes.age"]
+    for place in killed(site, tmp_path_factory.mktemp("kills"), prepared, step=step):
+        history = place.desk("north").vault.history()
+        first = payload(place) if "north.upload" in outside(place) else None
+        assert outside(place) <= {"north.upload", "north.upload.part"}
+        assert first is None or history[-1].upload
+        again = prepared(place)
+        assert outside(place) == {"north.upload"}
+        assert first is None or payload(place) == first
+        after = place.desk("north").vault.history()
+        assert after[-1].upload == again.digest
+        assert after[: len(history)] == history
+        assert len({each.name for each in place.desk("north").vault.datasets()}) == 1
+        assert [each.name for each in place.desk("north").work.iterdir()] == ["notes.age"]
+        seen.append(first is not None)
+    assert len(seen) > 60 // step
+    assert set(seen) == {True, False}
 
 
-def test_a_kill_while_accepting_leaves_the_old_state_or_the_new_one(uploaded, monkeypatch):
+@STEPS
+def test_a_kill_while_accepting_leaves_the_old_state_or_the_new_one(
+    uploaded, tmp_path_factory, step
+):
     site, paths = uploaded
     path = site.return_file(site.as_files(site.analyst_of(paths).run())["north"])
-    for name in [each for each in NAMED if each.startswith(("accept.", "score."))]:
-        desk = site.desk("north")
-        site.desk("north").vault.forget_round(site.agreement)
-        desk.round.join(site.secret)
-        with pytest.raises(Killed), stopping_at(name, monkeypatch):
-            accept_and_score(desk, path)
-        kept = site.desk("north").round.accepted()
-        written = name.startswith("score.") or name in {"accept.kept", "accept.told"}
-        assert (kept is not None) == written, name
-        taken = accept(site.desk("north"), path)
-        assert site.desk("north").round.accepted().bundle == taken.bundle
-        assert not (desk.work / "opened").exists()
+    name = path.relative_to(site.root)
+
+    def work(place):
+        accept_and_score(place.desk("north"), place.root / name)
+
+    seen = []
+    for place in killed(site, tmp_path_factory.mktemp("kills"), work, step=step):
+        seen.append(place.desk("north").round.accepted() is not None)
+        taken = accept(place.desk("north"), place.root / name)
+        assert place.desk("north").round.accepted().bundle == taken.bundle
+        assert not (place.desk("north").work / "opened").exists()
+    assert seen == sorted(seen)
+    assert set(seen) == {True, False}
 
 
 def accept_and_score(desk, path):

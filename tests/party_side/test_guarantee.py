@@ -1,5 +1,7 @@
 """A real round with noise: charged before it is drawn, the same after a crash, said in one line."""
 
+from itertools import count
+
 import numpy as np
 import polars as pl
 import pytest
@@ -17,8 +19,8 @@ from cobasis.party_side.readying import make_ready
 from cobasis.party_side.rows import labels_of
 from cobasis.party_side.sending import prepare, propose
 from cobasis.protocol.dp_terms import DPTerms
-from party_side.sites import NAMES, Killed, agreed, frame, stopping_at
-from party_side.test_faults import NAMED
+from faults import Killed, at_call, calls_of, died, dying_after, dying_before, on
+from party_side.sites import NAMES, agreed, copied, frame
 
 TERMS = DPTerms(
     epsilon=2,
@@ -57,30 +59,43 @@ def charges(site, name="north"):
     return desk.vault.ledger.spent(ready.choice.asked).charges
 
 
-PREPARING = [
-    each
-    for each in NAMED
-    if each.startswith("prepare.") and each != "prepare.audited"  # passed where there is an audit
-]
+def of_payload(_, __, path):
+    """Calls on the file that noise is written to first."""
+    return path.name.startswith("exact.safetensors")
 
 
-@pytest.mark.parametrize("name", PREPARING)
-def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it(
-    noisy, monkeypatch, name
-):
-    seen = []
-    with pytest.raises(Killed), stopping_at(name, monkeypatch, seen=seen):
+def test_the_budget_is_charged_before_noise_is_drawn(noisy, tmp_path_factory):
+    """The charge and its name are on the disk before the first call on the payload."""
+    twin = copied(noisy, tmp_path_factory.mktemp("twin") / "site")
+    made = [(call, path.name) for call, path in calls_of(lambda: prepared(twin))]
+    charged = made.index(("fsync", "datasets"))  # of the folder, after its record has its name
+    assert made[charged - 1][0] == "replace"
+    assert charged < made.index(("open", "exact.safetensors.part"))
+    with pytest.raises(Killed), at_call(1, dying_before, counts=of_payload):
         prepared(noisy)
-    begun = "prepare.begun" in seen
-    assert len(charges(noisy)) == begun
-    drawn = [each for each in ("prepare.projected", "prepare.sealed") if each in seen]
-    assert begun or not drawn  # nothing is drawn or sealed that was not charged
-    prepared(noisy)
-    first = payload(noisy)
     assert len(charges(noisy)) == 1
-    prepared(noisy)
-    assert payload(noisy) == first
-    assert len(charges(noisy)) == 1
+
+
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
+def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it(
+    noisy, tmp_path_factory, step
+):
+    folder, begun = tmp_path_factory.mktemp("kills"), []
+    for number in count(1, step):
+        site = copied(noisy, folder / str(number))
+        if not died(dying_after, number, lambda site=site: prepared(site)):
+            break
+        drawn = list(site.desk("north").work.glob("exact.safetensors*"))
+        begun.append(len(charges(site)))
+        assert begun[-1] == 1 or not drawn  # nothing is drawn that was not charged
+        prepared(site)
+        first = payload(site)
+        assert len(charges(site)) == 1
+        prepared(site)
+        assert payload(site) == first
+        assert len(charges(site)) == 1
+    assert begun == sorted(begun)
+    assert {0, 1} == set(begun)
 
 
 def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
@@ -165,10 +180,11 @@ def test_a_proposal_counts_as_something_without_noise(make):
         make_ready(site.desk("north"), site.table("north"))
 
 
-def test_a_kill_after_a_proposal_was_sealed_cannot_hide_it(make, monkeypatch):
+def test_a_kill_after_a_proposal_was_sealed_cannot_hide_it(make):
     site = joined(make(basis="consensus"))
     ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
-    with pytest.raises(Killed), stopping_at("propose.sealed", monkeypatch):
+    sealed = on("replace", "sealed.span")
+    with pytest.raises(Killed), at_call(1, dying_after, counts=sealed):
         propose(ready, site.folder("north") / "north.span")
     agreed(site.root, **NOISY)
     joined(site)

@@ -5,15 +5,19 @@ from unittest import mock
 
 from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.desk import AnalystDesk
-from cobasis.analyst_side.history import RECEIVED, history_of
+from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
 from cobasis.analyst_side.work import WorkFolder
+from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import CobasisError
 from cobasis.party_side.desk import NOTES
+from cobasis.party_side.readying import make_ready
+from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.receipts import check_receipt
-from party_side.sites import NAMES, PEOPLE
+from cobasis.protocol.secrets import ConsortiumSecret
+from party_side.sites import NAMES, PEOPLE, ROUND
 
 
 def analyst_of(site):
@@ -24,20 +28,26 @@ def analyst_of(site):
 
 def problems(site, command, *, whole):
     """Say what is wrong: lost, partly visible, unknown to the vault; half done where `whole`."""
+    if command == "secret":  # before there is an agreement to work under
+        return [*_partly_visible(site), *(_uncommitted(site) if whole else ())]
     found = [*_partly_visible(site), *_lost(site), *_unknown_uploads(site)]
+    if whole or command not in CHANGING:  # returns are replaced one by one
+        found += _two_models(site)
     if whole:
-        found += [*_left_over(site), *_undone(site, command)]
+        found += [*_left_over(site), *UNDONE[command](site)]
     return found
 
 
 def _visible(site):
     """Whatever people take away, or rely on: name, who opens it, who signed it."""
-    for path in sorted(site.root.glob("north/*.upload")):
-        yield path, site.lab, PEOPLE[path.stem]
-    for path in sorted(site.root.glob("icu.round/uploads/*.upload")):
-        yield path, site.lab, PEOPLE[path.stem]
-    for path in sorted(site.root.glob("returns/*.return")):
-        yield path, PEOPLE[path.stem], site.lab
+    for pattern in ("north/*.upload", "north/*.span", "icu.round/uploads/*.upload"):
+        for path in sorted(site.root.glob(pattern)):
+            yield path, site.lab, PEOPLE[path.stem]
+    for pattern in ("returns/*.return", "returns/*.consensus"):
+        for path in sorted(site.root.glob(pattern)):
+            yield path, PEOPLE[path.stem], site.lab
+    for path in sorted(site.root.glob("*.secret")):
+        yield path, PEOPLE[path.stem], PEOPLE["north"]
 
 
 def opened_parts(path, *, by, signer):
@@ -52,15 +62,17 @@ def opened_parts(path, *, by, signer):
 
 
 def _partly_visible(site):
-    models = set()
     for path, by, signer in _visible(site):
         try:
-            parts = opened_parts(path, by=by, signer=signer)
+            opened_parts(path, by=by, signer=signer)
         except CobasisError as error:
             yield f"partly visible: {path.name}: {error.code}"
-        else:
-            models.add(parts.get("model.onnx"))
-    if len(models - {None}) > 1:
+
+
+def _two_models(site):
+    returns = [each for each in _visible(site) if each[0].suffix == ".return"]
+    models = {opened_parts(path, by=by, signer=who).get("model.onnx") for path, by, who in returns}
+    if len(models) > 1:
         yield "two models were returned"
 
 
@@ -73,9 +85,12 @@ def received_lines(site):
 
 def _lost(site):
     """An acknowledged upload lies on the disk, as it came; a receipt is for such a one only."""
-    work, lines = analyst_of(site).work, received_lines(site)
+    desk, lines = analyst_of(site), received_lines(site)
+    work, history = desk.work, desk.history()
     for told in lines.values():
         name = told["party"]
+        if history.forgotten or name in history.removed:
+            continue
         if file_digest(work.sealed(name)) != told["upload"]:
             yield f"lost: the sealed upload of {name}"
         path = work.payload(name)
@@ -109,7 +124,7 @@ def _left_over(site):
     for path in site.root.rglob("*"):
         if path.suffix == ".part" or path.name in {"opened", "incoming"}:
             yield f"left over: {path.name}"
-    for path in site.desk("north").work.iterdir():
+    for path in site.desk("north").work.glob("*"):
         if path.name != NOTES:
             yield f"left over in the party's work folder: {path.name}"
     for path in site.root.rglob("transcript.jsonl"):
@@ -117,34 +132,142 @@ def _left_over(site):
             yield "a torn line was not repaired"
 
 
-def _undone(site, command):
-    """What the command should have done."""
-    if command == "prepare":
-        path = site.folder("north") / "north.upload"
-        history = site.desk("north").vault.history()
-        if not path.exists() or history[-1].upload != file_digest(path):
-            yield "the upload is not the vault's last"
-        if len({each.name for each in site.desk("north").vault.datasets()}) != 1:
-            yield "two datasets of one table"
-    if command in {"receive", "run", "parts"}:
-        told = {each["party"] for each in received_lines(site).values()}
-        receipts = {path.stem for path in analyst_of(site).work.receipts.iterdir()}
-        if not told == receipts == set(NAMES):
-            yield f"received {told}, receipts {receipts}"
-    if command in {"run", "parts"}:
-        yield from _not_returned(site)
-    if command == "accept":
-        kept = site.desk("north").round.accepted()
-        path = site.folder("returns") / "north.return"
-        if kept is None or kept.bundle != file_digest(path):
-            yield "the return is not kept"
+# What each command should have done.
 
 
-def _not_returned(site):
-    work = analyst_of(site).work
-    outcome = history_of(verify_transcript(work.transcript).entries).outcome
-    returns = {path.stem: file_digest(path) for path in site.folder("returns").iterdir()}
-    if outcome is None or dict(outcome.returns) != returns or set(returns) != set(NAMES):
+def _uncommitted(site):
+    commitment = read_draft(site.agreement_path).fields["commitment"]
+    paths = [site.root / f"{name}.secret" for name in NAMES]
+    parts = [opened_parts(path, by=PEOPLE[path.stem], signer=PEOPLE["north"]) for path in paths]
+    keys = {each["secret.bin"] for each in parts}
+    if [ConsortiumSecret(key).commitment(ROUND) for key in keys] != [commitment]:
+        yield "the agreement is not committed to the secret that was sent"
+
+
+def _not_joined(site):
+    if secret_bytes(site.desk("north").round.secret()) != site.key:
+        yield "the vault has not the secret"
+
+
+def _not_proposed(site):
+    desk, path = site.desk("north"), site.folder("north") / "north.span"
+    told = verify_transcript(desk.transcript.path).entries[-1].told
+    if told.get("proposal") != file_digest(path):
+        yield "the proposal is not the transcript's last"
+    ready = make_ready(desk, site.table("north"), proposing=True)
+    if not desk.vault.ledger.spent(ready.choice.asked).bare:
+        yield "the ledger does not know the proposal"
+
+
+def _no_common_span(site):
+    desk = analyst_of(site)
+    events = [each.event for each in verify_transcript(desk.work.transcript).entries]
+    written = {path.stem for path in site.root.glob("returns/*.consensus")}
+    if events.count(CONSENSUS) != 1 or not desk.work.consensus.exists() or written != set(NAMES):
+        yield "the common span was not made once and sent to all"
+
+
+def _not_adopted(site):
+    if site.desk("north").round.consensus() is None:
+        yield "the common span is not kept"
+
+
+def _not_prepared(site):
+    path = site.folder("north") / "north.upload"
+    history = site.desk("north").vault.history()
+    if not path.exists() or history[-1].upload != file_digest(path):
+        yield "the upload is not the vault's last"
+    if len({each.name for each in site.desk("north").vault.datasets()}) != 1:
+        yield "two datasets of one table"
+
+
+def _not_received(site):
+    told = {each["party"] for each in received_lines(site).values()}
+    receipts = {path.stem for path in analyst_of(site).work.receipts.iterdir()}
+    if not told == receipts == set(NAMES):
+        yield f"received {told}, receipts {receipts}"
+
+
+def _not_trained(site):
+    yield from _not_received(site)
+    yield from _not_returned(site, NAMES)
+
+
+def _not_added(site):
+    yield from _not_received(site)
+    yield from _not_returned(site, NAMES, models=2)  # those who left before are told of the first
+
+
+def _not_removed(site):
+    desk = analyst_of(site)
+    work = desk.work
+    yield from _not_returned(site, [name for name in NAMES if name != "south"])
+    if "south" not in desk.history().removed:
+        yield "the removal is not recorded"
+    for path in (work.payload("south"), work.sealed("south"), site.root / "returns/south.return"):
+        if path.exists():
+            yield f"{path.name} of the removed is still there"
+    for folder in (work.certificates, site.root / "returns"):
+        if {path.name for path in folder.glob("removal-*")} != CERTIFICATES:
+            yield f"the removal is not certified in {folder.name}"
+
+
+def _not_destroyed(site):
+    desk = analyst_of(site)
+    events = [each.event for each in verify_transcript(desk.work.transcript).entries]
+    if not desk.history().forgotten or KEY_DESTROYED not in events:
+        yield "the end is not recorded"
+    left = [path for end in ("safetensors", "upload") for path in desk.work.path.rglob(f"*.{end}")]
+    if left or (site.root / "lab.key").exists():
+        yield f"not destroyed: {left}"
+
+
+def _not_left(site):
+    desk = site.desk("north")
+    if desk.round.joined or list(desk.work.iterdir()):
+        yield "the round is not forgotten"
+
+
+def _not_accepted(site):
+    kept = site.desk("north").round.accepted()
+    if kept is None or kept.bundle != file_digest(site.folder("returns") / "north.return"):
+        yield "the return is not kept"
+
+
+def _not_countersigned(site):
+    entries = verify_transcript(site.desk("north").transcript.path).entries
+    if entries[-1].event != "receipt":
+        yield "the receipt is not in the transcript"
+
+
+def _not_returned(site, names, *, models=1):
+    desk = analyst_of(site)
+    outcome = desk.history().outcome
+    returns = {path.stem: file_digest(path) for path in site.root.glob("returns/*.return")}
+    if outcome is None or dict(outcome.returns) != returns or set(returns) != set(names):
         yield "the returns are not those that the transcript names"
-    if len(list(work.alignments.iterdir())) != 1 or len(list(work.models.iterdir())) != 1:
-        yield "more than one target or model is left"
+    if len(list(desk.work.alignments.iterdir())) != 1:
+        yield "more than one target is left"
+    if len(list(desk.work.models.iterdir())) > models:
+        yield "more models are left than are in use"
+
+
+CHANGING = {"add", "remove", "realign"}
+CERTIFICATES = {"removal-south.json", "removal-south.txt"}
+UNDONE = {
+    "join": _not_joined,
+    "propose": _not_proposed,
+    "consensus": _no_common_span,
+    "adopt": _not_adopted,
+    "prepare": _not_prepared,
+    "receive": _not_received,
+    "receipt": _not_countersigned,
+    "run": _not_trained,
+    "parts": _not_trained,
+    "accept": _not_accepted,
+    "add": _not_added,
+    "remove": _not_removed,
+    "realign": _not_removed,
+    "destroy": _not_destroyed,
+    "leave": _not_left,
+}

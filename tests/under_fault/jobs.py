@@ -1,9 +1,10 @@
-"""What a child of the warm interpreter does: a command, killed at a point, or its check."""
+"""What a child of the warm interpreter does: a command, killed after a call, or its check."""
 
 import os
 import resource
 import shutil
 import signal
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -13,20 +14,25 @@ import onnxruntime
 
 from bundle.bundles import opened
 from cobasis.analyst_side import training
+from cobasis.analyst_side.changing import add, remove
+from cobasis.analyst_side.consensus import consensus
+from cobasis.analyst_side.keeping import forget as destroy
 from cobasis.analyst_side.receiving import receive
 from cobasis.analyst_side.running import run
-from cobasis.disk import points
-from cobasis.errors import BundleError
+from cobasis.bundle.agreement_file import enrol, write_new
+from cobasis.errors import AgreementError, BundleError
 from cobasis.party_side import desk as desk_module
+from cobasis.party_side import secret_making
 from cobasis.party_side.approving import Approval, approve
 from cobasis.party_side.auditing import Audited
-from cobasis.party_side.joining import join
+from cobasis.party_side.joining import forget, join
 from cobasis.party_side.readying import make_ready
-from cobasis.party_side.receiving import accept
+from cobasis.party_side.receiving import accept, adopt, receipt
 from cobasis.party_side.scoring import score
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.sending import prepare, propose
 from cobasis.privacy.audit import audit
-from party_side.sites import KEY, NAMES, PEOPLE, Consortium, agreed
+from faults import at_call, calls_of, changes, half
+from party_side.sites import FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems
 from under_fault.warm import say
@@ -34,7 +40,8 @@ from under_fault.warm import say
 
 def unlock(patch):
     """Take keys from memory: none is encrypted, which takes seconds."""
-    patch.setattr(desk_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+    for module in (desk_module, secret_making):
+        patch.setattr(module, "load_identity", lambda path, **_: PEOPLE[path.stem])
 
 
 class Site(Consortium):
@@ -61,6 +68,29 @@ def _audited():
     return Audited(report=report, salt=bytes(32))
 
 
+def _secret(site):
+    with suppress(AgreementError):  # committed already, where only its last sync was missing
+        make = {"parties": NAMES, "home": site.root, "name": "north", "passphrase": str}
+        secret_making.make_secret(site.agreement_path, **make)
+
+
+def _join(site):
+    join(site.desk("north"), site.root / "north" / "north.secret")
+
+
+def _propose(site):
+    ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
+    propose(ready, site.root / "north" / "north.span")
+
+
+def _consensus(site):
+    consensus(analyst_of(site), site.root / "inbox", to=site.root / "returns")
+
+
+def _adopt(site):
+    adopt(site.desk("north"), site.root / "returns" / "north.consensus")
+
+
 def _prepare(site):
     desk, to = site.desk("north"), site.root / "north" / "north.upload"
     signed = Approval(signed_by=("A. Officer",))
@@ -81,66 +111,153 @@ def _parts(site):
     _run(site)
 
 
+def _receipt(site):
+    receipt(site.desk("north"), analyst_of(site).work.receipt("north"))
+
+
 def _accept(site):
     accept(site.desk("north"), site.folder("returns") / "north.return")
     score(site.desk("north"))
+
+
+def _add(site):
+    add(analyst_of(site), site.root / "late" / "east.upload", to=site.root / "returns")
+
+
+def _remove(site, *, realign=False):
+    remove(analyst_of(site), "south", to=site.root / "returns", realign=realign)
+
+
+def _realign(site):
+    _remove(site, realign=True)
+
+
+def _destroy(site):
+    destroy(analyst_of(site), early=True, key=site.root / "lab.key")
+
+
+def _leave(site):
+    forget(site.desk("north"))
 
 
 LOADED = (onnx, onnxruntime)
 """Once, before any fork, and not in every child; neither starts a thread when it is imported."""
 
 COMMANDS = {
+    "secret": _secret,
+    "join": _join,
+    "propose": _propose,
+    "consensus": _consensus,
+    "adopt": _adopt,
     "prepare": _prepare,
     "receive": _receive,
+    "receipt": _receipt,
     "run": _run,
     "parts": _parts,
     "accept": _accept,
+    "add": _add,
+    "remove": _remove,
+    "realign": _realign,
+    "destroy": _destroy,
+    "leave": _leave,
 }
 
 
 def build(folder, pipe):
-    """Make a folder of a round just before each command, and say which points each passes."""
+    """Make a folder of a round just before each command."""
     del pipe
     root = Path(folder)
-    first = root / "prepare"
-    first.mkdir()
-    site = site_at(agreed(first).parent)
+    _build_secret(root / "secret")
+    (root / "join").mkdir()
+    site = site_at(agreed(root / "join").parent)
     for name in NAMES:
-        join(site.desk(name), site.secret_file(name))
+        site.secret_file(name)
         site.table(name)
-    site = site_at(_copy(first, root / "receive"))
-    for name in NAMES:
-        to = site.folder("inbox") / f"{name}.upload"
-        prepare(make_ready(site.desk(name), site.table(name)), to)
-    site = site_at(_copy(root / "receive", root / "run"))
+    site = _joined(site, root / "prepare")
+    site = _stage(site, root / "receive")
+    _sent(site, "inbox", "upload")
+    _build_late(site, root / "add")
+    site = _stage(site, root / "run")
     _receive(site)
-    lost = site_at(_copy(root / "run", root / "parts"))
+    _stage(site, root / "receipt")
+    lost = _stage(site, root / "parts")
     analyst_of(lost).work.payload("south").unlink()
-    site = site_at(_copy(root / "run", root / "accept"))
+    site = _stage(site, root / "accept")
+    _run(site)
+    for command in ("remove", "realign", "destroy", "leave"):
+        _stage(site, root / command)
+    (root / "destroy" / "lab.key").write_bytes(b"a key")
+    _accept(site_at(root / "leave"))
+    _build_consensus(root)
+
+
+def _stage(site, folder):
+    return site_at(shutil.copytree(site.root, folder))
+
+
+def _joined(site, folder):
+    site = _stage(site, folder)
+    for name in NAMES:
+        join(site.desk(name), site.root / name / f"{name}.secret")
+    return site
+
+
+def _sent(site, folder, kind):
+    """Everybody's upload, or proposal."""
+    for name in NAMES:
+        ready = make_ready(site.desk(name), site.table(name), proposing=kind == "span")
+        send = propose if kind == "span" else prepare
+        send(ready, site.folder(folder) / f"{name}.{kind}")
+
+
+def _build_secret(folder):
+    """An agreement that enrols everybody, and is neither committed nor signed."""
+    folder.mkdir()
+    path = write_new(folder / "icu.toml", fields=FIELDS)
+    parties = [PEOPLE[name].public for name in NAMES]
+    enrol(path, parties=parties, analyst=PEOPLE["lab"].public)
+
+
+def _build_late(site, folder):
+    """Two have run, and the third comes late."""
+    site = _stage(site, folder)
+    late = site.folder("late") / "east.upload"
+    (site.root / "inbox" / "east.upload").rename(late)
+    _receive(site)
     _run(site)
 
 
-def passed(folder, command, pipe):
-    """The points that a command passes, in order."""
+def _build_consensus(root):
+    """The same people under an agreement whose basis takes two exchanges."""
+    (root / "other").mkdir()
+    site = site_at(agreed(root / "other", basis="consensus").parent)
+    for name in NAMES:
+        site.secret_file(name)
+        site.table(name)
+    site = _joined(site, root / "propose")
+    site = _stage(site, root / "consensus")
+    _sent(site, "inbox", "span")
+    _consensus(_stage(site, root / "adopt"))
+    shutil.rmtree(root / "other")
+
+
+def called(folder, command, pipe):
+    """The calls of a command that change the disk, in order."""
     del pipe
-    seen = []
-    points.on_point = seen.append
-    COMMANDS[command](site_at(folder))
-    return seen
+    return [name for name, _ in calls_of(lambda: COMMANDS[command](site_at(folder)))]
 
 
-def killed(folder, command, at, pipe):
-    """Run a command, and be killed at its n-th point."""
-    seen = []
+def killed(folder, command, at, within, pipe):
+    """Run a command, and be killed after its n-th call, or within it."""
 
-    def die(name):
-        seen.append(name)
-        if len(seen) == at:
-            say(pipe, name)
-            os.kill(os.getpid(), signal.SIGKILL)
+    def die(real, told):
+        with suppress(OSError):
+            half(real, told) if within else real(*told)
+        say(pipe, real.__name__)
+        os.kill(os.getpid(), signal.SIGKILL)
 
-    points.on_point = die
-    COMMANDS[command](site_at(folder))
+    with at_call(at, die, counts=changes):
+        COMMANDS[command](site_at(folder))
     return "it lived"
 
 
@@ -171,7 +288,3 @@ def bombs(folder, pipe):
             codes[path.name] = error.code
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return codes, grown * 1024, [each.name for each in (Path(folder) / "in").glob("*")]
-
-
-def _copy(source, target):
-    return Path(shutil.copytree(source, target))

@@ -1,6 +1,7 @@
 """One schedule: random steps from a seed, how each has to end, and what holds after each."""
 
 import hashlib
+from contextlib import suppress
 from datetime import timedelta
 
 import numpy as np
@@ -17,6 +18,7 @@ from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.errors import CobasisError
+from faults import Killed, at_call, changes, dying_after
 from under_fault.simulated import (
     BAD,
     FUTURE,
@@ -29,9 +31,10 @@ from under_fault.simulated import (
     VARIANTS,
     WORK,
     Clock,
-    Crash,
     put,
 )
+
+MOST_CALLS = 100
 
 
 class Schedule:
@@ -73,7 +76,7 @@ class Schedule:
         often = np.array(list(STEPS.values()))
         for _ in range(n_steps):
             step = self.rng.choice(list(STEPS), p=often / often.sum())
-            at = int(self.rng.integers(1, 25)) if self.rng.random() < 0.3 else 0
+            at = int(self.rng.integers(1, MOST_CALLS)) if self.rng.random() < 0.3 else 0
             self.log.append((str(step), at))
             getattr(self, f"_{step}")(*([at] if step in WORK else []))
             self._check()
@@ -196,16 +199,16 @@ class Schedule:
         assert done is None or not list(self.work.path.rglob("*.safetensors"))
 
     def _done(self, call, at, wanted=""):
-        """Make a call that may be killed at a point, and compare how it ends with what is due."""
+        """Do work that may be killed after its k-th call, and compare its end with what is due."""
         code, found = "", None
-        with Crash(at) as crash:
+        with suppress(Killed), at_call(at, dying_after, counts=changes) as crash:
             try:
                 found = call()
             except CobasisError as error:
                 code = error.code
                 self.said.append(str(error))
-        killed = at and crash.passed >= at
-        self.crashes += bool(killed)
+        killed = crash.stopped_at is not None
+        self.crashes += killed
         if not wanted and code == "CB313":
             assert self.history().forgotten
         elif not killed or code:

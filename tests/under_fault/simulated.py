@@ -14,10 +14,7 @@ from analyst_side.rounds import RealRound
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.analyst_side import keeping, running, training
 from cobasis.bundle import expecting, transcript
-from cobasis.disk import points
-from cobasis.disk.whole import WholeFile
 from cobasis.keys.identity import Identity
-from party_side.sites import _let_go
 
 NAMES = ("east", "north", "south", "west", "young")
 SIZES = {name: 3 ** (number + 1) for number, name in enumerate(NAMES)}
@@ -152,35 +149,6 @@ def _rows():
         rows += 0.01 * rng.normal(size=rows.shape)
         made[name] = rows, np.full(SIZES[name], LABELS[name])
     return made
-
-
-class KilledError(BaseException):
-    """Stands for the end of the process."""
-
-
-class Crash:
-    """Ends a call at its n-th point, as a kill does: no file is discarded."""
-
-    def __init__(self, number):
-        self.number, self.passed = number, 0
-
-    def __enter__(self):
-        self.patch = None
-        points.on_point = self._hook if self.number else None
-        return self
-
-    def _hook(self, _):
-        self.passed += 1
-        if self.passed == self.number:
-            self.patch = mock.patch.object(WholeFile, "discard", _let_go)
-            self.patch.start()
-            raise KilledError
-
-    def __exit__(self, kind, *rest):
-        points.on_point = None
-        if self.patch is not None:
-            self.patch.stop()
-        return kind is KilledError
 
 
 def put(folder: Path, name, data):

@@ -15,7 +15,6 @@ from cobasis.analyst_side.keeping import kept_uploads, refuse_forgotten, require
 from cobasis.analyst_side.receiving import take_in
 from cobasis.analyst_side.removal import Removal, removal_of, write_removal
 from cobasis.analyst_side.training import family_of
-from cobasis.disk.points import point
 from cobasis.disk.whole import remove_tree
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.errors import StepError
@@ -58,7 +57,6 @@ def add(
         outcome = _ran(desk, before, "add a party")
         kept_uploads(desk, before, parties=tuple(outcome.uploads), report=report)
         received, new = take_in(desk, upload, history=before)
-        point("added.received")
         history = before
         if new:
             history = replace(before, received={**before.received, received.party: received})
@@ -98,16 +96,13 @@ def remove(
         elif party in history.received:
             upload = history.received[party].upload
             desk.transcript.append(REMOVED, {"party": party, "upload": upload, "realigned": False})
-        point("removed.recorded for good")
         stale = to / f"{party}{RETURN}"  # of a run before; whoever sends the folder would send it
         for path in (desk.work.payload(party), desk.work.sealed(party), stale):
             remove_tree(path)
-        point("removed.upload deleted")
         removal = removal_of(desk, party)
         _delete_models(desk, removal)
         write_removal(desk, removal, to=desk.work.certificates)
         files = write_removal(desk, removal, to=to)
-        point("removed.certified")
     return Removed(removal=removal, files=files, concluded=concluded)
 
 
@@ -136,7 +131,6 @@ def _with_late(desk: AnalystDesk, outcome: Outcome, *, party: str, history: Hist
                 batch = next(batches({party: images[party]}, n_rows=rows.shape[0]))
                 fits[party] = alignment.aligner.fits(batch, alignment.target)[party]
             fits.flush()
-        point("added.fitted")
     whole = FitFolder(desk.work.alignments / outcome.alignment)
     gone = {name: None for name in whole if name not in everybody}
     return replace(alignment, fits=Overlay(whole, gone))
@@ -165,7 +159,6 @@ def _without(
     else:
         name, whole = outcome.alignment, frozen(desk, outcome)
         alignment = whole.remove(party) if party in whole.fits else whole
-    point("removed.aligned")
     upload = {**history.removed, **history.received}[party].upload
     return conclude(
         desk,

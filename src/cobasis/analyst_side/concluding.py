@@ -18,7 +18,6 @@ from cobasis.analyst_side.training import model_digest, model_file
 from cobasis.bundle.chain import Entry
 from cobasis.bundle.envelope import Written, write_bundle
 from cobasis.bundle.messages import enclose_return
-from cobasis.disk.points import point
 from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.engine.alignments import align_folder
 from cobasis.engine.certifying import certify_folder
@@ -61,7 +60,6 @@ def align_anew(
 ) -> tuple[str, Alignment]:
     """Make a target of these images and fit them to it, or take that up where it stopped."""
     uploads = kept_uploads(desk, history, parties=parties, report=report)
-    point("run.uploads compared")
     others = [name for name in uploads if name not in parties]
     images = uploads.anchor_images(excluded=others)
     named = [desk.digest, *(f"{name} {history.received[name].upload}" for name in sorted(parties))]
@@ -69,7 +67,6 @@ def align_anew(
     name = _name_of([*named, json.dumps(images.states())])
     aligner = desk.agreement.make_aligner()
     made = align_folder(images, aligner=aligner, to=desk.work.alignments / name, report=report)
-    point("run.aligned")
     # an earlier run of these parties left its folder, where fits of those who came late may be
     late: dict[str, Fit | None] = dict.fromkeys(set(made.fits) - set(parties))
     return name, replace(made, fits=Overlay(made.fits, late))
@@ -105,7 +102,6 @@ def conclude(
     parties = sorted(alignment.fits)
     uploads = kept_uploads(desk, history, parties=parties)
     certificate = certify_folder(uploads, alignment, agreement=desk.agreement, report=report)
-    point(f"{event}.certified")
     model = _model(desk, alignment, name=name, uploads=uploads, family=family, report=report)
     made = Outcome(
         uploads={party: history.received[party].upload for party in parties},
@@ -118,15 +114,13 @@ def conclude(
         returns={},
         time="",
     )
-    written = _send_all(desk, alignment, made, model=model, event=event, to=to, report=report)
+    written = _send_all(desk, alignment, made, model=model, to=to, report=report)
     made = replace(made, returns={party: each.digest for party, each in written.items()})
     facts = {**made.told(), **told, "versions": _versions()}
     entry = desk.transcript.append(event, facts)
-    point(f"{event}.recorded")
     for path in sorted(desk.work.alignments.iterdir()):
         if path.name != name:
             remove_tree(path)
-    point(f"{event}.older targets deleted")
     return Concluded(
         outcome=replace(made, time=entry.time),
         certificate=certificate,
@@ -166,7 +160,6 @@ def _send_all(
     outcome: Outcome,
     *,
     model: GraphModel | None,
-    event: Training,
     to: Path,
     report: Report,
 ) -> dict[str, Written]:
@@ -188,7 +181,6 @@ def _send_all(
         draft, parts = enclose_return(
             returned, agreement=desk.agreement, sender=desk.name, upload=outcome.uploads[party]
         )
-        point(f"{event}.return enclosed")
         written[party] = write_bundle(
             to / f"{party}{RETURN}",
             draft=draft,
@@ -196,7 +188,6 @@ def _send_all(
             sign=desk.identity.sign,
             recipients=[desk.enrolled[party]],
         )
-        point(f"{event}.return written")
     report("sealing returns", len(outcome.uploads), len(outcome.uploads))
     return written
 

@@ -12,7 +12,6 @@ from cobasis.analyst_side.keeping import require_enough
 from cobasis.analyst_side.reception import FileVerdict
 from cobasis.bundle.envelope import Limits, write_bundle
 from cobasis.bundle.messages import enclose_consensus, proposal_in
-from cobasis.disk.points import point
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.errors import AnotherRunError, CobasisError, DiskError, OptionError, StepError
@@ -121,12 +120,9 @@ def _made(
         )
     require_enough(desk, proposals, missing=away)
     span = make_consensus(proposals.values(), desk.agreement)
-    point("consensus.made")
     told = {"contributors": json.dumps(span.contributors), "anchor_tag": span.anchor_tag.hex()}
     write_tables(desk.work.consensus, {"rows": span.rows}, metadata=told)
-    point("consensus.stored")
     desk.transcript.append(CONSENSUS, {"contributors": list(span.contributors)})
-    point("consensus.recorded")
     return span
 
 
@@ -155,7 +151,6 @@ def _send_all(
         report("sealing", done, len(desk.enrolled))
         path = to / f"{party}.consensus"
         write_bundle(path, draft=draft, parts=parts, sign=desk.identity.sign, recipients=[identity])
-        point("consensus.written")
         written[party] = path
     report("sealing", len(written), len(written))
     return written

@@ -11,7 +11,6 @@ from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
 from cobasis.bundle.parts import Kind
 from cobasis.bundle.transcript import Transcript, verify_transcript
-from cobasis.disk.points import point
 from cobasis.errors import AgreementError, AnotherRunError, IdentityError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder
@@ -93,7 +92,6 @@ class AnalystDesk(Hidden):
             if not history.digest:
                 told = {"round": self.agreement.round_id, "agreement": self.digest}
                 self.transcript.append(OPENED, {**told, "analyst": self.name})
-                point("analyst.opened")
                 history = self.history()
             yield history
 

@@ -10,7 +10,6 @@ from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Rece
 from cobasis.bundle.envelope import Limits
 from cobasis.bundle.manifest import moment_of, moment_text
 from cobasis.bundle.messages import upload_in
-from cobasis.disk.points import point
 from cobasis.disk.whole import move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
 from cobasis.progress import Report, silent
@@ -59,7 +58,6 @@ def _restore(desk: AnalystDesk, received: Received) -> None:
     bundle = desk.opened(sealed, kind="upload", limits=_NO_LIMIT)
     move_whole(upload_in(bundle, agreement=desk.agreement).path, path)
     remove_tree(desk.work.incoming)
-    point("run.payload restored")
 
 
 def retained_until(desk: AnalystDesk, history: History) -> datetime | None:
@@ -99,14 +97,12 @@ def forget(
         if not time:
             uploads = [each.upload for each in history.received.values()]
             time = desk.transcript.append(FORGOTTEN, {"uploads": uploads}).time
-            point("forget.recorded")
         work = desk.work
         for path in (work.payloads, work.uploads, work.alignments, work.consensus):
             remove_tree(path)
         if key is not None:
             told = {"fingerprint": desk.identity.public.fingerprint}
             desk.transcript.append(KEY_DESTROYED, told)
-            point("forget.key recorded")
             remove_tree(key)
         return time
 

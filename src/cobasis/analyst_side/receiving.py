@@ -14,7 +14,6 @@ from cobasis.bundle.envelope import Bundle, Limits
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.receipts import receipt_text
-from cobasis.disk.points import point
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree, write_whole
 from cobasis.errors import (
     AnotherRunError,
@@ -76,7 +75,6 @@ def take_in(
         return before, False
     try:
         bundle = desk.opened(path, kind="upload", limits=limits)
-        point("receive.opened")
         received = _stored(desk, bundle, history)
     finally:
         remove_tree(desk.work.incoming)
@@ -147,17 +145,13 @@ def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
     refuse_replay(manifest, digest=bundle.digest, accepted=accepted)
     payload = upload_in(bundle, agreement=desk.agreement)
     check_payload(payload, desk.agreement)
-    point("receive.checked")
     copy_whole(bundle.path, work.sealed(party))
-    point("receive.sealed copy stored")
     if file_digest(work.sealed(party)) != bundle.digest:
         raise FileChangedError(
             f"the file '{bundle.path.name}' changed while it was received, so it was not "
             "acknowledged. Wait until it is copied, then receive it again."
         )
-    point("receive.sealed copy compared")
     move_whole(payload.path, work.payload(party))
-    point("receive.payload stored")
     told: dict[str, Any] = {
         "party": party,
         "upload": bundle.digest,
@@ -167,7 +161,6 @@ def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
     }
     words = audit_words(manifest.audit)
     entry = desk.transcript.append(RECEIVED, {**told, "audit": words})
-    point("receive.acknowledged")
     return Received(**told, time=entry.time, line=entry.hash, audit=audit_record(words))
 
 
@@ -185,9 +178,7 @@ def _give_receipt(desk: AnalystDesk, received: Received) -> None:
     text = receipt_text(sign_receipt(receipt, desk.identity.sign))
     path = desk.work.receipt(received.party)
     if not path.is_file() or path.read_bytes() != text:
-        point("receive.receipt signed")
         write_whole(path, text)
-        point("receive.receipt written")
 
 
 def _gone(party: str) -> str:

@@ -11,7 +11,6 @@ from cobasis.analyst_side.history import RUN, History
 from cobasis.analyst_side.keeping import refuse_forgotten, require_enough
 from cobasis.analyst_side.reception import missing
 from cobasis.analyst_side.training import family_of
-from cobasis.disk.points import point
 from cobasis.errors import StepError
 from cobasis.models.families import ModelName
 from cobasis.progress import Report, silent
@@ -57,14 +56,12 @@ def run(
     family = family_of(desk.agreement, model)
     excluded = tuple(dict.fromkeys(exclude))
     with desk.at_work() as history:
-        point("run.begun")
         refuse_forgotten(desk, history)
         refuse_exclusion(excluded, history.received)
         parties = tuple(name for name in sorted(history.received) if name not in excluded)
         away = missing(desk.agreement, history)
         require_enough(desk, parties, missing=(*away, *excluded))
         _refuse_other_parties(history, parties)
-        point("run.parties found")
         if history.outcome is None:
             name, alignment = align_anew(desk, history, parties=parties, report=report)
         else:

@@ -7,7 +7,6 @@ from pathlib import Path
 from cobasis.algorithms.base import Alignment
 from cobasis.bundle.payload import Payload
 from cobasis.bundle.uploads import read_upload
-from cobasis.disk.points import point
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.engine.partitioning import write_aligned
 from cobasis.engine.training import train_partitions
@@ -53,7 +52,6 @@ def model_file(
         trained = _trained(
             path, alignment, uploads=uploads, agreement=agreement, family=family, report=report
         )
-        point("run.trained")
         data = to_graph(
             trained,
             n_components=trained.n_components,
@@ -61,10 +59,8 @@ def model_file(
             classes=agreement.classes,
         )
         _checked(data, agreement)
-        point("run.model checked")
         make_folder(path.parent)
         write_whole(path, data)
-        point("run.model stored")
     return _checked(path.read_bytes(), agreement)
 
 
@@ -96,7 +92,6 @@ def _trained(
         return done
     rows, state = path.with_suffix(".rows"), path.with_suffix(".state")
     aligned = write_aligned(uploads, alignment, to=rows, report=report)
-    point("run.rows aligned")
     done = train_partitions(
         aligned,
         model=family,

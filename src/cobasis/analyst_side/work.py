@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, remove_tree
+from cobasis.disk.whole import make_folder, remove_left, remove_tree
 
 SUFFIX = ".round"
 
@@ -58,4 +58,5 @@ class WorkFolder:
         )
         with Lock(self.path / "lock", what=f"'{self.path}'", busy=busy):
             remove_tree(self.incoming)
+            remove_left(self.path)
             yield

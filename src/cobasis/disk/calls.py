@@ -1,69 +1,74 @@
-"""The system's calls that change a disk; each tells a hook once it is done.
+"""The system's calls that change a disk, each made through one place where tests can stop it.
 
-Nothing outside this package makes them. So the hook sees every moment at which a process that dies
-leaves something else behind, and tests end it after each. An OSError passes through: whoever
-called says what it means.
+Nothing outside this package makes them. So whoever numbers them here knows every moment at which a
+process that dies leaves something else behind, and every call that a full disk can refuse. An
+OSError passes through: whoever called says what it means.
 """
 
 import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
-on_call: Callable[[str, Path], None] | None = None
-"""Is told the call's name and whose it was; None, always, but in tests."""
+_R = TypeVar("_R")
+
+on_call: Callable[[Callable[..., Any], tuple[Any, ...], Path], Any] | None = None
+"""Makes each call instead: is given it, what it is told, and whose it is. None but in tests."""
 
 
-def _told(call: str, path: Path) -> None:
-    if on_call is not None:
-        on_call(call, path)
+def _make(call: Callable[..., _R], *told: object, path: Path) -> _R:
+    """Make a call, unless a test makes it, or lets it fail, or ends the process around it."""
+    if on_call is None:
+        return call(*told)
+    made: _R = on_call(call, told, path)
+    return made
+
+
+def open_file(path: Path, flags: int) -> int:
+    """Open a file, or a folder; a new one is for its owner alone."""
+    return _make(os.open, path, flags, 0o600, path=path)
 
 
 def make(folder: Path) -> None:
     """Make a folder for its owner alone."""
-    folder.mkdir(mode=0o700, exist_ok=True)
-    _told("make", folder)
+    _make(Path.mkdir, folder, 0o700, False, True, path=folder)  # noqa: FBT003 -- parents, exist_ok
 
 
 def lock(descriptor: int, *, path: Path, wait: bool) -> None:
     """Lock an open file or folder; BlockingIOError where another process has it and none waits."""
-    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    _told("lock", path)
+    _make(fcntl.flock, descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), path=path)
 
 
 def reserve(descriptor: int, n_bytes: int, *, path: Path) -> None:
     """Make a file as long as it will be, on disks that can say now that they are too full."""
     if hasattr(os, "posix_fallocate") and n_bytes:
-        os.posix_fallocate(descriptor, 0, n_bytes)
+        _make(os.posix_fallocate, descriptor, 0, n_bytes, path=path)
     else:
-        os.ftruncate(descriptor, n_bytes)
-    _told("reserve", path)
+        shorten(descriptor, n_bytes, path=path)
 
 
 def shorten(descriptor: int, n_bytes: int, *, path: Path) -> None:
     """End a file here."""
-    os.ftruncate(descriptor, n_bytes)
-    _told("shorten", path)
+    _make(os.ftruncate, descriptor, n_bytes, path=path)
 
 
 def write(descriptor: int, data: bytes | memoryview, *, offset: int, path: Path) -> None:
     """Write all of some bytes at a place."""
     rest = memoryview(data)
     while rest:
-        written = os.pwrite(descriptor, rest, offset)
+        written = _make(os.pwrite, descriptor, rest, offset, path=path)
         rest, offset = rest[written:], offset + written
-        _told("write", path)
 
 
 def sync(descriptor: int, *, path: Path) -> None:
-    """Wait until a file's bytes are on the disk."""
-    os.fsync(descriptor)
-    _told("sync", path)
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    _make(os.fsync, descriptor, path=path)
 
 
 def sync_folder(path: Path) -> None:
     """Wait until a folder's names are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = open_file(path, os.O_RDONLY)
     try:
         sync(descriptor, path=path)
     finally:
@@ -72,14 +77,10 @@ def sync_folder(path: Path) -> None:
 
 def rename(source: Path, target: Path) -> None:
     """Give a file or a folder another name, at one moment."""
-    source.replace(target)
-    _told("rename", target)
+    _make(os.replace, source, target, path=target)
 
 
 def remove(path: Path) -> None:
     """Delete a file's name, or an empty folder."""
-    if path.is_dir() and not path.is_symlink():
-        path.rmdir()
-    else:
-        path.unlink()
-    _told("remove", path)
+    folder = path.is_dir() and not path.is_symlink()
+    _make(os.rmdir if folder else os.unlink, path, path=path)

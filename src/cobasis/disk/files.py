@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.disk import calls
 from cobasis.errors import DiskError, FileChangedError
 
 
@@ -31,7 +32,7 @@ def opened(path: Path | str) -> Iterator[tuple[FileIO, Stamp]]:
     """Open a regular file for reading; a missing, forbidden or other one is a DiskError."""
     try:
         # a pipe that somebody put there is opened without waiting for its other end, then refused
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        descriptor = calls.open_file(Path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise DiskError(
             f"'{path}' cannot be read: {error.strerror}. Check the path and your rights to it."

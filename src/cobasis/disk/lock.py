@@ -1,4 +1,8 @@
-"""A lock on a file or a folder; the system frees it when the process that has it dies."""
+"""A lock on a file or a folder; the system frees it when the process that has it dies.
+
+It is a flock on the thing itself, not a file beside it: nothing is left that a kill would make
+stale, and nobody has to guess whether the process that wrote a number into it still lives.
+"""
 
 import os
 import stat
@@ -32,7 +36,8 @@ class Lock:
         """Open and lock; False where another has it, or renamed or deleted it meanwhile."""
         # a pipe that somebody put there is opened without waiting for its other end, then refused
         own = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0)
-        self.descriptor = os.open(self.path, os.O_RDONLY if self.path.is_dir() else own, 0o600)
+        flags = os.O_RDONLY if self.path.is_dir() else own
+        self.descriptor = calls.open_file(self.path, flags)
         taken = False
         try:
             found = os.fstat(self.descriptor)
@@ -41,7 +46,8 @@ class Lock:
                     f"'{self.path}' cannot be written: it is no file. Choose another name."
                 )
             calls.lock(self.descriptor, path=self.path, wait=wait)
-            # who had it before may have given the file its final name, or deleted the folder
+            # who had it before may have given the file its final name, or deleted the folder: then
+            # this lock is on something that nobody else will open any more, and is worth nothing
             taken = self.path.stat().st_ino == found.st_ino
         except (BlockingIOError, FileNotFoundError):
             return False
@@ -60,6 +66,7 @@ class Lock:
         try:
             calls.write(self.descriptor, data, offset=end, path=self.path)
             calls.sync(self.descriptor, path=self.path)
+            # a kill between write and sync leaves a torn line, which whoever opens next repairs
             if not end:  # the file is new, and its name has to outlive a power cut
                 calls.sync_folder(self.path.parent)
         except OSError:

@@ -1,6 +1,15 @@
-"""Files written, copied and moved as a whole, folders made, and both removed."""
+"""Files written, copied and moved as a whole, folders made, and both removed.
+
+A file is written under the name ``NAME.part`` and gets its own by a rename, which is one moment: a
+process that dies before it leaves the old file and a part, one that dies after it the new file. The
+order is sync the file, rename, sync the folder. Without the first, a power cut can leave the name
+on a file whose bytes never reached the disk; without the last, the name itself can be lost after
+somebody was told that the file is there.
+"""
 
 import os
+import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -18,7 +27,7 @@ from cobasis.errors import DiskError
 PART = ".part"
 """Ends the name of a file that is still being written."""
 
-_PIECE = 2**20
+_PIECE, _MEGABYTE = 2**20, 10**6
 
 
 class WholeFile:
@@ -32,11 +41,13 @@ class WholeFile:
             f"another process writes to '{path}' right now. Two at a time would mix their bytes. "
             "Wait for it, or choose another name."
         )
+        # on the part, which is what two writers would mix; a part that a kill left has no lock
         self._lock = Lock(self._part, what=f"'{path}'", busy=busy)
         self._open = False
         try:
             with self._refusals():
                 self._take_over(mode)
+                # bytes of a killed writer go first: reserving keeps what is there
                 calls.shorten(self._lock.descriptor, 0, path=self._part)
                 calls.reserve(self._lock.descriptor, n_bytes, path=self._part)
         except BaseException:
@@ -80,7 +91,7 @@ class WholeFile:
         with self._refusals():
             calls.sync(self._lock.descriptor, path=self._part)
             calls.rename(self._part, self.path)
-            self._open = False
+            self._open = False  # from here on there is no part to discard
             self._lock.release()
             calls.sync_folder(self.path.parent)  # its name outlives a power cut, too
 
@@ -89,10 +100,13 @@ class WholeFile:
         if not self._open:
             return
         self._open = False
-        with suppress(OSError):
-            calls.remove(self._part)
-        with suppress(OSError):
-            self._lock.release()
+        try:
+            # before the lock goes: after it, the part may be another writer's
+            with suppress(OSError):
+                calls.remove(self._part)
+        finally:
+            with suppress(OSError):
+                self._lock.release()
 
     def __enter__(self) -> Self:
         """Write inside a with block: it finishes, or discards when something is raised."""
@@ -169,7 +183,7 @@ def make_folder(path: Path) -> None:
         if path.is_dir():
             return
         above = [folder for folder in path.parents if not folder.exists()]
-        for folder in (*reversed(above), path):
+        for folder in (*reversed(above), path):  # a name is worth nothing in a folder without one
             calls.make(folder)
             calls.sync_folder(folder.parent)
     except OSError as error:
@@ -192,6 +206,19 @@ def remove_tree(path: Path) -> None:
         ) from error
 
 
+def remove_left(folder: Path, *ends: str) -> None:
+    """Delete what a process that died left half-written below a folder, whose lock is held."""
+    try:
+        left = [path for end in (PART, *ends) for path in folder.rglob(f"*{end}")]
+    except OSError as error:
+        raise DiskError(
+            f"the folder '{folder}' cannot be read: {error.strerror}. Check the disk and your "
+            "rights to it, then start again."
+        ) from error
+    for path in left:
+        remove_tree(path)
+
+
 def _remove_all(path: Path) -> None:
     """Delete what is in a folder before the folder; of a link only the link."""
     if path.is_dir() and not path.is_symlink():
@@ -204,10 +231,23 @@ def _remove_all(path: Path) -> None:
 @contextmanager
 def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     """Give a folder for one piece of work, deleted at its end; by default where TMPDIR says."""
-    if parent is not None:
-        make_folder(parent)
-    with tempfile.TemporaryDirectory(prefix="scratch-", dir=parent) as folder:
-        yield Path(folder)
+    folder = (parent or Path(tempfile.gettempdir())) / f"scratch-{secrets.token_hex(8)}"
+    make_folder(folder)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+def require_room(folder: Path, n_bytes: int, *, what: str) -> None:
+    """Raise DiskError where a folder's disk has less room than something will take."""
+    free = shutil.disk_usage(folder).free
+    if free < n_bytes:
+        raise DiskError(
+            f"{what} writes about {n_bytes / _MEGABYTE:,.0f} MB to '{folder}', whose disk has "
+            f"{free / _MEGABYTE:,.0f} MB left. Make room there, or choose a folder on another "
+            "disk: work=, or TMPDIR in the environment."
+        )
 
 
 def nameless_file(folder: Path) -> AbstractContextManager[IO[bytes]]:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.space import require_room
-from cobasis.disk.whole import scratch_folder
+from cobasis.disk.whole import require_room, scratch_folder
 from cobasis.engine.partitions import Labels, Rows
 from cobasis.engine.training_passes import Pass, TurnedRows
 from cobasis.errors import MissingExtraError

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from cobasis.disk.points import point
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError
 from cobasis.party_side.auditing import Audited
@@ -34,7 +33,6 @@ def approve(desk: PartyDesk, found: Audited, *, approval: Approval) -> dict[str,
     report = found.report
     require_approval(desk, found, approval=approval)
     keep(desk, found)
-    point("prepare.audited")
     told: dict[str, str | list[str]] = {
         **found.record,
         "signed_by": [each.strip() for each in approval.signed_by if each.strip()],

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from cobasis.bundle.envelope import Bundle, Expected
-from cobasis.disk.points import point
 from cobasis.disk.whole import remove_tree
 from cobasis.errors import CommitmentError
 from cobasis.party_side.alone import alone
@@ -31,13 +30,10 @@ def join(desk: PartyDesk, secret: Path) -> str:
             recipient=desk.name,
         )
         with opened_bundle(desk, secret, signer=parties, expected=expected) as bundle:
-            point("join.opened")
             found = ConsortiumSecret(_key_of(bundle, desk))
             maker, digest = bundle.manifest.sender, bundle.digest
         desk.round.join(found)
-        point("join.kept")
         desk.transcript.append("joined", {"secret_from": maker, "bundle": digest})
-        point("join.told")
         return maker
 
 
@@ -49,7 +45,6 @@ def forget(desk: PartyDesk) -> str:
     """
     with alone(desk):
         time = desk.transcript.append("forgotten", {}).time
-        point("forget.told")
         desk.vault.forget_round(desk.agreement)
         remove_tree(desk.work)
         return time

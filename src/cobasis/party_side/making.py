@@ -7,7 +7,6 @@ import polars as pl
 
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 from cobasis.bundle.precision import in_precision
-from cobasis.disk.points import point
 from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.desk import MARKS, PartyDesk
@@ -91,12 +90,10 @@ def write_payload(
         if told is not None:
             writer.write_labels(told)
         rows.table.source.refuse_changed()
-        point("prepare.projected")
     rounded = in_precision(
         exact,
         to=desk.work / "agreed.safetensors",
         precision=desk.agreement.precision,
         int8_range=desk.agreement.int8_range,
     )
-    point("prepare.rounded")
     return rounded, (exact, desk.work / "agreed.safetensors")

@@ -7,8 +7,7 @@ from pathlib import Path
 from cobasis.bundle.enclosing import Written, write_bundle
 from cobasis.bundle.envelope import Bundle, Expected, open_bundle
 from cobasis.bundle.messages import Enclosed
-from cobasis.disk.points import point
-from cobasis.disk.whole import copy_whole, remove_tree
+from cobasis.disk.whole import remove_tree
 from cobasis.errors import DiskError, OptionError
 from cobasis.party_side.desk import PartyDesk
 from cobasis.protocol.enrolment import PublicIdentity
@@ -42,12 +41,6 @@ def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Wri
         sign=desk.identity.sign,
         recipients=[desk.analyst],
     )
-
-
-def deliver(sealed: Path, to: Path, *, command: str) -> None:
-    """Copy a sealed file to where it leaves from; it is there whole, or what was there before."""
-    copy_whole(sealed, to)
-    point(f"{command}.named")
 
 
 def refuse_target(to: Path, *, table: Path | None = None) -> None:

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.disk.points import point
 from cobasis.errors import ForeignBundleError, StepError
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.checking import refuse_outside
@@ -101,7 +100,6 @@ def make_ready(
     desk.round.secret()  # without it nothing can be made: says so before the table is read
     refuse_outside(desk, table, report=report)
     rows = open_rows(desk, table, report=report)
-    point("prepare.split")
     agreement = desk.agreement
     refuse_crowds(rows, agreement, party=desk.name)
     asked = Asked(
@@ -115,7 +113,6 @@ def make_ready(
         if forced is None and not looking:
             choice.refuse()
         choice = Fresh(asked=replace(asked, forced=forced), over_old_rows=True)
-    point("prepare.chosen")
     return Ready(
         desk=desk, rows=rows, choice=choice, dry=_dry(desk, rows, choice, proposing=proposing)
     )

@@ -14,7 +14,6 @@ from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.bundle.parts import Kind
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
 from cobasis.disk.files import opened
-from cobasis.disk.points import point
 from cobasis.errors import FitCheckError, ReplayError, StepError
 from cobasis.models.graph_model import GraphModel
 from cobasis.party_side.alone import alone
@@ -66,17 +65,14 @@ def adopt(desk: PartyDesk, consensus: Path) -> tuple[str, ...]:
         with opened_bundle(desk, consensus, signer=desk.analyst, expected=expected) as bundle:
             span = consensus_in(bundle, agreement=desk.agreement)
             digest = bundle.digest
-        point("adopt.opened")
         tag = desk.round.secret().anchor_tag(desk.agreement)
         check_consensus(span, desk.agreement, anchor_tag=tag, party=desk.name)
         before = desk.round.consensus()
         if before is not None and not np.array_equal(before.rows, span.rows):
             _refuse_second_span(desk)
         desk.round.adopt(span)
-        point("adopt.kept")
         contributors = list(span.contributors)
         desk.transcript.append("adopted", {"consensus": digest, "contributors": contributors})
-        point("adopt.told")
         return span.contributors
 
 
@@ -87,19 +83,15 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
     """
     with alone(desk):
         require_uploaded(desk)
-        point("accept.begun")
         expected = _expected(desk, kind="return")
         with opened_bundle(desk, path, signer=desk.analyst, expected=expected) as bundle:
-            point("accept.opened")
             returned = return_in(bundle, agreement=desk.agreement, party=desk.name)
             upload = require_made_for(desk, bundle.manifest.told.get("upload"))
             digest, created = bundle.digest, bundle.manifest.created
-        point("accept.read")
         _refuse_older(desk, digest=digest, created=created)
         size = desk.agreement.n_components
         check_return(returned, desk.agreement, n_components=size, party=desk.name)
         orthogonality = _checked_fit(returned, desk)
-        point("accept.checked")
         model = returned.model.data if isinstance(returned.model, GraphModel) else None
         taken = Taken(
             upload=upload,
@@ -131,7 +123,6 @@ def receipt(desk: PartyDesk, path: Path) -> SignedReceipt:
     )
     countersigned = countersign(signed, desk.identity.sign)
     desk.transcript.append("receipt", countersigned.told())
-    point("receipt.told")
     return countersigned
 
 
@@ -191,7 +182,6 @@ def _keep(
 ) -> None:
     """Write a return into notes, vault and transcript."""
     note(desk, **{_CREATED: created, _BUNDLE: taken.bundle})
-    point("accept.noted")
     desk.round.accept(
         Accepted(
             change_of_basis=returned.change_of_basis,
@@ -204,7 +194,6 @@ def _keep(
             time=time_now(),
         )
     )
-    point("accept.kept")
     desk.transcript.append(
         "accepted",
         {
@@ -215,4 +204,3 @@ def _keep(
             "target_carries": list(taken.target_carries),
         },
     )
-    point("accept.told")

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.disk.points import point
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import ModelName
@@ -92,7 +91,6 @@ def score(desk: PartyDesk, *, table: Path | None = None, report: Report = silent
         rows = open_rows(desk, place, report=report)
     except CobasisError as error:
         return nothing(f"the table '{place}' cannot be scored on: {error}")
-    point("score.split")
     if not rows.n_held:
         return nothing("by chance no row of this table is held back; more rows would help")
     return _scored(desk, rows, use=use, metric=metric)
@@ -104,13 +102,11 @@ def _scored(desk: PartyDesk, rows: PartyRows, *, use: Usable, metric: str) -> Sc
     if truth is None:
         return Scores(metric=metric, n_rows=0)
     together = _figure(use.model.predict(use.aligned(held)), truth, metric)
-    point("score.together")
     own, labels, whole = _own_rows(desk, rows)
     guess = _guess(labels, metric)
     baseline = _figure(np.full(len(truth), guess), truth, metric)
     local, remarks = _local(desk, own, labels=labels, family=_FAMILIES[use.model.checked.family])
     alone = None if local is None else _figure(local.predict(held), truth, metric)
-    point("score.local")
     if not whole:
         remarks += (f"the party's own model was trained on {len(own):,} of its rows, at random",)
     if alone is not None and together < alone - max(WORSE, len(truth) ** -0.5):

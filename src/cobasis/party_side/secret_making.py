@@ -8,7 +8,6 @@ from pathlib import Path
 
 from cobasis.bundle.agreement_file import commit, read_draft
 from cobasis.bundle.envelope import Draft, write_bundle
-from cobasis.disk.points import point
 from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder
@@ -68,7 +67,6 @@ def make_secret(
             f"the key of '{maker}' ({identity.public.fingerprint}) is not the one that round "
             f"'{round_id}' enrols for it. Use that key, or enrol this one."
         )
-    point("secret.drawn")
     files = []
     for party in agreement.enrolled:
         path = (to or agreement_path.parent) / f"{party.name}{SUFFIX}"
@@ -78,10 +76,8 @@ def make_secret(
         write_bundle(
             path, draft=written, parts={_PART: key}, sign=identity.sign, recipients=[party]
         )
-        point("secret.sealed")
         files.append(path)
     commit(agreement_path, commitment)
-    point("secret.committed")
     return SecretMade(round_id=round_id, maker=maker, commitment=commitment, files=tuple(files))
 
 

@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from cobasis.bundle.enclosing import Written
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
-from cobasis.disk.points import point
-from cobasis.disk.whole import remove_tree
+from cobasis.disk.whole import copy_whole, remove_tree
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import MARKS, time_now
 from cobasis.party_side.making import make_party, memory_of, write_payload
 from cobasis.party_side.notes import note
-from cobasis.party_side.opening import deliver, refuse_target, sealed_for_analyst
+from cobasis.party_side.opening import refuse_target, sealed_for_analyst
 from cobasis.party_side.projecting import Projected, plan_upload
 from cobasis.party_side.readying import Dry, Ready, same_as_before
 from cobasis.progress import Report, silent
@@ -72,9 +71,7 @@ def prepare(
     with alone(desk):
         if source is not None:
             note(desk, table=str(source.resolve()))
-        point("prepare.noted")
         plan = plan_upload(ready, public_rows=public_rows)
-        point("prepare.planned")
         again = same_as_before(ready)
         number = _begin(ready, plan) if plan.release else None  # charged before noise is drawn
         payload, made = write_payload(desk, rows, plan=plan, report=report)
@@ -83,15 +80,11 @@ def prepare(
         number = number or _begin(ready, plan)
         enclosed = enclose_upload(payload, agreement=desk.agreement, audit=audit)
         written = sealed_for_analyst(desk, enclosed, name="sealed.upload")
-        point("prepare.sealed")
         desk.vault.finish_upload(number, written.digest)
-        point("prepare.recorded")
         desk.transcript.append("prepared", {"upload": written.digest, "analyst": desk.analyst.name})
-        point("prepare.told")
-        sent = _delivered(written, to, command="prepare", dry=ready.dry, again=again)
+        sent = _delivered(written, to, dry=ready.dry, again=again)
         for path in (written.path, *made, desk.work / MARKS):
             remove_tree(path)
-        point("prepare.cleared")
         return sent
 
 
@@ -107,20 +100,15 @@ def propose(
         with one_blas_thread():
             proposal = party.propose(rows.sent, memory=memory_of(desk, rows))
         report("finding directions", 1, 1)
-        point("propose.found")
         desk.vault.ledger.propose(ready.choice.asked, desk.agreement)
-        point("propose.noted")
         enclosed = enclose_proposal(proposal, agreement=desk.agreement)
         written = sealed_for_analyst(desk, enclosed, name="sealed.span")
-        point("propose.sealed")
         desk.transcript.append(
             "proposed", {"proposal": written.digest, "analyst": desk.analyst.name}
         )
-        point("propose.told")
-        sent = _delivered(written, to, command="propose", dry=ready.dry)
+        sent = _delivered(written, to, dry=ready.dry)
         for path in (written.path, desk.work / MARKS):
             remove_tree(path)
-        point("propose.cleared")
         return sent
 
 
@@ -141,19 +129,17 @@ def _allowed(
 def _begin(ready: Ready, plan: Plan) -> int:
     """Let the vault know the basis, the rows and what they spend; return the line's number."""
     desk = ready.desk
-    number = desk.vault.begin_upload(
+    return desk.vault.begin_upload(
         ready.choice,
         plan.basis,
         agreement=desk.agreement,
         time=time_now(),
         release=plan.release,
     )
-    point("prepare.begun")
-    return number
 
 
-def _delivered(written: Written, to: Path, *, command: str, dry: Dry, again: bool = False) -> Sent:
+def _delivered(written: Written, to: Path, *, dry: Dry, again: bool = False) -> Sent:
     """Give a sealed file its name."""
     n_bytes = written.path.stat().st_size
-    deliver(written.path, to, command=command)
+    copy_whole(written.path, to)
     return Sent(path=to, digest=written.digest, n_bytes=n_bytes, dry=dry, again=again)

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import PART, make_folder, move_whole, remove_tree
-from cobasis.errors import DiskError
+from cobasis.disk.whole import make_folder, move_whole, remove_left
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
 from cobasis.vault.records import SUFFIX, Cipher, Record, Records
@@ -31,7 +30,7 @@ class Place(Hidden):
         with self.alone():
             bare = Records(folder, party=party, seal=seal, unseal=unseal, key=bytes(KEY_BYTES))
             self._key = _vault_key(bare)
-            self._sweep()
+            remove_left(self._folder, _GONE)
         mac = self.derived(b"records")
         self.records = Records(folder, party=party, seal=seal, unseal=unseal, key=mac)
 
@@ -47,22 +46,10 @@ class Place(Hidden):
         """Delete a folder of records at one moment; nothing happens where there is none."""
         folder = self._folder / name
         with self.alone():
-            self._sweep()
+            remove_left(self._folder, _GONE)
             if folder.exists():
                 move_whole(folder, folder.with_name(folder.name + _GONE))
-            self._sweep()
-
-    def _sweep(self) -> None:
-        """Delete what a process that died left half-written, or half-deleted."""
-        try:
-            left = [path for end in (PART, _GONE) for path in self._folder.rglob(f"*{end}")]
-        except OSError as error:
-            raise DiskError(
-                f"the vault '{self._folder}' cannot be read: {error.strerror}. Check the disk and "
-                "your rights to it, then start again."
-            ) from error
-        for path in left:
-            remove_tree(path)
+            remove_left(self._folder, _GONE)
 
 
 def _vault_key(records: Records) -> bytes:
