@@ -53,11 +53,18 @@ class Trials:
                 self.wrong.append((*told, clock.stopped_at, repr(error)))
         if clock.stopped_at is not None:
             self.failed += 1
-            self.wrong += [(*told, each) for each in problems(site, command, whole=False)]
-            COMMANDS[command](site)
-            self.wrong += [(*told, each) for each in problems(site, command, whole=True)]
+            self.wrong += [(*told, clock.stopped_at, each) for each in self.retried(site, command)]
         shutil.rmtree(place)
         return clock.stopped_at is not None
+
+    def retried(self, site, command):
+        """Run the same command again; what was wrong before, and is wrong then."""
+        found = problems(site, command, whole=False)
+        try:
+            COMMANDS[command](site)
+        except CobasisError as error:
+            return [*found, repr(error)]
+        return found + problems(site, command, whole=True)
 
     def sweep(self, command, act, *, first, step):
         """Let every step-th call fail, until there is none."""

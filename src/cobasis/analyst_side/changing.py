@@ -8,7 +8,14 @@ from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.images import batches
 from cobasis.algorithms.views import Overlay
 from cobasis.analyst_side.checking import file_digest
-from cobasis.analyst_side.concluding import RETURN, Concluded, align_anew, conclude, frozen
+from cobasis.analyst_side.concluding import (
+    RETURN,
+    Concluded,
+    align_anew,
+    conclude,
+    delete_targets,
+    frozen,
+)
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import ADDED, REMOVED, History, Outcome
 from cobasis.analyst_side.keeping import kept_uploads, refuse_forgotten, require_enough
@@ -101,6 +108,9 @@ def remove(
             remove_tree(path)
         removal = removal_of(desk, party)
         _delete_models(desk, removal)
+        after = desk.history().outcome
+        if after is not None:  # a kill after the line, and before it was done, leaves older ones
+            delete_targets(desk, but=after.alignment)
         write_removal(desk, removal, to=desk.work.certificates)
         files = write_removal(desk, removal, to=to)
     return Removed(removal=removal, files=files, concluded=concluded)

@@ -118,15 +118,20 @@ def conclude(
     made = replace(made, returns={party: each.digest for party, each in written.items()})
     facts = {**made.told(), **told, "versions": _versions()}
     entry = desk.transcript.append(event, facts)
-    for path in sorted(desk.work.alignments.iterdir()):
-        if path.name != name:
-            remove_tree(path)
+    delete_targets(desk, but=name)
     return Concluded(
         outcome=replace(made, time=entry.time),
         certificate=certificate,
         files={party: each.path for party, each in written.items()},
         entry=entry,
     )
+
+
+def delete_targets(desk: AnalystDesk, *, but: str) -> None:
+    """Delete the targets and changes of basis that are not in use any more."""
+    for path in sorted(desk.work.alignments.glob("*")):
+        if path.name != but:
+            remove_tree(path)
 
 
 def _model(

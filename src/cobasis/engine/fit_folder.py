@@ -116,7 +116,11 @@ class FitFolder(MutableMapping[str, Fit]):
         """Take the folder for this process; a second one that writes to it is refused."""
         busy = f"another process writes to '{self.path}'. Wait, or choose another folder."
         self._lock = Lock(self.path / "lock", what=f"'{self.path}'", busy=busy)
-        self._load()
+        try:
+            self._load()
+        except BaseException:  # a with block that could not begin is not ended either
+            self._lock.release()
+            raise
         return self
 
     def __exit__(self, *raised: object) -> None:
