@@ -30,8 +30,7 @@ from cobasis.bundle.envelope import Expected, write_bundle
 from cobasis.bundle.precision import in_precision
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import CobasisError
-from cobasis.models.graph import to_graph
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.sources import read_chain
 from cobasis.models.training import train
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
 
@@ -77,12 +76,11 @@ def make(folder):
     consensus = ConsensusSpan(rows=span, contributors=("north", "south"), **both)
     enclosed = messages.enclose_consensus(consensus, agreement=agreed, sender="lab")
     _write(folder / "consensus.cb", *enclosed, by=LAB, to=NORTH)
-    shape = {"n_components": 2, "task": "classification", "classes": ("no", "yes")}
     trained = train(ROWS, LABELS, model="logistic", task="classification", seed=0)
     made = Return(
         party="north",
         change_of_basis=span[:2],
-        model=GraphModel(data=to_graph(trained, **shape), **shape),
+        model=read_chain(trained, task="classification", n_classes=2),
         verdict="aligned",
         trained_on=("north", "south"),
         target_carries=("south",),

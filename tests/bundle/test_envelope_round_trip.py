@@ -49,12 +49,12 @@ def test_every_kind_goes_there_and_back_with_all_its_parts(tmp_path, kind, size)
 
 
 def test_parts_larger_than_any_buffer_come_from_files_and_go_to_files(tmp_path):
-    parts = {"fit.safetensors": tmp_path / "fit", "model.onnx": NOISE[:1_500_000]}
+    parts = {"fit.safetensors": tmp_path / "fit", "model.safetensors": NOISE[:1_500_000]}
     parts["fit.safetensors"].write_bytes(NOISE + bytes(2_000_000) + NOISE[:17])
     write(tmp_path / "a.cb", kind="return", parts=parts)
     bundle = opened(tmp_path / "a.cb", tmp_path / "in")
     assert bundle.parts["fit.safetensors"].read_bytes() == parts["fit.safetensors"].read_bytes()
-    assert bundle.parts["model.onnx"].read_bytes() == NOISE[:1_500_000]
+    assert bundle.parts["model.safetensors"].read_bytes() == NOISE[:1_500_000]
 
 
 def test_what_is_opened_and_what_is_written_is_for_its_owner_only(tmp_path):
@@ -122,7 +122,10 @@ def test_what_was_drawn_from_a_seed_travels_in_simulation_only(tmp_path):
     ("changes", "words"),
     [
         ({"parts": {}}, "parts: "),
-        ({"kind": "return", "parts": {"model.onnx": b"x"}}, "has to have a part fit.safetensors"),
+        (
+            {"kind": "return", "parts": {"model.safetensors": b"x"}},
+            "has to have a part fit.safetensors",
+        ),
         ({"parts": {"other.bin": b"x"}}, "has other parts than other.bin"),
         ({"parts": {"../receipt.json": b"x"}}, "has other parts than"),
         ({"parts": {"receipt.json": b""}}, "receipt.json is empty"),

@@ -51,7 +51,7 @@ def test_a_golden_return_has_its_fit_and_its_model(tmp_path):
     assert bundle.manifest.told["verdict"] == "aligned"
     assert (bundle.manifest.sender, bundle.manifest.recipients) == ("lab", ("north",))
     assert ENROLLED["lab"] == LAB.public
-    assert set(bundle.parts) == {"fit.safetensors", "model.onnx"}
+    assert set(bundle.parts) == {"fit.safetensors", "model.safetensors"}
 
 
 def test_golden_files_of_today_would_be_decided_the_same(tmp_path):

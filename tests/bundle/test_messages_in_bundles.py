@@ -12,8 +12,8 @@ from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.precision import in_precision
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import BundleError, CobasisError, ForeignBundleError, MessageError, OptionError
-from cobasis.models.graph import to_graph
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain_file import encode_chain
+from cobasis.models.sources import read_chain
 from cobasis.models.training import train
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
 from protocol.consortium import agree
@@ -22,16 +22,10 @@ RNG = np.random.default_rng(0)
 ROWS, LABELS = RNG.normal(size=(40, 3)), RNG.integers(0, 2, size=40)
 AGREEMENT = agree(ConsortiumSecret(bytes(32)))
 DIGEST, TAG = AGREEMENT.digest(), bytes(range(32))
-MODEL = GraphModel(
-    data=to_graph(
-        train(ROWS, LABELS, model="logistic", task="classification", seed=0),
-        n_components=3,
-        task="classification",
-        classes=(0, 1),
-    ),
-    n_components=3,
+MODEL = read_chain(
+    train(ROWS, LABELS, model="logistic", task="classification", seed=0),
     task="classification",
-    classes=(0, 1),
+    n_classes=2,
 )
 PROPOSAL = SpanProposal(
     party="north", agreement_digest=DIGEST, anchor_tag=TAG, image=ROWS[:8, :2], simulated=False
@@ -101,7 +95,7 @@ def same(found, sent):
         if isinstance(other, np.ndarray):
             np.testing.assert_array_equal(one, other, strict=True)
         elif name == "model" and other is not None:
-            assert one.data == other.data
+            assert encode_chain(one) == encode_chain(other)
         else:
             assert one == other, name
 
@@ -142,7 +136,7 @@ def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, prec
 
 def test_a_model_in_memory_does_not_travel():
     trained = train(ROWS, LABELS, model="logistic", task="classification", seed=0)
-    with pytest.raises(OptionError, match="only model files travel"):
+    with pytest.raises(OptionError, match="only chains travel"):
         messages.enclose_return(
             replace(RETURN, model=trained), agreement=AGREEMENT, sender="lab", upload="a" * 64
         )
@@ -180,8 +174,8 @@ def test_a_return_without_its_model_or_with_a_wrong_one_is_refused(tmp_path):
 
     gone(return_bundle(tmp_path, replace(RETURN, model=None)), BundleError, "lacks a model", read)
     enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab", upload="a" * 64)
-    for data in (b"no model", b"\x80\x04\x95", MODEL.data[:-20]):
-        parts = {**enclosed.parts, "model.onnx": data}
+    for data in (b"no model", b"\x80\x04\x95", encode_chain(MODEL)[:-20]):
+        parts = {**enclosed.parts, "model.safetensors": data}
         bundle = through(tmp_path, enclosed._replace(parts=parts), by=LAB, to=NORTH)
         gone(bundle, CobasisError, r"\[CB4", read)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis.engine.training import train_partitions
-from cobasis.models.graph_model import as_graph_model
+from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
 from engine.partitioned import aligned_rows
 from engine.test_trees import curved
@@ -24,17 +24,12 @@ def trained(folder, n_classes):
     return model, rows, task
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("n_classes", CUTS)
-def test_a_file_gives_what_xgboost_gives(n_classes, precision, tmp_path):
-    """xgboost itself adds up in float32, so to 1e-6 in either precision.
-
-    Rows that were trained on lie on splits, where only float64 keeps the side.
-    """
+def test_a_chain_gives_what_xgboost_gives(n_classes, tmp_path):
+    """xgboost itself adds up in float32, so to 1e-6; rows that were trained on lie on splits."""
     model, known, task = trained(tmp_path, n_classes)
-    new = curved(seed=1)[0]
-    rows = np.vstack([known, new]) if precision == "float64" else new
-    read = as_graph_model(model, task=task, classes=tuple(range(n_classes)), precision=precision)
+    rows = np.vstack([known, curved(seed=1)[0]])
+    read = read_chain(model, task=task, n_classes=n_classes)
     wanted, found = model.predict(rows), read.predict(rows)
     if n_classes:
         np.testing.assert_array_equal(found, wanted)
@@ -44,11 +39,10 @@ def test_a_file_gives_what_xgboost_gives(n_classes, precision, tmp_path):
     assert len(np.unique(wanted)) > 50
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_a_row_on_a_split_goes_to_the_side_that_xgboost_sends_it(precision, tmp_path):
+def test_a_row_on_a_split_goes_to_the_side_that_xgboost_sends_it(tmp_path):
     model, rows, task = trained(tmp_path, 0)
     turned = TrainedModel(axes=np.eye(4), estimator=model.estimator)
-    read = as_graph_model(turned, task=task, classes=(), precision=precision)
+    read = read_chain(turned, task=task, n_classes=0)
     told = json.loads(bytes(model.estimator.booster.save_raw("json")))
     trees = told["learner"]["gradient_booster"]["model"]["trees"]
     splits = [

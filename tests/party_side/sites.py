@@ -21,8 +21,7 @@ from cobasis.bundle.messages import (
 from cobasis.bundle.uploads import read_upload
 from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
-from cobasis.models.graph import to_graph
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.sources import read_chain
 from cobasis.party_side import desk as desk_module
 from cobasis.party_side.desk import open_desk
 from cobasis.protocol.messages import Return
@@ -145,22 +144,11 @@ class Consortium:
         return self.sealed(enclosed, self.folder(name) / f"{name}.consensus", name=name)
 
     def as_files(self, returns):
-        """Returns with the model as the file that travels."""
+        """Returns with the model as the chain that travels."""
         agreement = self.agreement
         made = {}
         for name, each in returns.items():
-            data = to_graph(
-                each.model,
-                n_components=agreement.n_components,
-                task=agreement.task,
-                classes=agreement.classes,
-            )
-            model = GraphModel(
-                data=data,
-                n_components=agreement.n_components,
-                task=agreement.task,
-                classes=agreement.classes,
-            )
+            model = read_chain(each.model, task=agreement.task, n_classes=len(agreement.classes))
             made[name] = Return(**{**vars(each), "model": model})
         return made
 

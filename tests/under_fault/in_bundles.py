@@ -101,7 +101,7 @@ NAMES = {
     "empty": "",
     "of dots": "..",
     "too long": "u" * 65,
-    "of another kind": "model.onnx",
+    "of another kind": "model.safetensors",
     "of a half-written file": "upload.safetensors.part",
 }
 
@@ -151,7 +151,7 @@ def _parts(manifest, count):
 def _and_model(manifest):
     return {
         **manifest,
-        "parts": [manifest["parts"][0], {**manifest["parts"][0], "name": "model.onnx"}],
+        "parts": [manifest["parts"][0], {**manifest["parts"][0], "name": "model.safetensors"}],
     }
 
 

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import onnx
 import zstandard
 
 from bundle import bundles
@@ -15,19 +14,13 @@ from cobasis.party_side.joining import join
 from cobasis.party_side.readying import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.sending import prepare
-from models import test_checker_fields, test_checker_shapes, test_checker_steps
-from models.graphs import WIDTH, graph_of
+from models import chains
+from models.chains import WIDTH
+from models.malformed import MALFORMED, malformed
 from party_side.sites import NAMES, PEOPLE, consortium
 from under_fault.in_files import PLACES
 from under_fault.in_others import OTHERS
 from under_fault.vectors import Vector, file_of
-
-CHECKS = (test_checker_fields, test_checker_shapes, test_checker_steps)
-CHANGES = {
-    f"{module.__name__.rpartition('_')[2]}: {name}": change
-    for module in CHECKS
-    for name, change in module.changes.items()
-}
 
 
 class Site:
@@ -80,7 +73,7 @@ class Site:
         }
         made.update(told or {})
         made = {name: value for name, value in made.items() if value is not None}
-        whole = {"fit.safetensors": data, "model.onnx": model or graph_of("ridge")}
+        whole = {"fit.safetensors": data, "model.safetensors": model or chains.file_of("ridge")}
         kind = options.pop("kind", "return")
         self.sealed(path, parts(whole) if parts else whole, kind=kind, told=made, **options)
 
@@ -220,7 +213,7 @@ OPTIONS = {
     "of kind upload": ("CB803", {"kind": "upload"}),
     "of kind consensus": ("CB803", {"kind": "consensus"}),
     "without a model": ("CB803", {"parts": lambda p: {"fit.safetensors": p["fit.safetensors"]}}),
-    "without a fit": ("CB803", {"parts": lambda p: {"model.onnx": p["model.onnx"]}}),
+    "without a fit": ("CB803", {"parts": lambda p: {"model.safetensors": p["model.safetensors"]}}),
     "with a pickle beside": ("CB803", {"parts": lambda p: {**p, "model.pkl": b"\x80\x04."}}),
     "with rows beside": ("CB803", {"parts": lambda p: {**p, "upload.safetensors": b"x"}}),
 }
@@ -236,34 +229,33 @@ def returns():
 
 def models():
     """Models with one thing changed, through `accept`; and files that are no models."""
-    for word, (change, _, family) in CHANGES.items():
+    for word in MALFORMED:
         yield return_vector(
-            f"a model of {word}", "CB402", lambda _, c=change, f=family: {"model": _model(c, f)}
+            f"a model with {word}", "CB402", lambda _, w=word: {"model": malformed(w)}
         )
     for word, data in OTHERS.items():
         yield return_vector(f"a model that is {word}", "CB402", lambda _, d=data: {"model": d()})
+    good = chains.file_of("ridge")
     for count in (1, 10, 100):
         yield return_vector(
-            f"a model cut by {count}", "CB402", lambda _, n=count: {"model": graph_of("ridge")[:-n]}
+            f"a model cut by {count}",
+            "CB402",
+            lambda _, n=count: {"model": good[:-n]},
         )
-    for tail in (b"\0", b"PK\3\4", graph_of("ridge")):
+    for tail in (b"\0", b"PK\3\4", good):
         yield return_vector(
-            f"a model and {tail[:4]!r}", "CB402", lambda _, t=tail: {"model": graph_of("ridge") + t}
+            f"a model and {tail[:4]!r}",
+            "CB402",
+            lambda _, t=tail: {"model": good + t},
         )
     for classes in (3, 4):
         yield return_vector(
             f"a model of {classes} classes",
             "CB402",
-            lambda _, n=classes: {"model": graph_of("logistic", n_classes=n)},
+            lambda _, n=classes: {"model": chains.file_of("logistic", n_classes=n)},
         )
     yield return_vector(
         "a model of numbers",
         "CB402",
-        lambda _: {"model": graph_of("ridge", task="regression", n_classes=0)},
+        lambda _: {"model": chains.file_of("ridge", task="regression", n_classes=0)},
     )
-
-
-def _model(change, family):
-    made = onnx.ModelProto.FromString(graph_of(family))
-    change(made)
-    return made.SerializeToString()

@@ -9,8 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnxruntime
 
 from bundle.bundles import opened
 from cobasis.analyst_side import training
@@ -140,8 +138,6 @@ def _leave(site):
     forget(site.desk("north"))
 
 
-LOADED = (onnx, onnxruntime)
-"""Once, before any fork, and not in every child; neither starts a thread when it is imported."""
 
 COMMANDS = {
     "secret": _secret,

@@ -15,7 +15,7 @@ from cobasis.errors import BundleError, SealError, SignatureError
 NOISE = np.random.default_rng(0).bytes(6_000)
 PARTS = {
     "upload": {"upload.safetensors": NOISE},
-    "return": {"fit.safetensors": NOISE, "model.onnx": NOISE[::-1]},
+    "return": {"fit.safetensors": NOISE, "model.safetensors": NOISE[::-1]},
     "proposal": {"span.safetensors": NOISE},
     "consensus": {"span.safetensors": NOISE},
     "receipt": {"receipt.json": NOISE},

@@ -23,8 +23,8 @@ from cobasis.engine.alignments import align_folder
 from cobasis.engine.certifying import certify_folder
 from cobasis.engine.fit_folder import FitFolder
 from cobasis.errors import RetentionError
+from cobasis.models.chain import Chain
 from cobasis.models.families import ModelName
-from cobasis.models.graph_model import GraphModel
 from cobasis.progress import Report
 from cobasis.protocol.messages import Return
 from cobasis.store.folder import UploadFolder
@@ -142,7 +142,7 @@ def _model(
     uploads: UploadFolder,
     family: ModelName | None,
     report: Report,
-) -> GraphModel | None:
+) -> Chain | None:
     """Return the model of these parties' rows; None for representation."""
     if family is None:
         return None
@@ -150,7 +150,7 @@ def _model(
     payloads = {party: uploads[party] for party in parties}
     digest = _name_of([name, family, *parties, version("cobasis")])
     return model_file(
-        desk.work.models / f"{digest}.onnx",
+        desk.work.models / f"{digest}.safetensors",
         alignment,
         uploads=payloads,
         agreement=desk.agreement,
@@ -164,7 +164,7 @@ def _send_all(
     alignment: Alignment,
     outcome: Outcome,
     *,
-    model: GraphModel | None,
+    model: Chain | None,
     to: Path,
     report: Report,
 ) -> dict[str, Written]:
@@ -199,7 +199,7 @@ def _send_all(
 
 def _versions() -> list[str]:
     """Return what a model's numbers depend on besides the uploads."""
-    packages = ("cobasis", "numpy", "scipy", "scikit-learn", "onnx")
+    packages = ("cobasis", "numpy", "scipy", "scikit-learn")
     return [f"{package} {version(package)}" for package in packages]
 
 

@@ -5,15 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cobasis.algorithms.base import Alignment
+from cobasis.bundle.incoming import model_in
 from cobasis.bundle.payload import Payload
 from cobasis.bundle.uploads import read_upload
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.engine.partitioning import write_aligned
 from cobasis.engine.training import train_partitions
 from cobasis.errors import AgreementError
+from cobasis.models.chain import Chain
+from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import ModelName
-from cobasis.models.graph import to_graph
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
 from cobasis.progress import Report
 from cobasis.protocol.agreement import Agreement
@@ -43,7 +45,7 @@ def model_file(
     agreement: Agreement,
     family: ModelName,
     report: Report,
-) -> GraphModel:
+) -> Chain:
     """Return the model of a run; it is trained unless its file is there already.
 
     All returns carry one and the same file, also those that are written after a crash.
@@ -52,25 +54,11 @@ def model_file(
         trained = _trained(
             path, alignment, uploads=uploads, agreement=agreement, family=family, report=report
         )
-        data = to_graph(
-            trained,
-            n_components=trained.n_components,
-            task=agreement.task,
-            classes=agreement.classes,
-        )
-        _checked(data, agreement)
+        chain = read_chain(trained, task=agreement.task, n_classes=len(agreement.classes))
+        data = encode_chain(chain)
         make_folder(path.parent)
         write_whole(path, data)
-    return _checked(path.read_bytes(), agreement)
-
-
-def _checked(data: bytes, agreement: Agreement) -> GraphModel:
-    return GraphModel(
-        data=data,
-        n_components=agreement.n_components,
-        task=agreement.task,
-        classes=agreement.classes,
-    )
+    return model_in(path.read_bytes(), agreement)
 
 
 def _trained(
@@ -105,6 +93,6 @@ def _trained(
     return done
 
 
-def model_digest(model: GraphModel) -> str:
-    """Return the SHA-256 of a model file, 64 hexadecimal digits."""
-    return hashlib.sha256(model.data).hexdigest()
+def model_digest(model: Chain) -> str:
+    """Return the SHA-256 of a model's file, 64 hexadecimal digits."""
+    return hashlib.sha256(encode_chain(model)).hexdigest()

@@ -14,7 +14,8 @@ from cobasis.bundle.precision import check_precision
 from cobasis.disk.tensors import read_header, read_tables
 from cobasis.errors import BundleError, ForeignBundleError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain import Chain
+from cobasis.models.chain_file import decode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
 
@@ -100,20 +101,25 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
         )
 
 
-def _model(bundle: Bundle, agreement: Agreement) -> GraphModel | None:
+def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
     """Return the model file's model; there is one unless the task is representation."""
-    path = bundle.parts.get("model.onnx")
+    path = bundle.parts.get("model.safetensors")
     if (path is None) != (agreement.task == "representation"):
         _refuse(
             bundle, f"a return for {agreement.task} {'lacks' if path is None else 'has'} a model"
         )
     if path is None or agreement.task == "representation":
         return None
-    return GraphModel(
-        data=path.read_bytes(),
+    return model_in(path.read_bytes(), agreement)
+
+
+def model_in(data: bytes, agreement: Agreement) -> Chain:
+    """Read a model file for an agreement."""
+    return decode_chain(
+        data,
         n_components=agreement.n_components,
         task=agreement.task,
-        classes=agreement.classes,
+        n_classes=len(agreement.classes),
     )
 
 

@@ -21,7 +21,8 @@ from cobasis.bundle.precision import check_precision
 from cobasis.disk.tensors import make_header
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain import Chain
+from cobasis.models.chain_file import encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
 
@@ -107,12 +108,12 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
         "fit.safetensors": _table_file("change_of_basis", made.change_of_basis)
     }
     if made.model is not None:
-        if not isinstance(made.model, GraphModel):
+        if not isinstance(made.model, Chain):
             raise OptionError(
-                f"the model for party '{made.party}' is an object in memory, and only model files "
-                "travel. Turn it into one with cobasis.models.graph.to_graph."
+                f"the model for party '{made.party}' is an object in memory, and only chains "
+                "travel. Turn it into one with cobasis.models.sources.read_chain."
             )
-        parts["model.onnx"] = made.model.data
+        parts["model.safetensors"] = encode_chain(made.model)
     draft = Draft(
         kind="return",
         round_id=agreement.round_id,

@@ -26,7 +26,7 @@ PARTS: dict[Kind, dict[str, PartRule]] = {
     "upload": {"upload.safetensors": PartRule(required=True, max_bytes=2**44)},
     "return": {
         "fit.safetensors": PartRule(required=True, max_bytes=2**31 + 2**16),
-        "model.onnx": PartRule(required=False, max_bytes=2**28),
+        "model.safetensors": PartRule(required=False, max_bytes=2**28),
     },
     "proposal": {"span.safetensors": PartRule(required=True, max_bytes=_TABLE)},
     "consensus": {"span.safetensors": PartRule(required=True, max_bytes=_TABLE)},

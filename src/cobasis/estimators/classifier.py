@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from cobasis.estimators.base import REQUESTED
 from cobasis.estimators.inputs import Array, label_column, travelling_classes
 from cobasis.estimators.predictor import CollaborativePredictor, trained
+from cobasis.models.chain import Chain
 from cobasis.models.families import FAMILIES, Task, default_model
 
 
@@ -21,7 +22,10 @@ def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
     def check(self: "CollaborativeClassifier") -> bool:
         model = default_model(self._task) if self.estimator is None else self.estimator
         if hasattr(self, "round_"):
-            model = trained(next(iter(self.round_.parties.values()))).estimator
+            fitted = trained(next(iter(self.round_.parties.values())))
+            if isinstance(fitted, Chain):
+                return fitted.method == method
+            model = fitted.estimator
         elif isinstance(model, str) and model in FAMILIES:
             model = FAMILIES[model].build(self._task, 1, 0)
         return hasattr(model, method)

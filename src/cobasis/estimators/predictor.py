@@ -14,14 +14,15 @@ from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import OptionError
 from cobasis.estimators.base import REQUESTED, CollaborativeBase
 from cobasis.estimators.inputs import Array, label_column
+from cobasis.models.chain import Chain
 from cobasis.models.families import Estimator, ModelName
 from cobasis.models.training import TrainedModel
 from cobasis.protocol.party import Party
 
 
-def trained(party: Party) -> TrainedModel:
+def trained(party: Party) -> Chain | TrainedModel:
     """Return the common model as it came back to a party."""
-    return cast("TrainedModel", party.returned.model)
+    return cast("Chain | TrainedModel", party.returned.model)
 
 
 class CollaborativePredictor(CollaborativeBase):

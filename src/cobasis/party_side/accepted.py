@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cobasis.bundle.incoming import model_in
 from cobasis.errors import StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.hidden import Hidden
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain import Chain
 from cobasis.party_side.desk import PartyDesk
 from cobasis.protocol.secrets import SecretBasis
 
@@ -22,13 +23,13 @@ class Usable(Hidden):
         F_i.
     change_of_basis : ndarray of shape (n_components, n_components)
         G_i.
-    model : GraphModel
+    model : Chain
         Checked again.
     """
 
     basis: SecretBasis
     change_of_basis: Matrix
-    model: GraphModel
+    model: Chain
 
     def aligned(self, rows: Matrix) -> Matrix:
         """Return ``Y F_i G_i`` for rows on the agreed scale."""
@@ -54,10 +55,5 @@ def usable(desk: PartyDesk) -> Usable:
             f"round '{agreement.round_id}' was for a representation and trained no model. Agree on "
             "a task in a new round."
         )
-    model = GraphModel(
-        data=found.model,
-        n_components=agreement.n_components,
-        task=agreement.task,
-        classes=agreement.classes,
-    )
+    model = model_in(found.model, agreement)
     return Usable(basis=uploaded.dataset.basis, change_of_basis=found.change_of_basis, model=model)

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from cobasis.disk.whole import write_whole
-from cobasis.models.graph_format import Precision
-from cobasis.models.raw_graph import raw_graph
+from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.accepted import usable
 from cobasis.party_side.desk import PartyDesk, digest_of
 from cobasis.party_side.opening import refuse_target
@@ -13,9 +12,13 @@ from cobasis.party_side.opening import refuse_target
 def export_onnx(desk: PartyDesk, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
     refuse_target(to)
-    found = usable(desk)
+    found, agreement = usable(desk), desk.agreement
     data = raw_graph(
-        desk.agreement.features, found.model, map_in=found.map_in(), precision=precision
+        agreement.features,
+        found.model,
+        map_in=found.map_in(),
+        classes=agreement.classes,
+        precision=precision,
     )
     write_whole(to, data)
     desk.transcript.append("exported", {"sha256": digest_of(data)})

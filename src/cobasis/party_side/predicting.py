@@ -75,8 +75,7 @@ def _answers(frame: pl.DataFrame, rows: Any, *, desk: PartyDesk, use: Usable) ->
         pl.Series(_free(PREDICTION, agreement.id), decode_labels(model.predict(aligned), agreement))
     )
     if agreement.task == "classification":
-        method = "predict_proba" if model.checked.likely else "decision_function"
-        scores = model.scores(aligned, method=method)
+        scores = model.scores(aligned, method=model.method)
         table = scores[:, np.newaxis] if scores.ndim == 1 else scores
         classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes
         columns += [

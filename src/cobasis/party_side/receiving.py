@@ -15,7 +15,8 @@ from cobasis.bundle.parts import Kind
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
 from cobasis.disk.files import opened
 from cobasis.errors import FitCheckError, ReplayError, StepError
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain import Chain
+from cobasis.models.chain_file import encode_chain
 from cobasis.party_side.alone import alone
 from cobasis.party_side.desk import PartyDesk, digest_of, time_now
 from cobasis.party_side.notes import note, notes
@@ -92,7 +93,7 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
         size = desk.agreement.n_components
         check_return(returned, desk.agreement, n_components=size, party=desk.name)
         orthogonality = _checked_fit(returned, desk)
-        model = returned.model.data if isinstance(returned.model, GraphModel) else None
+        model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
         taken = Taken(
             upload=upload,
             bundle=digest,

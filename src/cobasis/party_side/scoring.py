@@ -9,8 +9,8 @@ import numpy as np
 
 from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
+from cobasis.models.chain import ChainFamily
 from cobasis.models.families import ModelName
-from cobasis.models.graph_format import GraphFamily
 from cobasis.models.training import train
 from cobasis.party_side.accepted import Usable, usable
 from cobasis.party_side.desk import PartyDesk
@@ -30,7 +30,7 @@ _WORSE_HERE = (
     "units mean the same at all parties"
 )
 
-_FAMILIES: dict[GraphFamily, ModelName] = {
+_FAMILIES: dict[ChainFamily, ModelName] = {
     "linear": "ridge",
     "logistic": "logistic",
     "mlp": "mlp",
@@ -105,7 +105,7 @@ def _scored(desk: PartyDesk, rows: PartyRows, *, use: Usable, metric: str) -> Sc
     own, labels, whole = _own_rows(desk, rows)
     guess = _guess(labels, metric)
     baseline = _figure(np.full(len(truth), guess), truth, metric)
-    local, remarks = _local(desk, own, labels=labels, family=_FAMILIES[use.model.checked.family])
+    local, remarks = _local(desk, own, labels=labels, family=_FAMILIES[use.model.family])
     alone = None if local is None else _figure(local.predict(held), truth, metric)
     if not whole:
         remarks += (f"the party's own model was trained on {len(own):,} of its rows, at random",)

@@ -6,7 +6,7 @@ import numpy as np
 
 from cobasis.errors import MessageError
 from cobasis.linalg.arrays import as_matrix
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import as_message_error
@@ -43,7 +43,7 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
     if (
         (returned.model is not None) != wanted
         or width != change.shape[1]
-        or (isinstance(returned.model, GraphModel) and not _agreed(returned.model, agreement))
+        or (isinstance(returned.model, Chain) and not _agreed(returned.model, agreement))
     ):
         raise MessageError(
             f"the model in the return to party '{party}' does not go with task='{agreement.task}' "
@@ -51,9 +51,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         )
 
 
-def _agreed(model: GraphModel, agreement: Agreement) -> bool:
-    """Whether a model file was read for this agreement's task and classes."""
-    return (model.task, model.classes) == (agreement.task, agreement.classes)
+def _agreed(model: Chain, agreement: Agreement) -> bool:
+    """Whether a model is for this agreement's task, and gives as many scores as it has classes."""
+    n_outputs = 1 if agreement.task == "regression" else len(agreement.classes)
+    return (model.task, model.n_outputs) == (agreement.task, n_outputs)
 
 
 def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.concordance import Verdict
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.graph_model import GraphModel
+from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
@@ -122,8 +122,8 @@ class Return:
         Which agreement it belongs to.
     change_of_basis : ndarray of shape (n_components, n_components)
         G_i.
-    model : TrainedModel, GraphModel or None
-        In memory, or as the file that travels; None for representation.
+    model : Chain, TrainedModel or None
+        What travels, or an estimator in a simulation; None for representation.
     verdict : str
         The certificate's.
     trained_on : tuple of str
@@ -137,7 +137,7 @@ class Return:
     party: str
     agreement_digest: bytes
     change_of_basis: Matrix = field(repr=False)
-    model: TrainedModel | GraphModel | None
+    model: Chain | TrainedModel | None
     verdict: Verdict
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]

@@ -6,9 +6,9 @@ import numpy.typing as npt
 from cobasis.errors import StepError
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.graph_format import Precision
-from cobasis.models.graph_model import GraphModel, as_graph_model
-from cobasis.models.raw_graph import raw_graph
+from cobasis.models.chain import Chain
+from cobasis.models.onnx import Precision, raw_graph
+from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
 from cobasis.protocol.acceptance import check_return
 from cobasis.protocol.agreement import Agreement
@@ -127,8 +127,8 @@ class Predictor:
         Raises
         ------
         LocalError
-            Nothing has been accepted yet, the round trained no model, or the model has no form
-            as a graph.
+            Nothing has been accepted yet, the round trained no model, the model has no form as a
+            graph, or the extra ``onnx`` is not installed.
 
         Notes
         -----
@@ -137,14 +137,18 @@ class Predictor:
 
         **Cost.** One copy of the model.
         """
-        model = self._model()
-        if isinstance(model, TrainedModel):
-            model = as_graph_model(model, task=self.agreement.task, classes=self.agreement.classes)
+        agreed = self.agreement
+        model = read_chain(self._model(), task=agreed.task, n_classes=len(agreed.classes))
         n_features = self.basis.shape[0]
-        map_in = self.basis.project(np.eye(n_features)) @ self.returned.change_of_basis
-        return raw_graph(self.agreement.features, model, map_in=map_in, precision=precision)
+        return raw_graph(
+            agreed.features,
+            model,
+            map_in=self.basis.project(np.eye(n_features)) @ self.returned.change_of_basis,
+            classes=agreed.classes,
+            precision=precision,
+        )
 
-    def _model(self) -> TrainedModel | GraphModel:
+    def _model(self) -> Chain | TrainedModel:
         """Return the common model; StepError where there is none."""
         if self.returned.model is None:
             raise StepError(

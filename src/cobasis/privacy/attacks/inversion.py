@@ -7,6 +7,7 @@ import numpy as np
 
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.linalg.hidden import Hidden
+from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.release import Recovered, Release
@@ -31,12 +32,12 @@ class ModelInversion(Hidden):
 
     shared_map: Matrix
 
-    def recover(self, model: TrainedModel) -> Recovered:
+    def recover(self, model: Chain | TrainedModel) -> Recovered:
         """Project the stored rows back.
 
         Parameters
         ----------
-        model : TrainedModel
+        model : Chain or TrainedModel
             What every party gets.
 
         Returns
@@ -58,14 +59,16 @@ class ModelInversion(Hidden):
         """
         return self._back(stored_rows(model))
 
-    def recover_newcomers(self, model: TrainedModel, before: TrainedModel) -> Recovered:
+    def recover_newcomers(
+        self, model: Chain | TrainedModel, before: Chain | TrainedModel
+    ) -> Recovered:
         """Project back only what a later model stores and an earlier one did not.
 
         Parameters
         ----------
-        model : TrainedModel
+        model : Chain or TrainedModel
             After a party joined, in the frame of the kept target.
-        before : TrainedModel
+        before : Chain or TrainedModel
             From before.
 
         Returns
@@ -94,12 +97,12 @@ class ModelInversion(Hidden):
         return LeakedBasis(basis=basis).recover(Release(rows=stored))
 
 
-def stored_rows(model: TrainedModel) -> Matrix:
+def stored_rows(model: Chain | TrainedModel) -> Matrix:
     """Return the aligned rows that a fitted model keeps where scikit-learn's families keep them.
 
     Parameters
     ----------
-    model : TrainedModel
+    model : Chain or TrainedModel
         Fitted.
 
     Returns
@@ -113,8 +116,10 @@ def stored_rows(model: TrainedModel) -> Matrix:
 
     **Cost.** One walk over the estimator.
     """
-    found = list(_kept(model.estimator, width=model.n_components, seen=set()))
-    if not found:
+    found: list[Matrix] = []
+    if isinstance(model, TrainedModel):  # no chain has a place for rows
+        found += _kept(model.estimator, width=model.n_components, seen=set())
+    if isinstance(model, Chain) or not found:
         return np.empty((0, model.n_components))
     rows = np.concatenate(found)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.linalg.hidden import Hidden
+from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
 from cobasis.privacy.attacks.inversion import stored_rows
 from cobasis.privacy.attacks.scoring import nearest
@@ -32,12 +33,12 @@ class MembershipByFit(Hidden):
     records: Matrix
     labels: npt.NDArray[Any]
 
-    def decide(self, model: TrainedModel) -> Matrix:
+    def decide(self, model: Chain | TrainedModel) -> Matrix:
         """Score each person: how sure the model is of the true label, or how near it comes.
 
         Parameters
         ----------
-        model : TrainedModel
+        model : Chain or TrainedModel
             What every party gets.
 
         Returns
@@ -66,15 +67,14 @@ class MembershipByFit(Hidden):
             raise ShapeError(
                 f"labels have shape {labels.shape} for {len(rows)} people. Give one for each."
             )
-        estimator = model.estimator
-        if hasattr(estimator, "predict_proba"):
-            likely = model.scores(rows, method="predict_proba")
-            own = likely[np.arange(len(rows)), _columns(labels, estimator.classes_)]
+        method, classes = _scores_of(model)
+        if method == "predict_proba":
+            likely = model.scores(rows, method=method)
+            own = likely[np.arange(len(rows)), _columns(labels, classes)]
             sure: Matrix = np.log(np.maximum(own, np.finfo(float).tiny))
             return sure
-        if hasattr(estimator, "decision_function") and hasattr(estimator, "classes_"):
-            margins = model.scores(rows, method="decision_function")
-            return _margin(margins, _columns(labels, estimator.classes_))
+        if method == "decision_function":
+            return _margin(model.scores(rows, method=method), _columns(labels, classes))
         predicted = np.asarray(model.predict(rows), dtype=np.float64)
         nearness: Matrix = -np.square(predicted - np.asarray(labels, dtype=np.float64))
         return nearness
@@ -95,12 +95,12 @@ class MembershipByStoredRows(Hidden):
     shared_map: Matrix
     records: Matrix
 
-    def decide(self, model: TrainedModel) -> Matrix:
+    def decide(self, model: Chain | TrainedModel) -> Matrix:
         """Score each person: minus the distance to the nearest stored row.
 
         Parameters
         ----------
-        model : TrainedModel
+        model : Chain or TrainedModel
             One that stores rows.
 
         Returns
@@ -179,6 +179,16 @@ def _aligned(records: Matrix, shared_map: Matrix) -> Matrix:
     taken = as_matrix(shared_map, name="shared_map")
     rows: Matrix = as_matrix(records, name="records", columns=len(taken)) @ taken
     return rows
+
+
+def _scores_of(model: Chain | TrainedModel) -> tuple[str, npt.NDArray[Any]]:
+    """Return what a model calls its scores, and the classes that they are for."""
+    if isinstance(model, Chain):
+        return model.method, np.arange(model.n_outputs)
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(model.estimator, method) and hasattr(model.estimator, "classes_"):
+            return method, model.estimator.classes_
+    return "predict", np.empty(0)
 
 
 def _columns(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

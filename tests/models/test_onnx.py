@@ -1,6 +1,7 @@
 """The graph of raw columns: what encoding, basis, change of basis and model give in Python."""
 
 import json
+import sys
 
 import numpy as np
 import onnx
@@ -8,14 +9,16 @@ import onnxruntime
 import polars as pl
 import pytest
 
-from cobasis.errors import ModelFileError, ShapeError
+from cobasis.errors import MissingExtraError, ModelFileError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.columns import width_of
 from cobasis.features.encoding import encode
 from cobasis.features.numeric import NumericFeature
-from cobasis.models.graph_model import GraphModel
-from cobasis.models.raw_graph import raw_graph
-from models.graphs import KINDS, PRECISIONS, WIDTH, agreed, graph_of
+from cobasis.models.chain_file import decode_chain
+from cobasis.models.onnx import raw_graph
+from models.chains import KINDS, WIDTH, agreed, chain_of
+
+PRECISIONS = {"float32": 1e-6, "float64": 1e-12}
 
 FEATURES = (
     NumericFeature(name="age", centre=60.0, scale=20.0, missing="fill", fill=55.5),
@@ -86,20 +89,17 @@ def run(data, given):
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
 def test_raw_columns_give_what_python_gives(name, task, n_classes, precision):
-    model = GraphModel(data=graph_of(name, task, n_classes), **agreed(task, n_classes))
+    model = chain_of(name, task, n_classes)
     frame = table()
     aligned = encode(frame, FEATURES, party="north") @ map_in()
-    found = run(
-        raw_graph(FEATURES, model, map_in=map_in(), precision=precision), fed(frame, precision)
-    )
+    found = run(graph(model, precision=precision), fed(frame, precision))
     tolerance = PRECISIONS[precision]
     if task == "regression":
         wanted = model.predict(aligned)
         size = np.abs(wanted).max()
         np.testing.assert_allclose(found["prediction"], wanted, rtol=0, atol=tolerance * size)
         return
-    method = "predict_proba" if model.checked.likely else "decision_function"
-    wanted = model.scores(aligned, method=method)
+    wanted = model.scores(aligned, method=model.method)
     wanted = np.stack([-wanted, wanted], axis=1) if wanted.ndim == 1 else wanted
     size = max(1.0, np.abs(wanted).max())
     np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=tolerance * size)
@@ -107,8 +107,17 @@ def test_raw_columns_give_what_python_gives(name, task, n_classes, precision):
 
 
 def simple_model(task="classification"):
-    n_classes = 2 if task == "classification" else 0
-    return GraphModel(data=graph_of("mlp", task, n_classes), **agreed(task, n_classes))
+    return chain_of("mlp", task, 2 if task == "classification" else 0)
+
+
+def graph(model=None, features=FEATURES, *, weights=None, **options):
+    """The graph of a model, by default a small network, behind these features."""
+    return raw_graph(
+        features,
+        simple_model() if model is None else model,
+        map_in=map_in() if weights is None else weights,
+        **{"classes": ("ill", "well"), **options},
+    )
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -130,8 +139,8 @@ def simple_model(task="classification"):
 def test_a_row_that_the_agreement_refuses_gets_no_prediction_and_the_others_keep_theirs(
     column, cell, precision
 ):
-    data = raw_graph(FEATURES, simple_model(), map_in=map_in(), precision=precision)
-    number = raw_graph(FEATURES, simple_model("regression"), map_in=map_in(), precision=precision)
+    data = graph(precision=precision)
+    number = graph(simple_model("regression"), precision=precision)
     given = fed(table(), precision)
     good, good_number = run(data, given), run(number, given)
     given[column] = given[column].copy()
@@ -150,7 +159,7 @@ def test_a_row_that_the_agreement_refuses_gets_no_prediction_and_the_others_keep
 
 
 def test_a_number_beyond_measure_is_refused_as_python_does():
-    data = raw_graph(FEATURES, simple_model(), map_in=map_in())
+    data = graph()
     given = fed(table(), "float64")
     given["age"][3] = 1e60
     assert run(data, given)["label"][3] == -1
@@ -167,7 +176,7 @@ def test_features_may_all_be_of_one_kind(kind):
     frame, width = table().select(list(chosen)), width_of(features)
     weights = np.random.default_rng(5).normal(size=(width, WIDTH))
     model = simple_model()
-    found = run(raw_graph(features, model, map_in=weights), fed(frame, "float64", chosen.values()))
+    found = run(graph(model, features, weights=weights), fed(frame, "float64", chosen.values()))
     aligned = encode(frame, features, party="north") @ weights
     wanted = model.scores(aligned, method="predict_proba")
     np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=1e-12)
@@ -175,16 +184,13 @@ def test_features_may_all_be_of_one_kind(kind):
 
 def test_a_name_that_is_taken_is_prefixed_until_it_is_free():
     features = (NumericFeature(name="label"), NumericFeature(name="column.label"))
-    data = raw_graph(features, simple_model(), map_in=np.eye(2, WIDTH))
+    data = graph(features=features, weights=np.eye(2, WIDTH))
     names = [each.name for each in onnx.ModelProto.FromString(data).graph.input]
     assert names == ["column.column.label", "column.label"]
 
 
 def test_the_file_says_that_it_is_a_secret_and_what_its_labels_mean():
-    named = GraphModel(
-        data=graph_of("ridge"), n_components=WIDTH, task="classification", classes=("ill", "well")
-    )
-    model = onnx.ModelProto.FromString(raw_graph(FEATURES, named, map_in=map_in()))
+    model = onnx.ModelProto.FromString(graph())
     told = {each.key: each.value for each in model.metadata_props}
     assert "rows of every party can be read" in told["cobasis.secret"]
     assert told["cobasis.format"] == "cobasis/raw-model/1"
@@ -192,12 +198,18 @@ def test_the_file_says_that_it_is_a_secret_and_what_its_labels_mean():
 
 
 def test_no_party_would_take_it_for_a_model_that_came_back():
-    with pytest.raises(ModelFileError, match="field string_data"):
-        GraphModel(data=raw_graph(FEATURES, simple_model(), map_in=map_in()), **agreed())
+    with pytest.raises(ModelFileError, match="no file of the model format"):
+        decode_chain(graph(), **agreed())
 
 
 def test_a_map_of_another_shape_is_refused():
     with pytest.raises(ShapeError, match=r"shape \(3, 5\), the features have 14 encoded columns"):
-        raw_graph(FEATURES, simple_model(), map_in=np.eye(3, WIDTH))
+        graph(weights=np.eye(3, WIDTH))
     with pytest.raises(ShapeError, match="the model 5"):
-        raw_graph(FEATURES, simple_model(), map_in=np.eye(width_of(FEATURES), WIDTH + 1))
+        graph(weights=np.eye(width_of(FEATURES), WIDTH + 1))
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[onnx\]'"):
+        graph()

@@ -7,8 +7,9 @@ from unittest import mock
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
-from cobasis.models.graph import to_graph
+from cobasis.models.sources import read_chain
 from cobasis.models.training import train
 
 WIDTH = 5
@@ -19,7 +20,6 @@ KINDS = [
     for task, n_classes in (("classification", 2), ("classification", 4), ("regression", 0))
     if task in FAMILIES[name].tasks
 ]
-PRECISIONS = {"float32": 1e-6, "float64": 1e-12}
 
 
 def rows_of(n_rows=400, seed=0):
@@ -68,17 +68,17 @@ def trained(name, task, n_classes, positions=None):
 
 
 @cache
-def graph_of(name, task="classification", n_classes=2, precision="float64"):
+def chain_of(name, task="classification", n_classes=2):
+    """It as a chain."""
+    return read_chain(trained(name, task, n_classes), task=task, n_classes=n_classes)
+
+
+@cache
+def file_of(name, task="classification", n_classes=2):
     """Its file."""
-    return to_graph(
-        trained(name, task, n_classes),
-        n_components=WIDTH,
-        task=task,
-        classes=tuple(range(n_classes)),
-        precision=precision,
-    )
+    return encode_chain(chain_of(name, task, n_classes))
 
 
 def agreed(task="classification", n_classes=2):
-    """What the checker is told of the round."""
-    return {"n_components": WIDTH, "task": task, "classes": tuple(range(n_classes))}
+    """What a reader is told of the round."""
+    return {"n_components": WIDTH, "task": task, "n_classes": n_classes}

@@ -1,0 +1,306 @@
+"""A chain gives what scikit-learn gives, for every family that may travel, and in any blocks."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from cobasis.errors import (
+    LabelError,
+    ModelFileError,
+    NotFiniteError,
+    OptionError,
+    RowCarryingError,
+    ShapeError,
+)
+from cobasis.models import chain
+from cobasis.models.chain import Affine, Chain, Trees
+from cobasis.models.chain_file import decode_chain, encode_chain
+from cobasis.models.sources import read_chain
+from cobasis.models.training import TrainedModel, train
+from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, labels_of, rows_of, trained
+
+
+def expected_scores(model, rows):
+    """scikit-learn's scores with a column for each class, and how `scores` calls them."""
+    method = "predict_proba" if hasattr(model.estimator, "predict_proba") else "decision_function"
+    return model.scores(rows, method=method), method
+
+
+def agree_with(model, read, *, n_classes, tolerance=1e-12):
+    """Compare everything a chain gives with the estimator, on rows it has not seen."""
+    rows = rows_of(seed=1)
+    wanted = model.predict(rows)
+    if n_classes == 0:
+        size = np.abs(wanted).max()
+        np.testing.assert_allclose(read.predict(rows), wanted, rtol=0, atol=tolerance * size)
+        assert np.ptp(wanted) > 10
+        return
+    scores, method = expected_scores(model, rows)
+    size = max(1.0, np.abs(scores).max())
+    np.testing.assert_allclose(
+        read.scores(rows, method=method), scores, rtol=0, atol=tolerance * size
+    )
+    np.testing.assert_array_equal(read.predict(rows), wanted)
+    assert len(np.unique(wanted)) == n_classes
+
+
+@pytest.mark.parametrize("source", ["chain", "file"])
+@pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
+def test_a_chain_of_every_family_gives_what_scikit_learn_gives(name, task, n_classes, source):
+    read = chain_of(name, task, n_classes)
+    if source == "file":
+        read = decode_chain(file_of(name, task, n_classes), **agreed(task, n_classes))
+    likely = name not in {"ridge", "rff"} and task == "classification"
+    assert (read.task, read.likely, read.n_components) == (task, likely, WIDTH)
+    agree_with(trained(name, task, n_classes), read, n_classes=n_classes)
+
+
+def test_every_family_that_carries_no_rows_is_among_them():
+    assert {name for name, _, _ in KINDS} == {"logistic", "ridge", "mlp", "rff", "boosted_trees"}
+
+
+LOOSE = {"random_state": 0, "tol": 0.1, "max_iter": 2000}
+PIPELINES = {
+    "scaled ridge": (make_pipeline(StandardScaler(), Ridge()), "regression"),
+    "unscaled scaler": (make_pipeline(StandardScaler(with_std=False), Ridge()), "regression"),
+    "uncentred scaler": (make_pipeline(StandardScaler(with_mean=False), Ridge()), "regression"),
+    "scaled logistic": (make_pipeline(StandardScaler(), LogisticRegression()), "classification"),
+    "scaled random features": (
+        make_pipeline(StandardScaler(), RBFSampler(random_state=0), LogisticRegression()),
+        "classification",
+    ),
+    "scaled features": (
+        make_pipeline(RBFSampler(random_state=0), StandardScaler(), RidgeClassifier()),
+        "classification",
+    ),
+    "deep tanh": (
+        MLPClassifier((12, 7), activation="tanh", solver="lbfgs", **LOOSE),
+        "classification",
+    ),
+    "sigmoid": (
+        make_pipeline(
+            StandardScaler(),
+            MLPRegressor(
+                hidden_layer_sizes=(20,),
+                activation="logistic",
+                solver="lbfgs",
+                **LOOSE,
+            ),
+        ),
+        "regression",
+    ),
+    "no function": (
+        MLPClassifier((6,), activation="identity", solver="lbfgs", **LOOSE),
+        "classification",
+    ),
+    "scaled trees": (
+        make_pipeline(StandardScaler(), HistGradientBoostingRegressor(max_iter=5)),
+        "regression",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_pipelines_with_scalers_and_other_networks_are_read_as_well(name):
+    estimator, task = PIPELINES[name]
+    rows, n_classes = rows_of()[:200], 3 if task == "classification" else 0
+    labels = labels_of(rows, task, n_classes)
+    model = train(rows, labels, model=estimator, task=task, seed=0)
+    read = read_chain(model, task=task, n_classes=n_classes)
+    assert (read.family == "rff") == ("features" in name)
+    agree_with(model, read, n_classes=n_classes)
+    again = decode_chain(encode_chain(read), **agreed(task, n_classes))
+    np.testing.assert_array_equal(again.predict(rows), read.predict(rows))
+
+
+@pytest.mark.parametrize("name", ["ridge", "logistic", "mlp", "rff", "boosted_trees"])
+@pytest.mark.parametrize("present", [(1, 3), (0, 2, 4)])
+def test_a_class_without_training_rows_has_a_column_and_is_never_predicted(name, present):
+    model = trained(name, "classification", len(present), present)
+    read = read_chain(model, task="classification", n_classes=5)
+    rows = rows_of(seed=1)
+    found = read.predict(rows)
+    assert set(found) == set(present)
+    np.testing.assert_array_equal(found, model.predict(rows))
+    scores = read.scores(rows, method=read.method)
+    absent = np.setdiff1d(np.arange(5), present)
+    np.testing.assert_array_equal(scores[:, absent], 0.0 if read.likely else -1.0)
+
+
+def test_no_row_is_in_a_file():
+    """Rows as they are, in either precision; the families' own search is in test_leak."""
+    data = file_of("mlp", "classification", 4)
+    for row in rows_of()[:200]:
+        assert row.tobytes() not in data
+        assert row.astype(np.float32).tobytes() not in data
+
+
+def test_support_vectors_are_not_read():
+    rows = rows_of()[:100]
+    labels = labels_of(rows, "classification", 2)
+    model = train(rows, labels, model="svm", task="classification", seed=0, allow_row_carrying=True)
+    with pytest.raises(RowCarryingError, match="SVC stores training rows"):
+        read_chain(model, task="classification", n_classes=2)
+    inside = make_pipeline(StandardScaler(), SVC()).fit(rows, labels)
+    with pytest.raises(RowCarryingError, match="SVC"):
+        read_chain(
+            TrainedModel(axes=np.eye(WIDTH), estimator=inside), task="classification", n_classes=2
+        )
+
+
+UNKNOWN = {
+    "a forest": (RandomForestClassifier(3, random_state=0), "RandomForestClassifier"),
+    "poisson trees": (HistGradientBoostingRegressor(loss="poisson", max_iter=2), "poisson"),
+    "poisson network": (
+        MLPRegressor("poisson", (3,), solver="lbfgs", max_iter=2000),
+        "last function is exp",
+    ),
+    "two numbers": (Ridge(), "2 numbers at once"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_the_format_has_no_form_for_is_refused_by_name(name):
+    estimator, told = UNKNOWN[name]
+    rows = rows_of()[:100]
+    task = "classification" if name == "a forest" else "regression"
+    labels = np.abs(labels_of(rows, task, 2))
+    if name == "two numbers":
+        labels = np.stack([labels, labels], axis=1)
+    fitted = TrainedModel(axes=np.eye(WIDTH), estimator=estimator.fit(rows, labels))
+    with pytest.raises(OptionError, match=told):
+        read_chain(fitted, task=task, n_classes=2 if task == "classification" else 0)
+
+
+def test_other_tasks_and_labels_are_refused():
+    model = trained("ridge", "classification", 4)
+    with pytest.raises(OptionError, match="not for regression"):
+        read_chain(model, task="regression", n_classes=0)
+    with pytest.raises(LabelError, match="no positions in the 3 agreed"):
+        read_chain(model, task="classification", n_classes=3)
+
+
+def test_a_tree_that_is_one_leaf_is_read_too():
+    rows = rows_of()[:60]
+    numbers = labels_of(rows, "regression", 0)
+    stump = HistGradientBoostingRegressor(max_iter=2, min_samples_leaf=50).fit(rows, numbers)
+    model = TrainedModel(axes=np.eye(WIDTH), estimator=stump)
+    read = read_chain(model, task="regression", n_classes=0)
+    np.testing.assert_allclose(read.predict(rows), numbers.mean(), rtol=1e-12)
+
+
+def test_it_shows_no_weights_and_weighs_its_arrays():
+    read = chain_of("mlp")
+    assert repr(read) == "Chain(family='mlp', head='probabilities')"
+    assert repr(read.layers[0]) == "Affine()"
+    assert read.n_bytes == 8 * (WIDTH * 256 + 256 + 256 * 2 + 2)
+    assert 0 < len(file_of("mlp")) - read.n_bytes < 1000
+
+
+@pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
+@pytest.mark.parametrize("n_rows", [1, 6, 7, 8, 50])
+def test_blocks_make_no_difference(name, n_rows, monkeypatch):
+    read = chain_of(name, "classification", 4)
+    rows = rows_of(n_rows)
+    whole = read.scores(rows, method="predict_proba")
+    monkeypatch.setattr(chain, "_NUMBERS_AT_ONCE", 7 * max(read.widths))
+    monkeypatch.setattr(chain, "_PAIRS_AT_ONCE", 30)
+    monkeypatch.setattr(chain, "_TREES_AT_ONCE", 10)
+    np.testing.assert_allclose(read.scores(rows, method="predict_proba"), whole, atol=1e-14)
+    assert read.predict(rows).shape == (n_rows,)
+    assert read.predict(rows).dtype == np.int64
+
+
+def test_scores_have_the_shape_that_scikit_learn_has():
+    rows = rows_of(9)
+    assert chain_of("ridge").scores(rows, method="decision_function").shape == (9,)
+    four = chain_of("ridge", n_classes=4)
+    assert four.scores(rows, method="decision_function").shape == (9, 4)
+    assert chain_of("mlp").scores(rows, method="predict_proba").shape == (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "asked", "has"),
+    [
+        ("ridge", "classification", "predict_proba", "decision_function"),
+        ("logistic", "classification", "decision_function", "predict_proba"),
+        ("ridge", "regression", "predict_proba", "predict"),
+        ("ridge", "regression", "predict", "predict"),
+    ],
+)
+def test_scores_that_a_model_does_not_have_are_an_option_error(name, task, asked, has):
+    read = chain_of(name, task, 2 if task == "classification" else 0)
+    with pytest.raises(OptionError, match=f"has no {asked}.*Use {has}"):
+        read.scores(rows_of(3), method=asked)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["ridge", "boosted_trees"])
+def test_rows_that_are_no_aligned_rows_are_refused(name, value):
+    read, rows = chain_of(name), rows_of(3)
+    with pytest.raises(ShapeError, match="4 columns"):
+        read.predict(rows[:, 1:])
+    rows[1, 2] = value
+    with pytest.raises(NotFiniteError, match="NaN or infinity"):
+        read.predict(rows)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("name", ["ridge", "boosted_trees"])
+def test_weights_that_lead_out_of_range_are_the_files_fault(name, task):
+    read = chain_of(name, task, 2 if task == "classification" else 0)
+    first, *others = read.layers
+    huge = Affine(weights=np.full(first.weights.shape, 1e308), offset=first.offset)
+    far = Chain(family=read.family, layers=(huge, *others), head=read.head)
+    with pytest.raises(ModelFileError, match="numbers that are not finite"):
+        far.predict(np.full((3, WIDTH), 10.0))
+
+
+def test_of_equal_scores_the_first_class_is_predicted():
+    level = Affine(weights=np.zeros((2, 3)), offset=np.array([1.0, 2.0, 2.0]))
+    for family, head in (("linear", "decision"), ("logistic", "probabilities")):
+        read = Chain(family=family, layers=(level,), head=head)
+        np.testing.assert_array_equal(read.predict(np.ones((4, 2))), 1)
+
+
+def test_a_value_that_equals_a_split_goes_to_the_true_side_in_float64():
+    split = 0.1 + 0.2
+    trees = Trees(
+        n_in=1,
+        n_out=1,
+        roots=np.array([0]),
+        columns=np.array([0]),
+        splits=np.array([split]),
+        true_ids=np.array([0]),
+        false_ids=np.array([1]),
+        true_leaves=np.array([1]),
+        false_leaves=np.array([1]),
+        targets=np.array([0, 0]),
+        leaves=np.array([10.0, 20.0]),
+    )
+    rows = np.array([[0.3], [split], [np.nextafter(split, 1.0)]])
+    np.testing.assert_array_equal(trees.apply(rows), [[10.0], [10.0], [20.0]])
+
+
+def test_many_trees_and_rows_give_what_scikit_learn_gives():
+    rows = rows_of(1500, seed=3)
+    model = HistGradientBoostingClassifier(max_iter=50, random_state=0).fit(
+        rows, labels_of(rows, "classification", 3)
+    )
+    read = read_chain(
+        TrainedModel(axes=np.eye(WIDTH), estimator=model), task="classification", n_classes=3
+    )
+    assert len(read.layers[1].roots) == 150
+    wanted = model.predict_proba(rows)
+    np.testing.assert_allclose(read.scores(rows, method="predict_proba"), wanted, atol=1e-12)
+    np.testing.assert_array_equal(read.predict(rows), model.predict(rows))

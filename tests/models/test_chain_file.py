@@ -1,0 +1,248 @@
+"""A model file is exactly what we write for what is in it; anything else is refused, at once."""
+
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from cobasis.errors import ModelFileError, OptionError
+from cobasis.models import chain_file
+from cobasis.models.chain import Affine, Chain, Trees
+from cobasis.models.chain_file import LARGEST_FILE, MOST_WORK, decode_chain, encode_chain
+from cobasis.models.families import FAMILIES
+from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, rows_of
+from models.malformed import MALFORMED, Parts, a_long_way, malformed, refused
+
+
+@pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
+def test_a_chain_comes_back_from_its_file_and_gives_the_same_bytes(name, task, n_classes):
+    chain, data = chain_of(name, task, n_classes), file_of(name, task, n_classes)
+    read = decode_chain(data, **agreed(task, n_classes))
+    assert encode_chain(read) == data
+    assert (read.family, read.head, read.widths) == (chain.family, chain.head, chain.widths)
+    np.testing.assert_array_equal(read.predict(rows_of(seed=1)), chain.predict(rows_of(seed=1)))
+
+
+@pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
+def test_a_file_put_together_by_hand_is_the_same_file(name, task, n_classes):
+    """What the reference page says is all there is: another hand writes it byte by byte."""
+    data = file_of(name, task, n_classes)
+    assert Parts(data).together() == data
+
+
+def test_any_reader_of_safetensors_finds_the_numbers():
+    read = safetensors.numpy.load(file_of("ridge"))
+    layer = chain_of("ridge").layers[0]
+    np.testing.assert_array_equal(read["0.weights"], layer.weights)
+    np.testing.assert_array_equal(read["0.offset"], layer.offset)
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_file_is_refused(name):
+    refused(malformed(name), MALFORMED[name][1])
+
+
+@pytest.mark.parametrize(
+    ("round_", "told"),
+    [
+        ({"n_components": WIDTH + 1}, "takes 5 columns and gives 2, where this round has 6 and 2"),
+        ({"n_classes": 3}, "where this round has 5 and 3"),
+        ({"n_classes": 1}, "where this round has 5 and 1"),
+        ({"task": "regression", "n_classes": 0}, "for 'classification', the agreement is for"),
+        ({"task": "representation", "n_classes": 0}, "the agreement is for 'representation'"),
+    ],
+)
+def test_a_good_file_of_another_round_is_refused(round_, told):
+    refused(file_of("mlp"), told, **round_)
+
+
+def test_a_file_above_the_limit_is_refused_before_it_is_looked_at():
+    refused(bytes(LARGEST_FILE + 1), f"has {LARGEST_FILE + 1} bytes, and {LARGEST_FILE}")
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ("LARGEST_FILE", "bytes, and 2 are accepted"),
+        ("LARGEST_DEPTH", "deeper than 2"),
+        ("LARGEST_WIDTH", "columns, and 2 are accepted"),
+        ("MOST_LAYERS", "3 layers, and 1 to 2"),
+        ("MOST_WORK", "multiplications, and 2 are accepted"),
+    ],
+)
+def test_a_model_that_every_party_would_refuse_is_not_written(limit, told, monkeypatch):
+    monkeypatch.setattr(chain_file, limit, 2)
+    with pytest.raises(OptionError, match=rf"every party would refuse.*{told}"):
+        encode_chain(chain_of("boosted_trees"))
+
+
+@pytest.mark.parametrize("family", ["ridge", "boosted_trees"])
+def test_a_file_that_breaks_off_is_refused_wherever_it_does(family):
+    data = file_of(family)
+    for end in [*range(0, len(data), max(1, len(data) // 400)), len(data) - 1]:
+        with pytest.raises(ModelFileError):
+            decode_chain(data[:end], **agreed())
+
+
+@pytest.mark.parametrize("tail", [b"\0", b" ", b"more", bytes(8)])
+def test_a_file_that_goes_on_is_refused(tail):
+    refused(file_of("ridge") + tail, "goes on behind its last number")
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\3\4", b"\x80\x04\x95", b"{}", bytes(1000), b"\2" * 99])
+def test_other_files_are_refused(data):
+    refused(data, "truncated or damaged")
+
+
+def test_the_format_has_no_family_that_stores_rows():
+    stored = {name for name, row in FAMILIES.items() if row.carries_rows}
+    assert not stored & set(chain_file._HEADS)
+    assert stored
+
+
+def test_a_tree_may_be_64_deep():
+    parts = Parts(file_of("boosted_trees"))
+    a_long_way(64)(parts)
+    read = decode_chain(parts.together(), **agreed())
+    rows = np.ones((2, WIDTH))
+    first = read.layers[0].apply(rows)
+    ends = np.where(first[:, 0] > 0, 64, 0)  # as far as it goes, or out at the first leaf
+    parts.numbers["1.leaves"] = np.arange(65.0)
+    found = decode_chain(parts.together(), **agreed()).layers[1].apply(first)
+    np.testing.assert_array_equal(found[:, 0], ends)
+
+
+@pytest.mark.parametrize("sides", [(0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (2, 1)])
+def test_a_tree_of_one_leaf_passes_and_a_leaf_that_is_left_out_does_not(sides):
+    """Where nothing is worth a split, both sides of the one node are the same leaf."""
+    parts = Parts(file_of("boosted_trees"))
+    a_long_way(1)(parts)
+    n_leaves = max(sides) + 1
+    parts.numbers["1.true_ids"][0], parts.numbers["1.false_ids"][0] = sides
+    parts.numbers["1.leaves"] = np.ones(n_leaves)
+    parts.numbers["1.targets"] = np.zeros(n_leaves, dtype=np.int32)
+    if set(sides) == set(range(n_leaves)):
+        assert decode_chain(parts.together(), **agreed()).predict(np.ones((2, WIDTH))).shape == (2,)
+    else:
+        refused(parts.together(), "two parents, or with none")
+
+
+def heavy():
+    """The two ways to the most work: wide functions, and many deep trees."""
+    width, n_trees, depth = MOST_WORK // 105, MOST_WORK // 6_500, 64
+    wide = Chain(
+        family="mlp",
+        layers=(
+            Affine(weights=np.ones((4, 60_000)), offset=np.zeros(60_000)),
+            *["Tanh"] * (width // 60_000),
+            Affine(weights=np.ones((60_000, 1)), offset=np.zeros(1)),
+        ),
+        head="prediction",
+    )
+    nodes, tree = np.tile(np.arange(depth), n_trees), np.repeat(np.arange(n_trees), depth)
+    last = (nodes == depth - 1).astype(np.int64)
+    trees = Trees(
+        n_in=4,
+        n_out=1,
+        roots=np.arange(n_trees) * depth,
+        columns=nodes % 4,
+        splits=np.full(len(nodes), -1e9),
+        true_ids=nodes + tree * (depth + 1),
+        false_ids=np.where(last, tree * (depth + 1) + depth, nodes + 1 + tree * depth),
+        true_leaves=np.ones_like(last),
+        false_leaves=last,
+        targets=np.zeros(n_trees * (depth + 1), dtype=np.int64),
+        leaves=np.ones(n_trees * (depth + 1)),
+    )
+    end = Affine(weights=np.ones((1, 1)), offset=np.zeros(1))
+    return wide, Chain(family="boosted_trees", layers=(trees, end), head="prediction")
+
+
+@pytest.mark.parametrize("kind", ["wide", "deep"])
+def test_the_heaviest_file_that_is_accepted_predicts_200_rows_in_seconds(kind):
+    chain = dict(zip(("wide", "deep"), heavy(), strict=True))[kind]
+    read = decode_chain(encode_chain(chain), n_components=4, task="regression", n_classes=0)
+    rows, begin = np.random.default_rng(0).normal(size=(200, 4)), time.process_time()
+    read.predict(rows)
+    assert time.process_time() - begin < 5
+
+
+def mutated(data, rng):
+    """Bits flipped, bytes replaced, removed or put in, often near either end."""
+    changed = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        near = min(len(changed), 900) if rng.random() < 0.5 else len(changed)
+        at = int(rng.integers(near))
+        at = len(changed) - 1 - at if rng.random() < 0.3 else at
+        few = int(rng.integers(1, 9))
+        kind = rng.integers(4)
+        if kind == 0:
+            changed[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            changed[at] = int(rng.integers(256))
+        elif kind == 2:
+            del changed[at : at + few]
+        else:
+            changed[at:at] = rng.bytes(few)
+    return bytes(changed)
+
+
+def edited(data, rng):
+    """One number, index, or word of the header changed, and the file put together again."""
+    parts = Parts(data)
+    name = str(rng.choice(list(parts.numbers)))
+    values = parts.numbers[name]
+    if rng.random() < 0.7:
+        drawn = [-1, 0, 1, 2, len(values), values.flat[0], values.max(), 255 * rng.random()]
+        with np.errstate(all="ignore"):
+            values.flat[rng.integers(values.size)] = np.array(rng.choice(drawn)).astype(
+                values.dtype
+            )
+        return parts.together()
+    words = [
+        b"0",
+        b"1",
+        b"-1",
+        b"1e3",
+        b"true",
+        b"null",
+        b"[]",
+        b"{}",
+        b'"F64"',
+        b'"Relu"',
+        b"9" * 30,
+    ]
+    at = rng.integers(1, 40)
+
+    def swap(text):
+        pieces = text.split(b",")
+        spot = at % len(pieces)
+        head, colon, _ = pieces[spot].rpartition(b":")
+        pieces[spot] = head + colon + words[rng.integers(len(words))]
+        return b",".join(pieces)
+
+    parts.in_text = swap
+    return parts.together()
+
+
+@pytest.mark.parametrize("name", ["ridge", "logistic", "mlp", "rff", "boosted_trees"])
+def test_of_2000_mutated_files_each_is_refused_or_is_exactly_what_it_says(name):
+    """400 of each family. A file that is accepted is, byte for byte, the file of the chain that
+    was read from it, and that chain gives a class for every row, or is refused as it runs."""
+    rng, rows = np.random.default_rng(7), rows_of(20)
+    counts = {"refused": 0, "as it says": 0}
+    for number in range(400):
+        data = (mutated if number % 2 else edited)(file_of(name), rng)
+        begin = time.perf_counter()
+        try:
+            read = decode_chain(data, **agreed())
+            assert encode_chain(read) == data
+            assert set(read.predict(rows)) <= {0, 1}
+            counts["as it says"] += 1
+        except ModelFileError:
+            counts["refused"] += 1
+        assert time.perf_counter() - begin < 2
+    assert counts["refused"] > 150
+    assert counts["as it says"] > 20
