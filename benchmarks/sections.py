@@ -59,6 +59,7 @@ SECTIONS: Mapping[str, Section] = {
         module="analyst_training",
         threads=True,
     ),
+    "trees": Section(title="trees in NumPy", module="tree_models"),
     "gpu": Section(title="polar on a graphics card", module="gpu", threads=True),
 }
 """In the order in which they are run; ``--only`` takes these names."""

@@ -54,6 +54,8 @@ def export(
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts; it holds a secret of all parties.
 
+    Needs the extra onnx: pip install 'cobasis[onnx]'.
+
     Example: cobasis party export icu.toml -o north.onnx
     """
     from cobasis.cli.answers import ExportAnswer
