@@ -11,10 +11,9 @@ import numpy as np
 
 from benchmarks import goals
 from benchmarks.children import in_a_child
-from benchmarks.inputs import SEED
 from benchmarks.many import A, Dropped, L, SimulatedImages, write_uploads
 from cobasis import ODC, align
-from cobasis.algorithms.concordance import certify
+from cobasis.algorithms.certificate import RowMoments, certify
 from cobasis.engine.alignments import align_folder
 from cobasis.store.folder import UploadFolder
 
@@ -109,17 +108,18 @@ def align_files(folder: str, kept: str) -> dict[str, Any]:
 
 
 def certify_files(folder: str, kept: str) -> dict[str, Any]:
-    """Judge the alignment that is kept, as every round does; rows are left out."""
+    """Certify the alignment that is kept, as every round does; rows are left out."""
     uploads = UploadFolder(Path(folder))
     certificate = certify(
         uploads.anchor_images(),
         align_folder(uploads, aligner=ODC(), to=Path(kept)),
-        row_sizes=dict.fromkeys(uploads, 1.0),
+        moments=dict.fromkeys(uploads, RowMoments(n_rows=L, second=np.diag(np.arange(1.0, L + 1)))),
+        order=list(uploads),
         anchor="isometric",
+        basis="svd",
         n_features=A,
-        rng=np.random.default_rng(SEED),
     )
-    return {"parties": len(certificate.parties), "verdict": certificate.verdict}
+    return {"parties": len(certificate.parties)}
 
 
 def align_simulated(n_parties: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, PrivacyWarning, Round, Whitened, simulate
-from cobasis.errors import FlaggedPartyError, UndeterminedFitError
+from cobasis.errors import UndeterminedFitError
 from experiments.models import Labels, Make, Metric, Table, fitted
 from experiments.study import SEED, Values
 
@@ -131,15 +131,14 @@ def without_refused(
 ) -> tuple[Found | None, frozenset[str]]:
     """Call ``attempt(left_out)`` until nobody is refused; return its result, and who was left out.
 
-    Where bases are not orthonormal a fit is now and then one that rounding would decide, and a
-    small party's basis is now and then flagged. Where that is so of more than half of the
-    parties, nothing is found.
+    Where bases are not orthonormal a fit is now and then one that rounding would decide. Where
+    that is so of more than half of the parties, nothing is found.
     """
     left_out: frozenset[str] = frozenset()
     while len(left_out) <= n_parties // 2:
         try:
             return attempt(left_out), left_out
-        except (UndeterminedFitError, FlaggedPartyError) as error:
+        except UndeterminedFitError as error:
             if left_out.issuperset(error.parties):
                 raise
             left_out |= {*error.parties}

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from cobasis import ODC, align
+from cobasis.algorithms.base import FitKind
 from cobasis.errors import UndeterminedFitError
 from experiments.models import Labels, Make, Metric, Table
 from experiments.study import Values
@@ -63,6 +64,8 @@ class AsPrinted:
     rotation : ndarray of shape (n_components, n_components) or None
         O.
     """
+
+    fit_kind: ClassVar[FitKind] = "rotation"
 
     rotation: Table | None = None
 

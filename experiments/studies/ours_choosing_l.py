@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cobasis import ODC
-from cobasis.errors import FlaggedPartyError, UndeterminedFitError
+from cobasis.errors import UndeterminedFitError
 from experiments.models import Table
 from experiments.statistics import summary
 from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
@@ -37,8 +37,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
     for size in grid(task):
         try:
             seen = aligned(dealt, repeat=repeat, n_components=size, judges=JUDGES, aligner=ODC())
-        except (FlaggedPartyError, UndeterminedFitError):
-            continue  # the certificate or the fit stopped the round: an l that nobody can take
+        except UndeterminedFitError:
+            continue  # an l that nobody can take
         found = judged(seen, dealt.test_labels, make=rff, metrics={"": metric(task)}, repeat=repeat)
         scores[size] = found[""]
         told |= prefixed(found, f"score, l={size}")
@@ -159,7 +159,7 @@ STUDY = Study(
         "top l directions. *Overlap of halves*: mean squared cosine between the top l directions "
         "of one half of a party's rows and those of the other; directions that a half has not "
         "count as none. Both are medians over four parties, in per cent. A rule takes one l from "
-        "those tried and not stopped by the certificate or an undetermined fit; what it loses is "
+        "those tried and not stopped by an undetermined fit; what it loses is "
         "the best score of all of them less the score of its own."
     ),
     unit="%",

@@ -101,6 +101,11 @@ class Timed:
     aligner: Any
     seconds: float = 0.0
 
+    @property
+    def fit_kind(self) -> Any:  # noqa: ANN401
+        """The aligner's own."""
+        return self.aligner.fit_kind
+
     def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:  # noqa: ANN401
         """Make the target."""
         started = time.process_time()

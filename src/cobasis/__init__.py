@@ -7,7 +7,7 @@ Start with :func:`simulate`, which runs a whole round in one process, or with
 
 from cobasis.algorithms.anchors import draw_anchor
 from cobasis.algorithms.base import Alignment, align
-from cobasis.algorithms.concordance import Certificate
+from cobasis.algorithms.certificate import Certificate
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami

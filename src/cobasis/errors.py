@@ -45,7 +45,6 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
         |-- DuplicatePartyError    CB307  two messages under one party's name
         |-- AnchorTagError         CB308  parties that used different anchors
         |-- ScaleError             CB309  rows on another scale than everybody else's
-        |-- FlaggedPartyError      CB310  a party whose basis does not align
         |-- ModelFileError         CB402  a model file that the format does not allow
         |-- FileFormatError        CB602  a file that is truncated or no such file at all
         |-- SealError              CB801  a seal that this key does not open, or a damaged one
@@ -252,10 +251,6 @@ class AnchorTagError(RemoteError, code="CB308"):
 
 class ScaleError(RemoteError, code="CB309"):
     """Rows on another scale than everybody else's."""
-
-
-class FlaggedPartyError(RemoteError, code="CB310"):
-    """A party whose basis does not align with the others'."""
 
 
 class ModelFileError(RemoteError, code="CB402"):

@@ -1,4 +1,6 @@
-"""The certificate's figures and verdicts: relative to the round, with no absolute constant."""
+"""The certificate: exact facts, evidence with a closed null, and the property of a fit."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,15 +18,25 @@ from aligners import (
     make_toy,
     on_every_aligner,
 )
-from cobasis.algorithms import peers
 from cobasis.algorithms.base import align
-from cobasis.algorithms.concordance import Certificate, Thresholds, certify
+from cobasis.algorithms.certificate import (
+    CAVEAT,
+    FIT_TOLERANCE,
+    PEERS,
+    SPREADS,
+    Certificate,
+    RowMoments,
+    certify,
+    fit_error,
+    refuse_wrong_fit,
+    row_moments,
+)
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.peers import SMALL_PANEL, draw_panel
-from cobasis.algorithms.unrelated import pair_residual, unrelated_residual
+from cobasis.algorithms.views import Overlay
+from cobasis.errors import FitCheckError, NotFiniteError
 from cobasis.linalg.rng import KeyStream
 
-sizes = st.integers(1, 5)
+M, SIZE = 12, 4
 
 
 def normal(number: int, *shape: int) -> np.ndarray:
@@ -33,147 +45,156 @@ def normal(number: int, *shape: int) -> np.ndarray:
 
 def close_spans(n_parties: int, *, anchor: str = "isometric", tilt: float = 0.1) -> Toy:
     """Parties whose orthonormal spans differ a little."""
-    common = haar(3, 12)[:, :4]
-    bases = {f"p{i}": np.linalg.qr(common + tilt * normal(i, 12, 4))[0] for i in range(n_parties)}
-    return Toy(anchor=make_anchor(anchor, n_rows=30, n_features=12), bases=bases)
+    common = haar(3, M)[:, :SIZE]
+    bases = {f"p{i}": np.linalg.qr(common + tilt * normal(i, M, SIZE))[0] for i in range(n_parties)}
+    return Toy(anchor=make_anchor(anchor, n_rows=30, n_features=M), bases=bases)
 
 
-def judge(images, *, rng: int = 1, row_sizes=None, anchor="isometric", **limits) -> Certificate:
+def rows_of(toy: Toy) -> dict:
+    """Every party's projected rows; all have the same strong directions."""
+    spread = np.geomspace(3, 0.3, M)
+    return {
+        name: (normal(500 + i, 40, M) * spread) @ basis
+        for i, (name, basis) in enumerate(toy.bases.items())
+    }
+
+
+def state(images, rows=None, *, anchor="isometric", basis="svd", **options) -> Certificate:
+    """Certify an alignment by ODC."""
+    rows = rows or {p: normal(i, 40, each.shape[1]) for i, (p, each) in enumerate(images.items())}
     return certify(
         images,
         align(ODC(), images),
-        row_sizes=row_sizes or dict.fromkeys(images, 1.0),
+        moments={party: row_moments([table], party=party) for party, table in rows.items()},
+        order=list(images),
         anchor=anchor,
-        n_features=12,
-        rng=np.random.default_rng(rng),
-        thresholds=Thresholds(**limits) if limits else None,
+        basis=basis,
+        n_features=M,
+        **options,
     )
 
 
-def strangers(toy: Toy, *names: str) -> dict:
-    """Give some parties the image of another secret."""
-    wrong = make_anchor("isometric", n_rows=30, n_features=12, number=77)
-    return {**toy.images, **{name: wrong.apply(toy.bases[name]) for name in names}}
+def by_definition(one, two, *, dimension: int) -> float:
+    """r_ij as it is printed, from image and rows of two parties."""
+    (image, rows), (other, others) = one, two
+    first, second = rows.T @ rows / len(rows), others.T @ others / len(others)
+    between = image.T @ other
+
+    def left(moments) -> float:
+        return np.trace(moments @ moments) - np.trace(moments) ** 2 / dimension
+
+    together = np.trace(first @ between @ second @ between.T)
+    common = np.trace(first) * np.trace(second) / dimension
+    return (together - common) / np.sqrt(left(first) * left(second))
 
 
-@given(number=st.integers(0, 10**6), first=sizes, second=sizes, unit=st.floats(1e-6, 1e6))
-@STEADY
-def test_a_pair_residual_ignores_rotation_order_and_scale(number, first, second, unit):
-    one, two = normal(number, 12, first), normal(number + 1, 12, second)
-    residual = pair_residual(one, two)
-    assert -1e-12 <= residual <= 1
-    for moved in (
-        pair_residual(one @ haar(number, first), two),
-        pair_residual(one, unit * two @ haar(number + 1, second)),
-        pair_residual(two, one),
-        pair_residual(haar(number, 12) @ one, haar(number, 12) @ two),
-    ):
-        assert moved == pytest.approx(residual, abs=1000 * EPS)
-
-
-def test_a_pair_residual_is_zero_for_rotations_and_one_for_strangers():
-    image = normal(1, 12, 4)
-    assert pair_residual(image, 3 * image @ haar(2, 4)) == pytest.approx(0, abs=1000 * EPS)
-    axes = np.eye(12)
-    assert pair_residual(axes[:, :4], axes[:, 4:8]) == pytest.approx(1.0)
-    assert pair_residual(axes[:, :4], axes[:, 2:6]) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("anchor", "n_rows"), [("isometric", 12), ("gaussian", 30)])
-def test_unrelated_is_what_unrelated_bases_give(anchor, n_rows):
-    """Against images of Haar bases under a real anchor, drawn the long way."""
-    drawn = make_anchor(anchor, n_rows=n_rows, n_features=12)
-    images = {f"p{i}": drawn.apply(haar(200 + i, 12)[:, :4]) for i in range(12)}
-    pairs = [
-        pair_residual(images[one], images[two]) for one in images for two in images if one < two
-    ]
-    rngs = [np.random.default_rng(seed) for seed in range(20)]
-    found = [
-        unrelated_residual(images, n_components=4, anchor=anchor, n_features=12, rng=rng)
-        for rng in rngs
-    ]
-    assert np.mean(found) == pytest.approx(np.mean(pairs), abs=0.03)
-
-
-def test_unrelated_public_rows_are_the_rounds_own_images_shuffled():
-    images = close_spans(3, anchor="gaussian").images
-    rng = np.random.default_rng(1)
-    for count in (1, 2, 3):
-        some = dict(list(images.items())[:count])
-        found = unrelated_residual(some, n_components=4, anchor="public", n_features=12, rng=rng)
-        assert 0.5 < found < 1
-
-
-@pytest.mark.parametrize("n_parties", [1, 2, 3])
-def test_below_four_parties_it_cannot_tell(n_parties):
-    """The figures stand, even for a party that is wrong; they flag nobody."""
-    toy = close_spans(n_parties)
-    found = judge(strangers(toy, "p0"))
-    assert found.verdict == "cannot tell"
-    assert found.flagged == ()
-    assert set(found.parties) == set(toy.images)
-    if n_parties > 1:
-        assert found.parties["p0"].residual > 0.5 * found.unrelated
-    else:
-        assert (found.parties["p0"].residual, found.parties["p0"].others) == (0.0, 0.0)
-
-
-def test_from_four_parties_it_tells():
-    toy = close_spans(4)
-    assert judge(toy.images).verdict == "aligned"
-    found = judge(strangers(toy, "p2"))
-    assert (found.verdict, found.flagged) == ("flagged", ("p2",))
-
-
-def test_several_wrong_parties_are_all_flagged():
-    found = judge(strangers(close_spans(9), "p2", "p5"))
-    assert found.flagged == ("p2", "p5")
-
-
-def test_a_round_of_strangers_is_not_separable():
-    drawn = make_anchor("isometric", n_rows=30, n_features=12)
-    images = {f"p{i}": drawn.apply(haar(300 + i, 12)[:, :4]) for i in range(6)}
-    assert judge(images).verdict == "not separable"
-
-
-def test_both_fractions_are_the_agreements():
-    toy = close_spans(6, tilt=0.2)
-    assert judge(toy.images).verdict == "aligned"
-    assert judge(toy.images, flag_fraction=0.0).verdict == "flagged"
-    assert judge(toy.images, separable_fraction=1e-3).verdict == "not separable"
-    assert judge(strangers(toy, "p2"), flag_fraction=3.0).verdict == "aligned"
-
-
-def test_a_party_is_judged_against_the_median_of_the_others():
-    found = judge(strangers(close_spans(5), "p2")).parties
-    residuals = {party: figures.residual for party, figures in found.items()}
-    for party, figures in found.items():
-        rest = [value for other, value in residuals.items() if other != party]
-        assert figures.others == np.median(rest)
-
-
-def test_a_residual_is_the_median_over_peers():
+def test_a_correlation_is_the_median_over_peers_of_the_formula():
     toy = close_spans(5)
-    found = judge(toy.images).parties
-    for party, image in toy.images.items():
-        pairs = [pair_residual(image, other) for p, other in toy.images.items() if p != party]
-        assert found[party].residual == pytest.approx(np.median(pairs), abs=100 * EPS)
+    rows, images = rows_of(toy), toy.images
+    found = state(images, rows)
+    for party in images:
+        pairs = [
+            by_definition((images[party], rows[party]), (images[p], rows[p]), dimension=M)
+            for p in images
+            if p != party
+        ]
+        assert found.parties[party].correlation == pytest.approx(np.median(pairs), abs=1e-12)
+    assert found.chance == np.sqrt(2 / ((M - 1) * (M + 2)))
 
 
-def test_above_fifty_parties_peers_are_sampled():
-    """Up to 50 every peer counts, whatever the generator; above it decides."""
-    for count, sampled in ((50, False), (60, True)):
-        images = close_spans(count).images
-        one, two = (
-            {p: figures.residual for p, figures in judge(images, rng=seed).parties.items()}
-            for seed in (1, 2)
-        )
-        assert (one != two) == sampled
-        assert one == pytest.approx(two, abs=0.02)
+@pytest.mark.parametrize(
+    ("basis", "dimension"), [("svd", M), ("pca", M), ("haar", 6), ("public", 6)]
+)
+def test_in_a_common_span_components_stand_for_features(basis, dimension):
+    common = haar(3, M)[:, :6]
+    bases = {f"p{i}": common @ haar(20 + i, 6) for i in range(3)}
+    toy = Toy(anchor=make_anchor("isometric", n_rows=M, n_features=M), bases=bases)
+    rows, images = rows_of(toy), toy.images
+    found = state(images, rows, basis=basis)
+    assert found.chance == np.sqrt(2 / ((dimension - 1) * (dimension + 2)))
+    pairs = [
+        by_definition((images["p0"], rows["p0"]), (images[p], rows[p]), dimension=dimension)
+        for p in ("p1", "p2")
+    ]
+    assert found.parties["p0"].correlation == pytest.approx(np.median(pairs), abs=1e-12)
+
+
+@pytest.mark.parametrize("basis", ["svd", "haar"])
+def test_a_random_turn_has_mean_zero_and_the_closed_spread(basis):
+    """Over draws: of the party's whole basis, or of its rotation in the common span."""
+    anchor, n_draws = make_anchor("isometric", n_rows=M, n_features=M), 1000
+    size = M if basis == "svd" else 6
+    span = haar(1, M)[:, :size]
+    other = span[:, :5] if basis == "svd" else span @ haar(2, 6)
+    rows = {"p0": normal(1, 40, other.shape[1]) * np.geomspace(3, 0.3, other.shape[1])}
+    rows["p1"] = rows["p0"]
+    seen = []
+    for draw in range(n_draws):
+        turned = span @ haar(1000 + draw, size)[:, : other.shape[1]]
+        images = {"p0": anchor.apply(other), "p1": anchor.apply(turned)}
+        found = state(images, rows, basis=basis)
+        seen.append(found.parties["p1"].correlation)
+    assert abs(np.mean(seen)) < 3 * found.chance / np.sqrt(n_draws)
+    assert np.std(seen) == pytest.approx(found.chance, rel=0.1)
+    assert np.mean(np.array(seen) > SPREADS * found.chance) < 0.03  # a tail of 2 %
+
+
+def test_evidence_follows_from_three_spreads_and_accuses_nobody():
+    toy = close_spans(5)
+    found = state(toy.images, rows_of(toy))
+    assert {each.evidence for each in found.parties.values()} == {"not a random turn"}
+    wrong = make_anchor("isometric", n_rows=30, n_features=M, number=77)
+    images = {**toy.images, "p2": wrong.apply(toy.bases["p2"])}
+    spoilt = state(images, rows_of(toy)).parties
+    assert spoilt["p2"].correlation < SPREADS * found.chance
+    assert spoilt["p2"].evidence == "cannot tell"
+    assert {spoilt[party].evidence for party in ("p0", "p1", "p3", "p4")} == {"not a random turn"}
+
+
+@pytest.mark.parametrize("anchor", ["gaussian", "uniform", "public", "smote"])
+def test_without_an_isometric_anchor_there_is_no_correlation(anchor):
+    kind = "uniform" if anchor == "uniform" else "gaussian"
+    toy = close_spans(4, anchor=kind)
+    found = state(toy.images, rows_of(toy), anchor=anchor)
+    assert found.chance is None
+    assert {(e.correlation, e.evidence) for e in found.parties.values()} == {(None, "cannot tell")}
+
+
+def test_up_to_four_dimensions_of_a_common_span_there_is_none():
+    toy = close_spans(4, tilt=0.0)
+    assert state(toy.images, rows_of(toy), basis="consensus").chance is None
+
+
+def test_round_moments_have_none_and_spare_the_others():
+    """With l = m rows that are as strong in every direction have no traceless part."""
+    bases = {f"p{i}": haar(40 + i, M) for i in range(3)}
+    toy = Toy(anchor=make_anchor("isometric", n_rows=M, n_features=M), bases=bases)
+    rows = {**rows_of(toy), "p1": np.eye(M)}
+    found = state(toy.images, rows).parties
+    assert (found["p1"].correlation, found["p1"].evidence) == (None, "cannot tell")
+    assert found["p0"].correlation > 0.5
+
+
+def test_one_party_has_nobody_to_be_compared_with():
+    toy = close_spans(1)
+    assert state(toy.images, rows_of(toy)).parties["p0"].correlation is None
+
+
+def test_a_correlation_never_exceeds_one_whatever_the_image():
+    """Half precision, another size, and oblique bases: it stays a correlation."""
+    toy = close_spans(4)
+    images = {
+        "p0": toy.images["p0"].astype(np.float16).astype(np.float32),
+        "p1": 3 * toy.images["p1"],
+        "p2": toy.images["p2"] @ invertible(4, SIZE, condition=9.0),
+        "p3": toy.images["p3"],
+    }
+    for each in state(images, rows_of(toy)).parties.values():
+        assert 0.2 < each.correlation <= 1 + 1e-12
 
 
 class Counted(dict):
-    """Images that count how often they are read."""
+    """Entries that count how often they are read."""
 
     reads = 0
 
@@ -182,98 +203,177 @@ class Counted(dict):
         return super().__getitem__(party)
 
 
-def test_of_many_parties_each_is_read_once_beside_a_small_panel():
-    images = Counted(close_spans(520).images)
-    alignment = align(ODC(), images)
-    images.reads = 0
-    found = certify(
-        images,
-        alignment,
-        row_sizes=dict.fromkeys(images, 1.0),
-        anchor="isometric",
-        n_features=12,
-        rng=np.random.default_rng(1),
+def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
+    toy = close_spans(100)
+    order = sorted(toy.images)
+    moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
+    counted, lazy = Counted(toy.images), Counted(moments)
+    alignment = align(ODC(), counted)
+    counted.reads = 0
+    options = {"anchor": "isometric", "basis": "svd", "n_features": M}
+    found = certify(counted, alignment, moments=lazy, order=order, **options)
+    assert (counted.reads, lazy.reads) == (100 + PEERS, 100)
+    peers = [order[number * 100 // 15] for number in range(15)]
+    alone = peers[3]
+    fewer = certify(
+        {p: toy.images[p] for p in peers}, alignment, moments=moments, order=order, **options
     )
-    assert images.reads == len(images) + SMALL_PANEL + 1
-    assert found.verdict == "aligned"
+    assert found.parties[alone].correlation == fewer.parties[alone].correlation
 
 
-def test_large_images_make_the_panel_smaller_and_never_tiny(monkeypatch):
-    images = close_spans(40).images
-    one = next(iter(images.values())).nbytes
-    rng = np.random.default_rng(0)
-    for fitting, expected in ((100, 40), (20, 20), (3, SMALL_PANEL)):
-        monkeypatch.setattr(peers, "PANEL_BYTES", fitting * one)
-        assert len(draw_panel(images, centred=False, rng=rng).images) == expected
+def test_neither_the_order_of_files_nor_of_threads_changes_the_evidence():
+    toy = close_spans(40)
+    moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
+    backwards = dict(reversed(toy.images.items()))
+    found = [
+        certify(
+            images,
+            align(ODC(reference="p0"), images),
+            moments=moments,
+            order=list(toy.images),
+            anchor="isometric",
+            basis="svd",
+            n_features=M,
+            workers=workers,
+        )
+        for images, workers in ((toy.images, 1), (backwards, 1), (toy.images, 3))
+    ]
+    for party in toy.images:
+        one, *others = (each.parties[party].correlation for each in found)
+        assert others == [one, one]
+
+
+def test_moments_add_up_over_blocks_of_any_precision():
+    rows = normal(1, 50, 3)
+    whole = row_moments([rows], party="north")
+    np.testing.assert_allclose(whole.second, rows.T @ rows / 50, atol=1e-15)
+    assert whole.root_mean_square == pytest.approx(np.sqrt(np.mean(rows**2)))
+    parts = row_moments((rows[i : i + 7].astype(np.float32) for i in range(0, 50, 7)), party="n")
+    assert (parts.n_rows, parts.second.dtype) == (50, np.float64)
+    np.testing.assert_allclose(parts.second, whole.second, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_rows_that_are_no_numbers_are_refused_by_name(bad):
+    rows = normal(1, 5, 3)
+    rows[2, 1] = bad
+    with pytest.raises(NotFiniteError, match=r"the rows of party 'north' contain NaN.*CB101"):
+        row_moments([normal(2, 4, 3), rows], party="north")
 
 
 @pytest.mark.parametrize("factor", [1000.0, 1e-3])
 def test_rows_on_another_scale_show(factor):
     toy = close_spans(5)
-    row_sizes = dict.fromkeys(toy.images, 2.5) | {"p3": 2.5 * factor}
-    found = judge(toy.images, row_sizes=row_sizes).parties
+    rows = dict.fromkeys(toy.images, np.eye(SIZE)) | {"p3": factor * np.eye(SIZE)}
+    found = state(toy.images, rows).parties
     assert found["p3"].scale == pytest.approx(factor)
-    assert not 1 / Thresholds().scale_band < factor < Thresholds().scale_band
     for party in ("p0", "p1", "p2", "p4"):
         assert found[party].scale == pytest.approx(1.0)
 
 
-def test_rows_of_zeros_have_scale_zero():
-    images = close_spans(4).images
-    assert judge(images, row_sizes=dict.fromkeys(images, 0.0)).parties["p0"].scale == 0.0
+def test_rows_of_zeros_have_scale_zero_and_no_correlation():
+    toy = close_spans(4)
+    found = state(toy.images, {**rows_of(toy), "p1": np.zeros((5, SIZE))}).parties["p1"]
+    assert (found.scale, found.correlation) == (0.0, None)
 
 
-def test_a_common_unit_is_no_scale_and_a_louder_image_with_its_rows_neither():
+def test_a_louder_image_with_its_rows_shows_in_the_images_scale():
     """Scale is of rows against anchor image: a basis twice as long changes both."""
     toy = close_spans(5)
     images = {**toy.images, "p3": 2 * toy.images["p3"]}
-    row_sizes = dict.fromkeys(images, 1.0) | {"p3": 2.0}
-    found = judge(images, row_sizes=row_sizes).parties
+    rows = dict.fromkeys(images, np.eye(SIZE)) | {"p3": 2 * np.eye(SIZE)}
+    found = state(images, rows).parties
     assert found["p3"].scale == pytest.approx(1.0)
     assert {name: each.image_scale for name, each in found.items()} == pytest.approx(
         {name: 2.0 if name == "p3" else 1.0 for name in images}
     )
-    assert found["p3"].residual == pytest.approx(judge(toy.images).parties["p3"].residual)
 
 
-def test_orthonormality_is_exact_under_an_isometric_anchor_and_blurred_otherwise():
-    toy = close_spans(4)
-    bent = Toy(
-        anchor=toy.anchor,
-        bases={**toy.bases, "p1": toy.bases["p1"] @ invertible(4, 4, condition=9.0)},
-    )
-    figures = judge(bent.images).parties
-    assert figures["p0"].orthonormality < 1000 * EPS
-    assert figures["p1"].orthonormality > 0.3
-    blurred = judge(close_spans(4, anchor="gaussian").images, anchor="gaussian").parties
-    assert 0.01 < blurred["p0"].orthonormality < 1
+def stated(toy: Toy, alignment) -> Certificate:
+    moments = {party: RowMoments(n_rows=9, second=np.eye(SIZE)) for party in toy.images}
+    options = {"anchor": "gaussian", "basis": "svd", "n_features": M}
+    return certify(toy.images, alignment, moments=moments, order=list(toy.images), **options)
 
 
 @on_every_aligner
-def test_figures_of_the_fit_are_the_alignments(row):
+def test_every_method_makes_the_fit_that_it_should(row):
     toy = make_toy("diffspan_orth")
     found = toy.align(row)
-    figures = certify(
-        toy.images,
-        found,
-        row_sizes=dict.fromkeys(toy.images, 1.0),
-        anchor="gaussian",
-        n_features=12,
-        rng=np.random.default_rng(1),
-    ).parties
     target = found.target.rows
-    for party, fit in found.fits.items():
-        missed = toy.images[party] @ fit.change_of_basis - target
-        expected = np.linalg.norm(missed) / np.linalg.norm(target)
-        assert figures[party].target_residual == pytest.approx(expected)
-        values = np.linalg.svd(toy.images[party].T @ target, compute_uv=False)
-        assert figures[party].conditioning == pytest.approx(values[-1] / values[0])
-        assert 0 < fit.determination <= 1
-        assert figures[party].cosines.shape == (4,)
-        assert (figures[party].cosines <= 1).all()
+    for party, each in stated(toy, found).parties.items():
+        missed = toy.images[party] @ found.fits[party].change_of_basis - target
+        assert each.residual == pytest.approx(np.linalg.norm(missed) / np.linalg.norm(target))
+        assert each.fit_error < 1e-13
+        assert 0 < each.smallest_cosine <= 1
+
+
+@on_every_aligner
+def test_of_badly_conditioned_bases_a_fit_is_still_the_right_one(row):
+    """Up to the condition number that images may have, but for methods that need none."""
+    toy = make_toy("samespan_orth")
+    bases = {
+        party: basis
+        @ (haar(60 + i, SIZE) * np.geomspace(1, 10.0**-condition, SIZE) @ haar(70, SIZE))
+        for (i, (party, basis)), condition in zip(
+            enumerate(toy.bases.items()), (0, 3, 6, 9), strict=True
+        )
+    }
+    bent = Toy(anchor=toy.anchor, bases=toy.bases if row.orthogonal else bases)
+    errors = [each.fit_error for each in stated(bent, bent.align(row)).parties.values()]
+    assert max(errors) < FIT_TOLERANCE / 10
+
+
+@on_every_aligner
+def test_another_matrix_is_no_fit(row):
+    toy = make_toy("diffspan_orth")
+    found = toy.align(row)
+    good = found.fits["p1"].change_of_basis
+    forged = {
+        "another party's": found.fits["p2"].change_of_basis,
+        "turned": good @ haar(9, SIZE),
+        "mirrored": -good,
+        "a little larger": good * (1 + 1e-8),
+        "of another shape": good[:, :-1],
+        "no numbers": np.full_like(good, np.nan),
+    }
+    for what, change in forged.items():
+        fit = replace(found.fits["p1"], change_of_basis=change)
+        other = replace(found, fits=Overlay(found.fits, {"p1": fit}))
+        figures = stated(toy, other).parties
+        assert figures["p1"].fit_error > 10 * FIT_TOLERANCE, what
+        assert figures["p0"].fit_error < 1e-13
+        with pytest.raises(FitCheckError, match=r"party 'p1' is not the fit.*CB207"):
+            refuse_wrong_fit(figures["p1"].fit_error, party="p1")
+
+
+@given(number=st.integers(0, 10**6), narrow=st.integers(1, 4))
+@STEADY
+def test_a_fit_of_a_narrower_party_is_one_too(number, narrow):
+    anchor = make_anchor("isometric", n_rows=M, n_features=M)
+    wide, slim = (anchor.apply(haar(number + i, M)[:, :n]) for i, n in enumerate((4, narrow)))
+    alignment = align(ODC(), {"p0": wide, "p1": slim})
+    change = alignment.fits["p1"].change_of_basis
+    assert fit_error(slim, change, target=wide, kind="rotation") < 1000 * EPS
 
 
 def test_cosines_are_one_for_the_reference_and_less_for_a_stranger():
-    figures = judge(strangers(close_spans(4), "p2")).parties
-    assert figures["p0"].cosines.min() == pytest.approx(1.0)
-    assert figures["p2"].cosines.min() < 0.7
+    toy = close_spans(4)
+    wrong = make_anchor("isometric", n_rows=30, n_features=M, number=77)
+    figures = state({**toy.images, "p2": wrong.apply(toy.bases["p2"])}).parties
+    assert figures["p0"].smallest_cosine == pytest.approx(1.0)
+    assert figures["p2"].smallest_cosine < 0.7
+
+
+def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
+    toy = close_spans(3)
+    found = state(toy.images, rows_of(toy))
+    first, _, *lines = found.summary().splitlines()
+    assert first == (
+        "Certificate: not a random turn: 3 of 3 parties; of the others it cannot tell, and "
+        f"{CAVEAT}."
+    )
+    assert [line.split()[0] for line in lines] == ["p0", "p1", "p2"]
+    assert all(line.endswith("not a random turn") for line in lines)
+    assert "array(" not in repr(found)
+    undefined = state(toy.images, rows_of(toy), anchor="gaussian").summary()
+    assert undefined.count("-  cannot tell") == 3

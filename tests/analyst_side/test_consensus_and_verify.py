@@ -6,7 +6,7 @@ import pytest
 from analyst_side.rounds import NAMES, real_round
 from analyst_side.test_receiving import killed_at, points_of
 from cobasis.algorithms.base import Target
-from cobasis.algorithms.fit_check import FIT_TOLERANCE, fit_check
+from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
 from cobasis.algorithms.registry import ALIGNERS
 from cobasis.analyst_side.changing import remove
 from cobasis.analyst_side.consensus import consensus
@@ -226,12 +226,10 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
     assert kinds(found)["fit"] == [""] * 4
     rng = np.random.default_rng(0)
     image, target = rng.normal(size=(2, 8, 3))
-    good = (
-        made.agreement.make_aligner()
-        .fits({"north": image}, Target(rows=target, shaped_by=("north",)))["north"]
-        .change_of_basis
-    )
-    assert fit_check(image, good, target=target, aligner=aligner).worst < 1e-13
+    method = made.agreement.make_aligner()
+    fits = method.fits({"north": image}, Target(rows=target, shaped_by=("north",)))
+    good, options = fits["north"].change_of_basis, {"target": target, "kind": method.fit_kind}
+    assert fit_error(image, good, **options) < 1e-13
     for wrong in (
         good * (1 + 1e-9),
         good + 1e-9 * rng.normal(size=good.shape),
@@ -239,8 +237,7 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
         np.eye(3),
         good * np.nan,
     ):
-        worst = fit_check(image, wrong, target=target, aligner=aligner).worst
-        assert not worst <= FIT_TOLERANCE
+        assert fit_error(image, wrong, **options) > FIT_TOLERANCE
 
 
 def test_another_key_than_the_enrolled_analysts_opens_no_desk(tmp_path):

@@ -47,7 +47,13 @@ def draft(kind="receipt", **changes):
         "agreement": AGREEMENT,
         "sender": "north",
         "anchor_tag": TAG,
-        "told": {"n_rows": 3, "verdict": "aligned", "share": 0.5, "kept": True, "names": ["a"]},
+        "told": {
+            "n_rows": 3,
+            "evidence": "cannot tell",
+            "share": 0.5,
+            "kept": True,
+            "names": ["a"],
+        },
     }
     return Draft(**{**fields, **changes})
 

@@ -81,7 +81,7 @@ def make(folder):
         party="north",
         change_of_basis=span[:2],
         model=read_chain(trained, task="classification", n_classes=2),
-        verdict="aligned",
+        evidence="cannot tell",
         trained_on=("north", "south"),
         target_carries=("south",),
         **told,

@@ -70,8 +70,6 @@ def test_every_field_survives_the_file(tmp_path):
         "public_rows_sha256": "ab" * 32,
         "aligner": "gopp",
         "anchor": "gaussian",
-        "flag_fraction": 0.25,
-        "separable_fraction": 0.5,
         "scale_band": 3,
         "classes": ("no", "yes"),
     }

@@ -51,7 +51,7 @@ RETURN = Return(
     agreement_digest=DIGEST,
     change_of_basis=np.linalg.qr(ROWS[:3])[0],
     model=MODEL,
-    verdict="aligned",
+    evidence="cannot tell",
     trained_on=("north", "south"),
     target_carries=("south", "east"),
     simulated=False,
@@ -183,8 +183,8 @@ def test_a_return_without_its_model_or_with_a_wrong_one_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "told",
     [
-        {"verdict": "fine"},
-        {"verdict": None},
+        {"evidence": "fine"},
+        {"evidence": None},
         {"trained_on": "north"},
         {"n_rows": 4},
         {"n_columns": "3"},
@@ -199,7 +199,7 @@ def test_a_return_whose_manifest_tells_other_things_is_refused(tmp_path, told):
     gone(
         bundle,
         BundleError if "party" not in told else ForeignBundleError,
-        "verdict|tell|shape|return of",
+        "evidence|tell|shape|return of",
         lambda each: messages.return_in(each, agreement=AGREEMENT, party="north"),
     )
 

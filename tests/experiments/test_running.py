@@ -222,7 +222,7 @@ def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_ba
     results = toy_results(study, repeats=3)
     stopped = list(results.cells)[1]
     results.cells[stopped].values.pop("odc", None)
-    results.cells[stopped].values["flagged, l=2"] = 1.0
+    results.cells[stopped].values["undetermined, l=2"] = 1.0
     results.write(study)
     again = Results("toy", folder=tmp_path).read()
     assert again.cells == results.cells

@@ -5,7 +5,7 @@ import pytest
 from experiments.study import Published, in_columns
 from experiments.systems import told_apart, without_refused
 
-from cobasis.errors import FlaggedPartyError, UndeterminedFitError
+from cobasis.errors import UndeterminedFitError
 
 
 def test_test_rows_that_agree_are_kept_once_and_counted():
@@ -22,8 +22,8 @@ def refusing(*parties):
     def attempt(left_out):
         for name in parties:
             if name not in left_out:
-                msg = f"party '{name}' is undetermined or flagged"
-                raise (FlaggedPartyError if name == "b" else UndeterminedFitError)(msg, (name,))
+                msg = f"party '{name}' is undetermined"
+                raise UndeterminedFitError(msg, (name,))
         return f"without {sorted(left_out)}"
 
     return attempt

@@ -47,7 +47,7 @@ def test_round_run_does_what_the_steps_by_hand_do():
         np.testing.assert_array_equal(
             run.parties[name].predict(rows), hand.parties[name].predict(rows)
         )
-    assert run.analyst.certificate.verdict == hand.analyst.certificate.verdict == "aligned"
+    assert set(run.analyst.certificate.parties) == set(hand.analyst.certificate.parties)
 
 
 def test_parties_with_one_span_agree_on_every_prediction():
@@ -183,6 +183,7 @@ def test_an_aligner_object_stands_in_for_the_agreements():
     class Watched:
         def __init__(self, inner):
             self.inner = inner
+            self.fit_kind = inner.fit_kind
 
         def target(self, images, *, workers=None):
             seen.append(tuple(images))

@@ -86,10 +86,8 @@ def test_smote_anchors_mix_public_rows_learn_and_warn_once(aligner):
 
 @pytest.mark.parametrize("condition", ["samespan_orth", "samespan", "diffspan_orth", "diffspan"])
 def test_the_papers_span_conditions_run_with_whitened_alignment(condition):
-    """Nobody is flagged, though the certificate takes oblique bases for unrelated ones."""
     done = run(span_condition=condition, aligner="whitened")
     assert accuracy(done) > 0.9
-    assert done.analyst.certificate.flagged == ()
 
 
 @pytest.mark.parametrize(("condition", "same"), [("samespan_orth", True), ("diffspan_orth", False)])

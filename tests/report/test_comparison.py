@@ -94,7 +94,7 @@ def test_no_row_is_both_dealt_and_tested():
 def test_the_page_is_one_file_with_three_charts_and_no_outside_reference():
     page = render(comparison("diabetes", "iid", 0))
     charts = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    assert len(charts) == 3
+    assert len(charts) == 2
     for chart in charts:
         ET.fromstring(chart)  # noqa: S314 -- our own SVG
     outside = set(re.findall(r"https?://[^\"'\s<]+", page))

@@ -96,7 +96,7 @@ def test_a_return_comes_back(vault, again, model):
     np.testing.assert_array_equal(found.change_of_basis, returned().change_of_basis)
     assert found.model == model
     assert (found.trained_on, found.target_carries) == (("north", "south"), ("south",))
-    assert (found.verdict, found.bundle, found.time) == ("aligned", "b" * 64, NOW)
+    assert (found.evidence, found.bundle, found.time) == ("cannot tell", "b" * 64, NOW)
 
 
 def test_a_later_return_takes_the_place_of_the_first(vault):

@@ -99,7 +99,7 @@ def returned(**changes):
     fields = {
         "change_of_basis": made_basis(3, shape=(COMPONENTS, COMPONENTS))._columns,
         "model": b"a model's bytes",
-        "verdict": "aligned",
+        "evidence": "cannot tell",
         "trained_on": ("north", "south"),
         "target_carries": ("south",),
         "upload": "a" * 64,

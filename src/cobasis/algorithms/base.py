@@ -9,7 +9,7 @@ images are read batch by batch and fits handed on as they are made.
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from cobasis.errors import DuplicatePartyError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.pool import in_order
 from cobasis.linalg.threads import one_blas_thread
+
+FitKind = Literal["rotation", "whitened rotation", "least squares"]
+"""What makes a change of basis the right one; ``certificate.fit_error`` checks it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,8 @@ class Fit:
 
 class Aligner(Protocol):
     """A target and a fit; see the five files beside this one."""
+
+    fit_kind: ClassVar[FitKind]
 
     def target(self, images: Images, *, workers: int | None = None) -> Target:
         """Make Z from all anchor images, in as many passes over them as the method takes."""

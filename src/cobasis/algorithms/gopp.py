@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit, FitKind, Target
 from cobasis.algorithms.fits import procrustes_fits, turned_onto
 from cobasis.algorithms.images import Images, batches, check_image
 from cobasis.algorithms.options import require_word
@@ -88,6 +88,8 @@ class GOPP:
     >>> GOPP(start="odc")
     GOPP(start='odc', tolerance=1e-09, max_iterations=1000, momentum=True)
     """
+
+    fit_kind: ClassVar[FitKind] = "rotation"
 
     start: Literal["spectral", "odc"] = "spectral"
     tolerance: float = 1e-9

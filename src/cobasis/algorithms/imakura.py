@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit, FitKind, Target
 from cobasis.algorithms.fits import least_squares_fits
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.options import Scale, require_word, with_scale
@@ -44,6 +44,8 @@ class Imakura:
     >>> Imakura(factor="sigma")
     Imakura(factor='sigma', n_components=None, scale='measured')
     """
+
+    fit_kind: ClassVar[FitKind] = "least squares"
 
     factor: Literal["identity", "sigma"] | Matrix = "identity"
     n_components: int | None = None

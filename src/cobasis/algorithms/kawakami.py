@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit, FitKind, Target
 from cobasis.algorithms.fits import least_squares_fits
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.options import Scale, require_word, with_scale
@@ -51,6 +51,8 @@ class Kawakami:
     >>> Kawakami(weighting="eigen")
     Kawakami(weighting='eigen', n_components=None, scale='measured')
     """
+
+    fit_kind: ClassVar[FitKind] = "least squares"
 
     weighting: Literal["none", "eigen"] = "none"
     n_components: int | None = None

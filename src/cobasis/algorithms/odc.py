@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit, FitKind, Target
 from cobasis.algorithms.fits import procrustes_fits
 from cobasis.algorithms.images import Images
 from cobasis.algorithms.reference import reference_of
@@ -41,6 +42,8 @@ class ODC:
     >>> ODC(reference="north")
     ODC(reference='north', rotation=None)
     """
+
+    fit_kind: ClassVar[FitKind] = "rotation"
 
     reference: str | None = None
     rotation: Matrix | None = None

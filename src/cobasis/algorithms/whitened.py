@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit, FitKind, Target
 from cobasis.algorithms.factors import factored
 from cobasis.algorithms.fits import procrustes_fits
 from cobasis.algorithms.images import Images, batches
@@ -47,6 +48,8 @@ class Whitened:
     >>> Whitened()
     Whitened(reference=None, scale=1.0)
     """
+
+    fit_kind: ClassVar[FitKind] = "whitened rotation"
 
     reference: str | None = None
     scale: Scale = 1.0

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cobasis.algorithms.base import Alignment, Fit
-from cobasis.algorithms.concordance import Certificate, Verdict
+from cobasis.algorithms.certificate import Certificate
 from cobasis.algorithms.views import Overlay
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import History, Outcome, Training
@@ -42,7 +42,7 @@ class Concluded:
     outcome : Outcome
         As the transcript has it.
     certificate : Certificate
-        Verdict and figures.
+        Facts and evidence.
     files : mapping of str to Path
         The sealed return of each party.
     entry : Entry
@@ -108,7 +108,7 @@ def conclude(
         alignment=name,
         family=family,
         model_sha256=None if model is None else model_digest(model),
-        verdict=certificate.verdict,
+        evidence={party: certificate.parties[party].evidence for party in parties},
         n_rows=sum(history.received[party].n_rows for party in parties),
         target_carries=tuple(dict.fromkeys((*alignment.target.shaped_by, *history.contributors))),
         returns={},
@@ -178,7 +178,7 @@ def _send_all(
             agreement_digest=desk.agreement.digest(),
             change_of_basis=alignment.fits[party].change_of_basis,
             model=model,
-            verdict=cast("Verdict", outcome.verdict),
+            evidence=outcome.evidence[party],
             trained_on=tuple(outcome.uploads),
             target_carries=outcome.target_carries,
             simulated=False,

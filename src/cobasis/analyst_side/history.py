@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
+from cobasis.algorithms.certificate import Evidence
 from cobasis.analyst_side.audit_record import AuditRecord, audit_record
 from cobasis.bundle.chain import Entry, Fact
 from cobasis.bundle.expecting import AcceptedUpload
@@ -67,8 +68,8 @@ class Outcome:
         The model's; None for representation.
     model_sha256 : str or None
         Of the model file that every party gets.
-    verdict : str
-        The certificate's.
+    evidence : mapping of str to str
+        What the certificate says, by party.
     n_rows : int
         Of all parties together.
     target_carries : tuple of str
@@ -83,7 +84,7 @@ class Outcome:
     alignment: str
     family: ModelName | None
     model_sha256: str | None
-    verdict: str
+    evidence: Mapping[str, Evidence]
     n_rows: int
     target_carries: tuple[str, ...]
     returns: Mapping[str, str]
@@ -96,7 +97,7 @@ class Outcome:
             "alignment": self.alignment,
             "model": self.family or "",
             "model_sha256": self.model_sha256 or "",
-            "verdict": self.verdict,
+            "evidence": _listed(self.evidence),
             "n_rows": self.n_rows,
             "target_carries": list(self.target_carries),
             "returns": _listed(self.returns),
@@ -167,7 +168,7 @@ def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:
             alignment=told["alignment"],
             family=told["model"] or None,
             model_sha256=told["model_sha256"] or None,
-            verdict=told["verdict"],
+            evidence=cast("Mapping[str, Evidence]", _mapped(told["evidence"])),
             n_rows=told["n_rows"],
             target_carries=tuple(told["target_carries"]),
             returns=_mapped(told["returns"]),
@@ -176,9 +177,9 @@ def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:
     return replace(before, received=received, removed=removed, outcome=outcome)
 
 
-def _listed(digests: Mapping[str, str]) -> list[str]:
+def _listed(told: Mapping[str, str]) -> list[str]:
     """Return "digest  name" for each, as checksum tools write them."""
-    return [f"{digest}  {name}" for name, digest in digests.items()]
+    return [f"{what}  {name}" for name, what in told.items()]
 
 
 def _mapped(lines: Iterable[str]) -> dict[str, str]:

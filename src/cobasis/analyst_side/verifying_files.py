@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cobasis.algorithms.base import Target
-from cobasis.algorithms.fit_check import fit_check, refuse_wrong_fit
+from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.finding import Finding, checked
 from cobasis.analyst_side.history import RECEIVED, history_of
@@ -72,10 +72,10 @@ def checked_fits(
 def _fit(
     party: str, uploads: UploadFolder, *, fits: FitFolder, target: Target, agreement: Agreement
 ) -> None:
-    found = fit_check(
+    error = fit_error(
         uploads[party].anchor_image(),
         fits[party].change_of_basis,
         target=target.rows,
-        aligner=agreement.aligner,
+        kind=agreement.make_aligner().fit_kind,
     )
-    refuse_wrong_fit(found, party=party)
+    refuse_wrong_fit(error, party=party)

@@ -59,12 +59,10 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
         },
     ),
     (
-        "How numbers travel, and when a party is flagged",
+        "How numbers travel, and how far scales may differ",
         {
             "precision": 'Numbers of an upload: "fp64", "fp32", "fp16" or "int8".',
             "int8_range": "With int8 only: projected values lie between minus this and this.",
-            "flag_fraction": "A party is flagged above this, from 0 (like all) to 1 (unrelated).",
-            "separable_fraction": "Above this share of the unrelated residual a round is refused.",
             "scale_band": "How many times larger or smaller than the median a party's rows may be.",
         },
     ),

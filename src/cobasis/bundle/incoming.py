@@ -6,7 +6,7 @@ from typing import Any, NoReturn, cast, get_args
 
 import numpy as np
 
-from cobasis.algorithms.concordance import Verdict
+from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.manifest import Manifest
 from cobasis.bundle.payload import Payload, open_payload
@@ -86,15 +86,15 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
                 f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
                 "for your own."
             )
-        verdict = told.get("verdict")
-        if verdict not in get_args(Verdict):
-            _refuse(bundle, "its verdict is none")
+        evidence = told.get("evidence")
+        if evidence not in get_args(Evidence):
+            _refuse(bundle, "its evidence is none that a certificate has")
         return Return(
             party=party,
             agreement_digest=bytes.fromhex(manifest.agreement),
             change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis"),
             model=_model(bundle, agreement),
-            verdict=cast("Verdict", verdict),
+            evidence=cast("Evidence", evidence),
             trained_on=_names(bundle, "trained_on"),
             target_carries=_names(bundle, "target_carries"),
             simulated=manifest.simulated,

@@ -75,7 +75,7 @@ class Manifest(BaseModel):
     parts : tuple of Part
         In the order in which they stand in the bundle.
     told : dict
-        Row counts, dtypes, a verdict, who shaped a model: words for people and for checks.
+        Row counts, dtypes, evidence, who shaped a model: words for people and for checks.
     audit, dp : dict or None
         Records of the audit and of noise, where there are some.
     """

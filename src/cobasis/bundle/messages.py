@@ -100,7 +100,7 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
         **_shape(made.change_of_basis),
         "party": made.party,
         "upload": upload,
-        "verdict": made.verdict,
+        "evidence": made.evidence,
         "trained_on": list(made.trained_on),
         "target_carries": list(made.target_carries),
     }

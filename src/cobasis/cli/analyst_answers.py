@@ -92,20 +92,19 @@ class ConsensusAnswer(Answer):
 class FiguresAnswer(Part):
     """What the certificate says of one party."""
 
-    residual: float
-    others: float
-    conditioning: float
-    target_residual: float
-    orthonormality: float
-    scale: float
-    flagged: bool
+    smallest_cosine: float = Field(description="Between the spans of its image and the target.")
+    fit_error: float = Field(description="Of its change of basis; rounding at most.")
+    scale: float = Field(description="Of its rows, relative to the median party.")
+    image_scale: float = Field(description="Of its anchor image, likewise.")
+    residual: float = Field(description="What its fit leaves over; of unlike patients much.")
+    correlation: float | None = Field(description="With its peers, the median; null if undefined.")
+    evidence: str = Field(description="not a random turn or cannot tell.")
 
 
 class RunAnswer(Answer):
     """`analyst run`, `analyst add`: what was trained, and one sealed return per party."""
 
-    verdict: str = Field(description="aligned, flagged, not separable or cannot tell.")
-    unrelated: float = Field(description="The residual that unrelated bases would have.")
+    chance: float | None = Field(description="How far random turns' correlations spread.")
     figures: dict[str, FiguresAnswer]
     model: str | None = Field(description="The family; null for representation.")
     model_sha256: str | None = Field(description="The same at every party.")

@@ -1,7 +1,7 @@
 """How the analyst's commands print files and runs."""
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.concluding import Concluded
@@ -60,8 +60,7 @@ def certified(
     answer = RunAnswer(
         command=command,
         round=round_id,
-        verdict=outcome.verdict,
-        unrelated=certificate.unrelated,
+        chance=certificate.chance,
         figures=figures,
         model=outcome.family,
         model_sha256=outcome.model_sha256,
@@ -73,19 +72,11 @@ def certified(
         excluded=list(excluded),
         before_deadline=before_deadline,
     )
-    return answer, _lines(answer, figures)
+    return answer, [*certificate.summary().splitlines(), *_lines(answer)]
 
 
-def _lines(answer: "RunAnswer", figures: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"Certificate: {answer.verdict} (unrelated bases would have {answer.unrelated:.3f})",
-        f"{'party':<20} {'residual':>9} {'others':>9} {'scale':>7}",
-        *(
-            f"{name:<20} {each.residual:9.4f} {each.others:9.4f} {each.scale:7.2f}"
-            + ("  flagged" if each.flagged else "")
-            for name, each in figures.items()
-        ),
-    ]
+def _lines(answer: "RunAnswer") -> list[str]:
+    lines = []
     if answer.model is not None:
         lines += [
             f"Trained {answer.model} on {answer.n_rows:,} rows of {', '.join(answer.trained_on)}.",

@@ -163,7 +163,7 @@ class AcceptAnswer(Answer):
     """`party accept`: what came back, and what it is worth on rows that never left."""
 
     party: str
-    verdict: str = Field(description="Of the analyst's certificate.")
+    evidence: str = Field(description="not a random turn or cannot tell.")
     trained_on: list[str]
     target_carries: list[str] = Field(description="Whose trace the target keeps.")
     return_sha256: str

@@ -135,10 +135,5 @@ def _print(found: "Comparison", report: Path, console: "Console") -> None:
     if found.consensus_refusal:
         console.print(f"No consensus basis: {found.consensus_refusal}", highlight=False)
     certificate = found.round.analyst.certificate
-    worst = max(figures.residual for figures in certificate.parties.values())
-    console.print(
-        f"Certificate: {certificate.verdict}. Worst residual {worst:.2f}, unrelated bases would "
-        f"have {certificate.unrelated:.2f}.",
-        highlight=False,
-    )
+    console.print(f"Certificate: {certificate.headline}.", highlight=False, soft_wrap=True)
     console.print(f"Took {found.seconds:.1f} s. Report: {report}", highlight=False, soft_wrap=True)

@@ -65,7 +65,7 @@ def accept(
         command="party accept",
         round=desk.agreement.round_id,
         party=desk.name,
-        verdict=taken.verdict,
+        evidence=taken.evidence,
         trained_on=list(taken.trained_on),
         target_carries=list(taken.target_carries),
         return_sha256=taken.bundle,
@@ -82,7 +82,9 @@ def accept(
 
 def _in_words(taken: "Taken", scores: "Scores") -> "Iterator[str]":
     """Yield what was accepted, for people."""
-    yield f"Accepted. The certificate says: {taken.verdict}."
+    from cobasis.algorithms.certificate import CAVEAT
+
+    yield f"Accepted. The certificate says of your basis: {taken.evidence}; {CAVEAT}."
     yield f"Trained on {', '.join(taken.trained_on) or 'nobody'}."
     yield f"The target keeps a trace of {', '.join(taken.target_carries) or 'nobody'}."
     if taken.orthogonality is not None:

@@ -1,12 +1,9 @@
 """The certificate of an alignment whose uploads stay on disk."""
 
-import numpy as np
-
 from cobasis.algorithms.base import Alignment
-from cobasis.algorithms.concordance import Certificate, certify
-from cobasis.bundle.payload import Payload
+from cobasis.algorithms.certificate import Certificate, RowMoments, certify, row_moments
+from cobasis.algorithms.views import View
 from cobasis.engine.alignments import Watched
-from cobasis.errors import NotFiniteError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.refusals import refuse_certificate, refuse_labels
@@ -24,43 +21,37 @@ def certify_folder(
     report: Report = silent,
     workers: int | None = None,
 ) -> Certificate:
-    """Judge an alignment of a folder of uploads by the round's own figures."""
+    """State the facts of an alignment of a folder of uploads, and the evidence."""
     parties = list(alignment.fits)
     uploads.check(agreement, parties=parties)
-    sizes: dict[str, float] = {}
-    for done, party in enumerate(parties):
-        report("measuring rows", done, len(parties))
-        upload = uploads[party]
-        labels = upload.labels()
+    for party in parties:
+        labels = uploads[party].labels()
         if labels is not None:
             refuse_labels(labels, agreement, party=party)
-        sizes[party] = _root_mean_square(upload)
-    report("measuring rows", len(parties), len(parties))
-    images = uploads.anchor_images(excluded=[name for name in uploads if name not in sizes])
+    images = uploads.anchor_images(excluded=[name for name in uploads if name not in parties])
     certificate = certify(
         Watched(images, step="certifying", report=report),
         alignment,
-        row_sizes=sizes,
+        moments=_Moments(uploads),
+        order=agreement.parties,
         anchor=agreement.anchor,
+        basis=agreement.basis,
         n_features=agreement.n_features,
-        rng=np.random.default_rng(list(agreement.digest())),
-        thresholds=agreement.thresholds,
         workers=workers,
     )
     refuse_certificate(certificate, agreement)
     return certificate
 
 
-def _root_mean_square(upload: Payload) -> float:
-    """Return the root mean square of a party's rows, block by block."""
-    n_rows = max(1, BLOCK_CELLS // upload.n_components)
-    squares = sum(
-        float(np.vdot(block, block))
-        for block in (each.astype(np.float64) for each in upload.row_blocks(n_rows))
-    )
-    if not np.isfinite(squares):
-        raise NotFiniteError(
-            f"the rows of party '{upload.party}' contain NaN or infinity, so nothing can be "
-            "trained on them. Ask the party to prepare its upload again."
-        )
-    return float(np.sqrt(squares / (upload.n_rows * upload.n_components)))
+class _Moments(View[RowMoments]):
+    """Moments of uploads on disk, added up when they are asked for."""
+
+    def __init__(self, uploads: UploadFolder) -> None:
+        super().__init__(uploads)
+        self._uploads = uploads
+
+    def __getitem__(self, party: str) -> RowMoments:
+        """Read a party's rows, block by block."""
+        upload = self._uploads[party]
+        n_rows = max(1, BLOCK_CELLS // upload.n_components)
+        return row_moments(upload.row_blocks(n_rows), party=party)

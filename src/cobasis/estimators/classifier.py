@@ -66,7 +66,7 @@ class CollaborativeClassifier(
     Attributes
     ----------
     round_ : Round
-        The finished round; ``round_.analyst.certificate`` judges the alignment.
+        The finished round; ``round_.analyst.certificate`` is of its alignment.
     classes_ : ndarray of shape (n_classes,)
         Labels that occurred, sorted, of the type of `y`.
     parties_ : ndarray of shape (n_parties,)

@@ -44,7 +44,7 @@ class CollaborativeRegressor(
     Attributes
     ----------
     round_ : Round
-        The finished round; ``round_.analyst.certificate`` judges the alignment.
+        The finished round; ``round_.analyst.certificate`` is of its alignment.
     parties_ : ndarray of shape (n_parties,)
         Names of the parties, sorted.
     n_features_in_ : int

@@ -27,7 +27,7 @@ class CollaborativeTransformer(CollaborativeBase):
     Attributes
     ----------
     round_ : Round
-        The finished round; ``round_.analyst.certificate`` judges the alignment.
+        The finished round; ``round_.analyst.certificate`` is of its alignment.
     parties_ : ndarray of shape (n_parties,)
         Names of the parties, sorted.
     n_features_in_ : int
@@ -60,6 +60,6 @@ class CollaborativeTransformer(CollaborativeBase):
     >>> model = CollaborativeTransformer(n_components=4, basis="haar", random_state=0)
     >>> model.fit_transform(X, parties=parties).shape
     (100, 4)
-    >>> model.round_.analyst.certificate.verdict
-    'aligned'
+    >>> model.round_.analyst.certificate.parties["north"].evidence
+    'cannot tell'
     """

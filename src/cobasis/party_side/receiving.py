@@ -6,8 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from cobasis.algorithms.concordance import Verdict
-from cobasis.algorithms.fit_check import FIT_KINDS
+from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Expected
 from cobasis.bundle.manifest import moment_of
 from cobasis.bundle.messages import consensus_in, return_in
@@ -42,8 +41,8 @@ class Taken:
     upload, bundle, model_sha256 : str
         SHA-256 of the upload that it was made for, of the sealed file, and of the model, which has
         to be the same at every party; empty where the round trains none.
-    verdict : str
-        The certificate's.
+    evidence : {"not a random turn", "cannot tell"}
+        What the certificate says of this party.
     trained_on, target_carries : tuple of str
         Whose rows shaped the model, and whose trace the target keeps.
     orthogonality : float or None
@@ -53,7 +52,7 @@ class Taken:
     upload: str
     bundle: str
     model_sha256: str
-    verdict: Verdict
+    evidence: Evidence
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
     orthogonality: float | None
@@ -98,7 +97,7 @@ def accept(desk: PartyDesk, path: Path) -> Taken:
             upload=upload,
             bundle=digest,
             model_sha256="" if model is None else digest_of(model),
-            verdict=returned.verdict,
+            evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
             orthogonality=orthogonality,
@@ -164,7 +163,7 @@ def _refuse_older(desk: PartyDesk, *, digest: str, created: str) -> None:
 
 def _checked_fit(returned: Return, desk: PartyDesk) -> float | None:
     """Return how far a rotation is from one; FitCheckError where that is too far."""
-    if FIT_KINDS[desk.agreement.aligner] != "rotation":
+    if desk.agreement.make_aligner().fit_kind != "rotation":
         return None
     change = returned.change_of_basis
     short = change.T if change.shape[0] < change.shape[1] else change
@@ -187,7 +186,7 @@ def _keep(
         Accepted(
             change_of_basis=returned.change_of_basis,
             model=model,
-            verdict=taken.verdict,
+            evidence=taken.evidence,
             trained_on=taken.trained_on,
             target_carries=taken.target_carries,
             upload=taken.upload,
@@ -200,7 +199,7 @@ def _keep(
         {
             "return": taken.bundle,
             "model_sha256": taken.model_sha256,
-            "verdict": taken.verdict,
+            "evidence": taken.evidence,
             "trained_on": list(taken.trained_on),
             "target_carries": list(taken.target_carries),
         },

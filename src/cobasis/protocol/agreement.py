@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.concordance import Thresholds
 from cobasis.algorithms.registry import make_aligner
 from cobasis.errors import AgreementError
 from cobasis.protocol.agreement_checks import refuse_contradictions
@@ -54,9 +53,9 @@ class Agreement(AgreementFields):
         The families that it may train; empty for `model` alone. None may carry rows.
     commitment : str
         ``ConsortiumSecret.commitment(round_id)``, 64 hexadecimal digits.
-    flag_fraction, separable_fraction, scale_band : float
-        The numbers of the certificate's verdict. With a flag_fraction far above 1 nobody is
-        ever flagged.
+    scale_band : float
+        How many times larger or smaller than the median party's a party's rows, and its anchor
+        image, may be.
     label, id : str
         The columns of labels, and of identifiers, which are never uploaded; empty where a
         simulation needs none.
@@ -122,15 +121,6 @@ class Agreement(AgreementFields):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
         """Return a copy with some fields changed, checked like a new one."""
         return type(self)(**{**dict(self), **(update or {})})
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The numbers of the certificate's verdict."""
-        return Thresholds(
-            flag_fraction=self.flag_fraction,
-            separable_fraction=self.separable_fraction,
-            scale_band=self.scale_band,
-        )
 
     def digest(self) -> bytes:
         """Return the SHA-256 of the agreement's canonical JSON; every message names it."""

@@ -15,7 +15,6 @@ from cobasis.protocol.enrolment import PublicIdentity
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Fraction = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(max_length=10_000)]
@@ -42,8 +41,6 @@ class AgreementFields(BaseModel):
     model: ModelName | None = None
     models: tuple[ModelName, ...] = ()
     commitment: Digest
-    flag_fraction: Positive = 0.5
-    separable_fraction: Fraction = 0.7
     scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
     label: Annotated[str, Field(max_length=200)] = ""
     id: Annotated[str, Field(max_length=200)] = ""

@@ -5,10 +5,8 @@ This file cannot import a secret, a basis or a party; a contract checks it.
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from cobasis.algorithms.base import Aligner, Alignment, align
-from cobasis.algorithms.concordance import Certificate, certify
+from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.errors import StepError
 from cobasis.models.families import Estimator
 from cobasis.protocol import refusals
@@ -61,7 +59,7 @@ class Analyst:
 
     @property
     def certificate(self) -> Certificate:
-        """Verdict and figures; StepError before `certify`."""
+        """Facts and evidence; StepError before `certify`."""
         if self._certificate is None:
             raise StepError("nothing is certified yet. Call certify() after align().")
         return self._certificate
@@ -172,7 +170,7 @@ class Analyst:
         return self._alignment
 
     def certify(self) -> Certificate:
-        """Judge the alignment by the round's own figures.
+        """State the facts of the alignment, and the evidence.
 
         Returns
         -------
@@ -186,17 +184,16 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** Uploads only. **Cost.** ``min(c, 50)`` small SVDs a party.
+        **Who sees what.** Uploads only. **Cost.** ``min(c, 15)`` small products a party.
         """
-        sizes = {name: float(np.sqrt(np.mean(x.rows**2))) for name, x in self._uploads.items()}
         self._certificate = certify(
             {name: each.anchor_image for name, each in self._uploads.items()},
             self.alignment,
-            row_sizes=sizes,
+            moments={n: row_moments([x.rows], party=n) for n, x in self._uploads.items()},
+            order=self.agreement.parties,
             anchor=self.agreement.anchor,
+            basis=self.agreement.basis,
             n_features=self.agreement.n_features,
-            rng=np.random.default_rng(list(self.agreement.digest())),
-            thresholds=self.agreement.thresholds,
         )
         return self._certificate
 
@@ -222,8 +219,8 @@ class Analyst:
 
         Raises
         ------
-        StepError, ScaleError, FlaggedPartyError
-            Nothing is certified yet, or the certificate forbids it.
+        StepError, UndeterminedFitError, ScaleError, FitCheckError
+            Nothing is certified yet, or a fact of the certificate forbids it.
         LabelError
             All rows are of one class.
         RowCarryingError

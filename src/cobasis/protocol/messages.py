@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.concordance import Verdict
+from cobasis.algorithms.certificate import Evidence
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
@@ -124,8 +124,8 @@ class Return:
         G_i.
     model : Chain, TrainedModel or None
         What travels, or an estimator in a simulation; None for representation.
-    verdict : str
-        The certificate's.
+    evidence : {"not a random turn", "cannot tell"}
+        What the certificate says of this party.
     trained_on : tuple of str
         The parties whose rows shaped the model.
     target_carries : tuple of str
@@ -138,7 +138,7 @@ class Return:
     agreement_digest: bytes
     change_of_basis: Matrix = field(repr=False)
     model: Chain | TrainedModel | None
-    verdict: Verdict
+    evidence: Evidence
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
     simulated: bool

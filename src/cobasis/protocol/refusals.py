@@ -8,13 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.concordance import Certificate
+from cobasis.algorithms.certificate import Certificate, refuse_wrong_fit
 from cobasis.algorithms.fits import DETERMINED
 from cobasis.algorithms.images import check_image
 from cobasis.errors import (
     AnchorTagError,
     DuplicatePartyError,
-    FlaggedPartyError,
     LocalError,
     MessageError,
     ScaleError,
@@ -42,7 +41,7 @@ def refuse_exclusion(excluded: tuple[str, ...], received: Mapping[str, object]) 
     if received and len(excluded) == len(received):
         raise StepError(
             f"all {len(received)} parties are excluded, so there is nothing to align. Exclude only "
-            "those that the certificate names."
+            "some."
         )
 
 
@@ -154,9 +153,9 @@ def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> N
 
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
-    """Raise where the certificate forbids training: undetermined, out of scale, or flagged."""
+    """Raise where a fact forbids training: undetermined, out of scale, or not the right fit."""
     parties = certificate.parties
-    lost = [name for name, each in parties.items() if each.cosines[-1] <= DETERMINED]
+    lost = [name for name, each in parties.items() if each.smallest_cosine <= DETERMINED]
     if lost:
         raise UndeterminedFitError(
             (
@@ -169,15 +168,8 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
     _refuse_scale("rows", {n: each.scale for n, each in parties.items()}, agreement.scale_band)
     sizes = {name: each.image_scale for name, each in parties.items()}
     _refuse_scale("anchor image", sizes, agreement.scale_band)
-    if certificate.flagged:
-        raise FlaggedPartyError(
-            (
-                f"the basis of {_named(certificate.flagged)} is nearer to unrelated than to the "
-                "other parties': another anchor, other features, or another order of them. Have it "
-                "checked there, or exclude the party by name: exclude=[...]."
-            ),
-            certificate.flagged,
-        )
+    for name, each in parties.items():
+        refuse_wrong_fit(each.fit_error, party=name)
 
 
 def _refuse_scale(what: str, scales: Mapping[str, float], band: float) -> None:

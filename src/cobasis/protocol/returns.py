@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from cobasis.algorithms.base import Alignment
-from cobasis.algorithms.concordance import Certificate
+from cobasis.algorithms.certificate import Certificate
 from cobasis.errors import LabelError, RowCarryingError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import Estimator, ModelName
@@ -47,7 +47,7 @@ def make_returns(
             agreement_digest=digest,
             change_of_basis=changes[name],
             model=trained,
-            verdict=certificate.verdict,
+            evidence=certificate.parties[name].evidence,
             trained_on=tuple(uploads),
             target_carries=tuple(dict.fromkeys((*alignment.target.shaped_by, *contributors))),
             simulated=any(each.simulated for each in uploads.values()),

@@ -28,9 +28,6 @@ from cobasis.protocol.public_rows import public_rows_digest
 from cobasis.protocol.round import Round, Rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 
-_NEVER = 1e6
-"""A flag_fraction at which nobody is flagged."""
-
 
 def simulate(
     rows: Rows,
@@ -80,8 +77,7 @@ def simulate(
     public_rows : array-like of shape (n_public, n_features), optional
         For public and smote anchors and for public bases.
     span_condition : str, optional
-        One of the papers' four, eq. (92), instead of a basis. Under the two that are not
-        orthonormal nobody is flagged: the certificate is made for orthonormal bases.
+        One of the papers' four, eq. (92), instead of a basis.
     complete_bases : bool
         Fill bases up with Haar columns where a party has too few rows.
     exclude : iterable of str
@@ -138,7 +134,6 @@ def simulate(
         features=features,
         public_rows=public_rows,
         dp=dp,
-        flag_fraction=_NEVER if span_condition in {"samespan", "diffspan"} else 0.5,
     )
     join = partial(Party, agreement=agreement, secret=secret, complete_basis=complete_bases)
     parties = {name: join(name, key=key, public_rows=public_rows) for name, key in keys.items()}
@@ -159,7 +154,9 @@ def _refuse_options(rows: object, rng: object, aligner: object, model: object) -
         wrong.append("rows is no mapping of party names to (X, y)")
     if not isinstance(rng, np.random.Generator):
         wrong.append("rng is no numpy.random.Generator; take np.random.default_rng(seed)")
-    if not isinstance(aligner, str) and (isinstance(aligner, type) or not hasattr(aligner, "fits")):
+    if not isinstance(aligner, str) and (
+        isinstance(aligner, type) or not hasattr(aligner, "fit_kind")
+    ):
         wrong.append("aligner is neither a name nor an aligner such as ODC()")
     if not isinstance(model, str | None) and not hasattr(model, "fit"):
         wrong.append("model is neither a family's name nor an estimator with fit")

@@ -13,7 +13,6 @@ from cobasis.linalg.spans import principal_cosines
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cobasis.algorithms.concordance import Certificate
     from cobasis.algorithms.images import Images
     from cobasis.linalg.arrays import Matrix
     from cobasis.report.comparison import Comparison
@@ -75,22 +74,6 @@ def mean_angles(images: "Images") -> "Matrix":
         cosines = principal_cosines(images[names[one]], images[names[two]])
         angles[one, two] = angles[two, one] = np.degrees(np.arccos(cosines)).mean()
     return angles
-
-
-def residuals_chart(certificate: "Certificate") -> str:
-    """Draw each party's residual between the other parties' median and unrelated bases."""
-    names = list(certificate.parties)
-    figure, axes = empty_figure(width=max(6.0, 0.7 * len(names)))
-    colours = [ALONE if certificate.parties[name].flagged else TOGETHER for name in names]
-    residuals = [certificate.parties[name].residual for name in names]
-    axes.bar(range(len(names)), residuals, 0.6, color=colours)
-    axes.axhline(certificate.unrelated, color=ALONE, linestyle="--", label="unrelated bases")
-    others = float(np.median([figures.others for figures in certificate.parties.values()]))
-    axes.axhline(others, color=GREY, linestyle=":", label="median of the others")
-    axes.set_xticks(range(len(names)), names)
-    axes.set_ylabel("alignment residual")
-    legend_above(axes)
-    return as_svg(figure)
 
 
 def empty_figure(*, width: float, height: float = 3.4) -> tuple[Figure, "Axes"]:

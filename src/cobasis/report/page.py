@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from cobasis.report.charts import angles_chart, residuals_chart, scores_chart
+from cobasis.report.charts import angles_chart, scores_chart
 from cobasis.report.comparison import Comparison
 
 
@@ -43,7 +43,6 @@ def render(found: Comparison) -> str:
         seen=what_each_role_saw(found),
         scores=scores_chart(found),
         angles=angles_chart(images),
-        residuals=residuals_chart(certificate),
     )
 
 
@@ -98,8 +97,6 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "model": found.settings.model,
         "split": found.data.split,
         "seed": found.settings.seed,
-        "verdict": certificate.verdict,
-        "unrelated_residual": certificate.unrelated,
         "consensus_refusal": found.consensus_refusal,
         "per_party": {
             name: {
@@ -108,6 +105,8 @@ def as_json(found: Comparison) -> dict[str, Any]:
                 "together": found.together[name],
                 "together_consensus": consensus.get(name),
                 "residual": certificate.parties[name].residual,
+                "correlation": certificate.parties[name].correlation,
+                "evidence": certificate.parties[name].evidence,
                 "bytes_up": traffic.up,
                 "bytes_down": traffic.down,
             }

@@ -56,7 +56,7 @@ class AnchorImageFiles(View[Matrix]):
         }
 
     def without(self, parties: Collection[str]) -> "AnchorImageFiles":
-        """Return the images of all parties but some, such as those a certificate flags."""
+        """Return the images of all parties but some."""
         gone = frozenset([parties] if isinstance(parties, str) else parties)
         for party in sorted(gone - self._files.keys()):
             raise UnknownPartyError(

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from cobasis.algorithms.concordance import Verdict
+from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import SecretError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.hidden import Hidden
@@ -28,8 +28,8 @@ class Accepted(Hidden):
         G_i. With the basis it makes ``F_i G_i``, a secret of the whole consortium.
     model : bytes or None
         The model file, as it came; None for representation.
-    verdict : str
-        The certificate's.
+    evidence : {"not a random turn", "cannot tell"}
+        What the certificate says of this party.
     trained_on, target_carries : tuple of str
         As in ``protocol.messages.Return``.
     upload : str
@@ -42,7 +42,7 @@ class Accepted(Hidden):
 
     change_of_basis: Matrix
     model: bytes | None
-    verdict: Verdict
+    evidence: Evidence
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
     upload: str
@@ -125,7 +125,7 @@ class RoundRecords(Hidden):
         return Accepted(
             change_of_basis=record.arrays["change_of_basis"],
             model=None if model is None else model.tobytes(),
-            verdict=cast("Verdict", told["verdict"]),
+            evidence=cast("Evidence", told["evidence"]),
             trained_on=tuple(told["trained_on"]),
             target_carries=tuple(told["target_carries"]),
             upload=told["upload"],

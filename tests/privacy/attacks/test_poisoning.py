@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis import Analyst, simulate
-from cobasis.errors import FlaggedPartyError, OptionError, ScaleError, ShapeError
+from cobasis.errors import OptionError, ScaleError, ShapeError
 from cobasis.privacy.attacks.poisoning import AnotherAnchor, OtherScale, TurnedRows, WrongLabels
 from cobasis.privacy.attacks.release import Release
 from cobasis.protocol.returns import train_together
@@ -55,7 +55,7 @@ def play(honest, liars=(), attack=None):
     certificate, refused = analyst.certify(), None
     try:
         analyst.train()
-    except (FlaggedPartyError, ScaleError) as error:
+    except ScaleError as error:
         refused = type(error)
     model = train_together(sent, changes, agreement=done.agreement)
     X, y = digits()
@@ -67,17 +67,22 @@ def play(honest, liars=(), attack=None):
     return Played(float(np.mean(right)), certificate, refused)
 
 
-def test_an_honest_round_is_accurate_and_aligned(honest):
+def evidence(played, *names):
+    return {played.certificate.parties[name].evidence for name in names or NAMES}
+
+
+def test_an_honest_round_is_accurate_and_nobodys_basis_a_random_turn(honest):
     played = play(honest)
     assert played.accuracy == pytest.approx(0.893, abs=0.01)
-    assert (played.certificate.verdict, played.refused) == ("aligned", None)
+    assert (evidence(played), played.refused) == ({"not a random turn"}, None)
 
 
 @pytest.mark.parametrize(("liar", "left"), [("party5", 0.879), ("party0", 0.842)])
-def test_another_anchor_is_flagged_and_hurts_most_at_the_reference(honest, liar, left):
+def test_another_anchor_passes_and_hurts_most_at_the_reference(honest, liar, left):
     played = play(honest, [liar], AnotherAnchor(rng=RNG(2)))
-    assert played.refused is FlaggedPartyError
-    assert played.certificate.flagged == (liar,)
+    assert played.refused is None
+    assert evidence(played, liar) == {"cannot tell"}
+    assert evidence(played, "party3", "party7") == {"not a random turn"}
     assert played.accuracy == pytest.approx(left, abs=0.02)
 
 
@@ -97,7 +102,7 @@ def test_rows_and_image_scaled_together_ruin_the_model_and_are_refused(honest):
 def test_a_scale_inside_the_band_costs_a_little_and_passes(honest):
     played = play(honest, ["party5"], OtherScale(factor=9))
     assert played.accuracy > 0.85
-    assert (played.certificate.verdict, played.refused) == ("aligned", None)
+    assert (evidence(played), played.refused) == ({"not a random turn"}, None)
 
 
 def test_one_partys_wrong_labels_cost_little_three_parties_much_and_nothing_notices(honest):
@@ -106,14 +111,14 @@ def test_one_partys_wrong_labels_cost_little_three_parties_much_and_nothing_noti
     assert one.accuracy == pytest.approx(clean - 0.019, abs=0.01)
     assert three.accuracy == pytest.approx(clean - 0.079, abs=0.02)
     for played in (one, three):
-        assert (played.certificate.verdict, played.refused) == ("aligned", None)
+        assert (evidence(played), played.refused) == ({"not a random turn"}, None)
 
 
 def test_turned_rows_cost_as_much_and_nothing_notices(honest):
     clean = play(honest).accuracy
     three = play(honest, ["party3", "party5", "party7"], TurnedRows(rng=RNG(0)))
     assert three.accuracy == pytest.approx(clean - 0.076, abs=0.03)
-    assert (three.certificate.verdict, three.refused) == ("aligned", None)
+    assert (evidence(three), three.refused) == ({"not a random turn"}, None)
 
 
 @dataclass
@@ -132,7 +137,7 @@ def test_a_copy_of_another_partys_upload_passes(honest):
     other = Release(rows=upload.rows, anchor_image=upload.anchor_image, labels=upload.labels)
     played = play(honest, ["party6"], Copied(other))
     assert played.accuracy > 0.86
-    assert (played.certificate.verdict, played.refused) == ("aligned", None)
+    assert (evidence(played), played.refused) == ({"not a random turn"}, None)
 
 
 def a_release():

@@ -1,0 +1,382 @@
+"""The certificate of an alignment: exact facts, and evidence that accuses nobody.
+
+*Facts* stop a run (``protocol.refusals``): a fit that leaves a direction undetermined, rows or
+images on another scale than everybody else's, a change of basis that is not the fit it should be.
+
+*Evidence* stops nothing. Two parties' second moments, seen through the anchor, are correlated; of
+a party that was turned at random nobody's are, and how far chance goes is known in closed form.
+Spans cannot tell a wrong column order from unlike patients, so that evidence never says more.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.base import Alignment, FitKind
+from cobasis.algorithms.bases import BASES, BasisName
+from cobasis.algorithms.images import Images, batches
+from cobasis.errors import FitCheckError, NotFiniteError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.pool import in_order
+from cobasis.linalg.spans import cosines_to
+from cobasis.linalg.threads import one_blas_thread
+
+Evidence = Literal["not a random turn", "cannot tell"]
+
+CAVEAT = "a wrong column order usually passes too"
+"""What follows evidence wherever people read it."""
+
+PEERS = 15
+"""Above so many parties, everybody is compared with this many."""
+
+SPREADS = 3.0
+"""Beyond so many standard deviations of chance a correlation is none of chance: a 2 % tail."""
+
+FIT_TOLERANCE = 1e-10
+"""By how much a fit may miss its property, relative to what is multiplied."""
+
+_LEAST_DIMENSION = 5
+"""In fewer dimensions chance alone goes nearly as far as a correlation can."""
+
+_ROUND_MOMENTS = 1e-6
+"""Moments whose traceless part is a smaller share than this have no directions to compare."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowMoments:
+    """What the certificate takes of a party's uploaded rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        How many there are.
+    second : ndarray of shape (n_components, n_components)
+        ``X' X / n`` of the rows as they were sent, not centred.
+    """
+
+    n_rows: int
+    second: Matrix = field(repr=False)
+
+    @property
+    def root_mean_square(self) -> float:
+        """Of all their numbers."""
+        return float(np.sqrt(np.trace(self.second) / len(self.second)))
+
+
+def row_moments(blocks: Iterable[Matrix], *, party: str) -> RowMoments:
+    """Add up the moments of a party's rows, block by block; NotFiniteError where they are none."""
+    n_rows, total = 0, np.zeros((1, 1))
+    for block in blocks:
+        table = block.astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = total + table.T @ table
+        n_rows += len(table)
+    if not np.isfinite(total).all():
+        raise NotFiniteError(
+            f"the rows of party '{party}' contain NaN, infinity or numbers that are too large to "
+            "be squared, so nothing can be trained on them. Ask the party to prepare its upload "
+            "again."
+        )
+    return RowMoments(n_rows=n_rows, second=total / max(n_rows, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartyFigures:
+    """What the certificate says of one party.
+
+    Attributes
+    ----------
+    smallest_cosine : float
+        Between the spans of its image and of the target; near 0 the fit leaves a direction
+        undetermined.
+    fit_error : float
+        By how much its change of basis misses being the fit it should be; rounding at most.
+    scale : float
+        Root mean square of X_i F_i over that of A_i, relative to the median party.
+    image_scale : float
+        Root mean square of A_i, relative to the median party. Orthonormal bases leave one anchor
+        its size, so a party far from 1 has scaled its image, and `scale` does not see that.
+    residual : float
+        ``||A_i G_i - Z||_F / ||Z||_F``: large where patients are unlike, too.
+    correlation : float or None
+        The median of r_ij over its peers; None where it is not defined.
+    evidence : {"not a random turn", "cannot tell"}
+        What `correlation` says.
+    """
+
+    smallest_cosine: float
+    fit_error: float
+    scale: float
+    image_scale: float
+    residual: float
+    correlation: float | None
+    evidence: Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    r"""Exact facts of an alignment, and evidence, by party; it accuses nobody.
+
+    Attributes
+    ----------
+    parties : mapping of str to PartyFigures
+        By party name.
+    chance : float or None
+        Standard deviation of the correlations of a basis that was turned at random. None where
+        they are not defined: without an isometric anchor, and in up to four dimensions.
+
+    Notes
+    -----
+    The evidence of parties i and j is the correlation of their traceless second moments in the
+    anchor's frame, with :math:`K = A_i' A_j` and :math:`S_i = \tilde X_i' \tilde X_i / n_i`
+
+    .. math:: r_{ij} = \frac{\mathrm{tr}(S_i K S_j K') - \mathrm{tr} S_i\, \mathrm{tr} S_j / m}
+       {\sqrt{(\mathrm{tr} S_i^2 - (\mathrm{tr} S_i)^2 / m)(\mathrm{tr} S_j^2
+       - (\mathrm{tr} S_j)^2 / m)}}
+
+    which for a basis turned at random has mean 0 and standard deviation
+    :math:`\sqrt{2 / ((m - 1)(m + 2))}`. Where all bases have one span, l stands for m.
+
+    **Who sees what.** The analyst, who makes it of uploads; a return tells its party the evidence.
+
+    **Cost.** A few numbers a party.
+    """
+
+    parties: Mapping[str, PartyFigures]
+    chance: float | None
+
+    @property
+    def headline(self) -> str:
+        """How many parties the evidence says something of, in one sentence."""
+        told = sum(each.evidence == "not a random turn" for each in self.parties.values())
+        return (
+            f"not a random turn: {told} of {len(self.parties)} parties; of the others it cannot "
+            f"tell, and {CAVEAT}"
+        )
+
+    def summary(self) -> str:
+        """Return the figures of every party as a table for people.
+
+        Returns
+        -------
+        str
+            Two lines, and one a party.
+
+        Notes
+        -----
+        **Who sees what.** Whoever is shown it. **Cost.** None.
+        """
+        names = ("residual", "scale", "cosine", "correlation")
+        lines = [
+            f"Certificate: {self.headline}.",
+            f"{'party':<20}" + "".join(f" {name:>11}" for name in names) + "  evidence",
+        ]
+        for name, each in self.parties.items():
+            seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
+            lines.append(
+                f"{name:<20} {each.residual:11.4f} {each.scale:11.2f} {each.smallest_cosine:11.3f}"
+                f" {seen:>11}  {each.evidence}"
+            )
+        return "\n".join(lines)
+
+
+def certify(
+    images: Images,
+    alignment: Alignment,
+    *,
+    moments: Mapping[str, RowMoments],
+    order: Sequence[str],
+    anchor: AnchorKind,
+    basis: BasisName,
+    n_features: int,
+    workers: int | None = None,
+) -> Certificate:
+    """State the facts of an alignment, and the evidence.
+
+    Parameters
+    ----------
+    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
+        The A_i by party name; may be lazy, and each is read once beside those of the peers.
+    alignment : Alignment
+        Of these parties.
+    moments : mapping of str to RowMoments
+        By party name; may be lazy, and is then read as images are, but in the threads.
+    order : sequence of str
+        The agreement's parties: of many, the peers are taken evenly spaced from it.
+    anchor, basis, n_features
+        The agreement's.
+    workers : int, optional
+        Threads.
+    """
+    own = BASES[basis].span.startswith("own")
+    size = n_features if own else alignment.target.rows.shape[1]
+    dimension = size if anchor == "isometric" and size >= _LEAST_DIMENSION else None
+    peers: dict[str, _Moments] = {}
+    with one_blas_thread():
+        if dimension is not None:
+            for batch in batches(images, _evenly([name for name in order if name in images])):
+                for name, image in batch.items():
+                    peers[name] = _Moments.of(image, moments[name], dimension=dimension)
+        look = partial(
+            _look,
+            alignment=alignment,
+            axes=np.linalg.qr(alignment.target.rows)[0],
+            moments=moments,
+            peers=peers,
+            dimension=dimension,
+            centred=anchor not in {"isometric", "gaussian"},
+        )
+        seen: dict[str, PartyFigures] = {}
+        for part in in_order(look, batches(images), workers=workers):
+            seen.update(part)
+    scale, image_scale = (
+        float(np.median([getattr(each, name) for each in seen.values()])) or 1.0
+        for name in ("scale", "image_scale")
+    )
+    parties = {
+        name: replace(each, scale=each.scale / scale, image_scale=each.image_scale / image_scale)
+        for name, each in seen.items()
+    }
+    return Certificate(parties=parties, chance=None if dimension is None else _chance(dimension))
+
+
+def _chance(dimension: int) -> float:
+    """Return how far correlations of random turns spread."""
+    return float(np.sqrt(2 / ((dimension - 1) * (dimension + 2))))
+
+
+def _evenly(names: Sequence[str]) -> list[str]:
+    """Return fifteen names of many, evenly spaced, and all of a few."""
+    few = min(PEERS, len(names))
+    return [names[number * len(names) // few] for number in range(few)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Moments:
+    """A party's second moments in the anchor's frame, as ``B B'`` of trace 1.
+
+    With ``B = A_i S_i^(1/2) / sqrt(tr)`` all that a correlation takes are sums of squares of
+    ``B_i' B_j``: one product a pair, and what is subtracted is always 1 / m. Images that are not
+    orthonormal to the last digit (half precision) cannot carry a correlation above 1 either.
+    """
+
+    rows: RowMoments
+    factor: Matrix
+    traceless: float
+    dimension: int
+
+    @classmethod
+    def of(cls, image: Matrix, rows: RowMoments, *, dimension: int) -> "_Moments":
+        """Take the symmetric square root of a party's moments through its image."""
+        values, vectors = np.linalg.eigh(rows.second)
+        factor = image.astype(np.float64, copy=False) @ (vectors * np.sqrt(np.maximum(values, 0)))
+        factor /= np.linalg.norm(factor) or 1.0
+        square = float(np.sum((factor.T @ factor) ** 2))
+        left = square - 1 / dimension
+        traceless = left if left > _ROUND_MOMENTS**2 * square else 0.0
+        return cls(rows=rows, factor=factor, traceless=traceless, dimension=dimension)
+
+    def correlation(self, others: Iterable["_Moments"]) -> float | None:
+        """Return the median r_ij; None where nobody has a traceless part to compare."""
+        found = []
+        for other in others:
+            norms = self.traceless * other.traceless
+            if norms:
+                together = float(np.sum((self.factor.T @ other.factor) ** 2))
+                found.append((together - 1 / self.dimension) / float(np.sqrt(norms)))
+        return float(np.median(found)) if found else None
+
+
+def _look(
+    batch: Images,
+    *,
+    alignment: Alignment,
+    axes: Matrix,
+    moments: Mapping[str, RowMoments],
+    peers: Mapping[str, _Moments],
+    dimension: int | None,
+    centred: bool,
+) -> dict[str, PartyFigures]:
+    """Look at a batch of images once; scales are not relative yet."""
+    target, kind = alignment.target.rows, alignment.aligner.fit_kind
+    found: dict[str, PartyFigures] = {}
+    for name, image in batch.items():
+        compared = image - image.mean(axis=0) if centred else image
+        size = float(np.sqrt(np.mean(compared**2)))
+        change = alignment.fits[name].change_of_basis
+        error = fit_error(image, change, target=target, kind=kind)
+        missed = np.linalg.norm(image @ change - target) if error < np.inf else np.inf
+        mine, correlation = peers.get(name), None
+        rows = moments[name] if mine is None else mine.rows
+        evidence: Evidence = "cannot tell"
+        if dimension is not None:
+            mine = mine or _Moments.of(image, rows, dimension=dimension)
+            correlation = mine.correlation(each for peer, each in peers.items() if peer != name)
+            if correlation is not None and correlation > SPREADS * _chance(dimension):
+                evidence = "not a random turn"
+        found[name] = PartyFigures(
+            smallest_cosine=float(cosines_to(axes, image)[-1]),
+            fit_error=error,
+            scale=rows.root_mean_square / size,
+            image_scale=size,
+            residual=float(missed / np.linalg.norm(target)),
+            correlation=correlation,
+            evidence=evidence,
+        )
+    return found
+
+
+def fit_error(image: Matrix, change: Matrix, *, target: Matrix, kind: FitKind) -> float:
+    """Return by how much a change of basis misses what the right one fulfils.
+
+    Two computers never agree on a singular value decomposition to the last bit. What they agree
+    on, to rounding, is the property that makes a fit the right one. A rotation is that exactly
+    where ``G'G = I`` and ``G'(A'Z)`` is symmetric without a negative eigenvalue; a whitened one
+    where that holds of the orthonormalised image; least squares where what is left over is
+    orthogonal to the image.
+    """
+    table, goal = image.astype(np.float64, copy=False), target.astype(np.float64, copy=False)
+    if change.shape != (table.shape[1], goal.shape[1]) or not np.isfinite(change).all():
+        return float("inf")
+    if kind == "least squares":
+        # a solver's own bound is on ||A|| ||G||, which is more than ||A G|| for an oblique basis
+        size = np.linalg.norm(table)
+        size *= size * np.linalg.norm(change) + np.linalg.norm(goal)
+        left = np.linalg.norm(table.T @ (table @ change - goal))
+        return float(left / size) if size else float("inf")
+    rotation, grown = change, 1.0
+    if kind == "whitened rotation":
+        table, triangle = np.linalg.qr(table)
+        size = np.linalg.norm(goal) / np.sqrt(goal.shape[1])
+        rotation = triangle @ change / size
+        # R G cancels where the basis is oblique, and rounding with it
+        grown = float(np.linalg.norm(triangle) * np.linalg.norm(change) / (size * len(triangle)))
+    return _turn_error(rotation, table.T @ goal) / max(1.0, grown)
+
+
+def _turn_error(rotation: Matrix, cross: Matrix) -> float:
+    """Measure a rotation against ``A'Z``; its shorter side is the one that is orthonormal."""
+    if rotation.shape[0] < rotation.shape[1]:
+        rotation, cross = rotation.T, cross.T
+    product = rotation.T @ cross
+    size = float(np.linalg.norm(product))
+    if not size or not np.isfinite(size):
+        return float("inf")
+    smallest = float(np.linalg.eigvalsh((product + product.T) / 2)[0])
+    orthogonality = float(np.abs(rotation.T @ rotation - np.eye(rotation.shape[1])).max())
+    return max(orthogonality, float(np.linalg.norm(product - product.T)) / size, -smallest / size)
+
+
+def refuse_wrong_fit(error: float, *, party: str) -> None:
+    """Raise FitCheckError where a fit misses its property by more than rounding."""
+    if error <= FIT_TOLERANCE:
+        return
+    raise FitCheckError(
+        f"the change of basis of party '{party}' is not the fit of its anchor image to the target: "
+        f"it is off by {error:.1e}, and rounding explains {FIT_TOLERANCE:.0e}. The file was "
+        "changed, or is of another run. Ask the analyst to run again."
+    )
