@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
 from cobasis import ODC, align
-from cobasis.algorithms.base import FitKind
 from cobasis.errors import UndeterminedFitError
 from experiments.models import Labels, Make, Metric, Table
 from experiments.study import Values
@@ -65,7 +64,7 @@ class AsPrinted:
         O.
     """
 
-    fit_kind: ClassVar[FitKind] = "rotation"
+    fit_kind: ClassVar[Literal["rotation", "whitened rotation", "least squares"]] = "rotation"
 
     rotation: Table | None = None
 

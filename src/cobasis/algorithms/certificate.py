@@ -39,6 +39,10 @@ SPREADS = 3.0
 FIT_TOLERANCE = 1e-10
 """By how much a fit may miss its property, relative to what is multiplied."""
 
+_SLACK = 100.0
+"""How many times ``||A|| ||G||`` may exceed ``||A G||``, as it does of an oblique basis, before
+rounding, which follows the former, would use up what the tolerance leaves it."""
+
 _LEAST_DIMENSION = 5
 """In fewer dimensions chance alone goes nearly as far as a correlation can."""
 
@@ -343,19 +347,19 @@ def fit_error(image: Matrix, change: Matrix, *, target: Matrix, kind: FitKind) -
     if change.shape != (table.shape[1], goal.shape[1]) or not np.isfinite(change).all():
         return float("inf")
     if kind == "least squares":
-        # a solver's own bound is on ||A|| ||G||, which is more than ||A G|| for an oblique basis
-        size = np.linalg.norm(table)
-        size *= size * np.linalg.norm(change) + np.linalg.norm(goal)
-        left = np.linalg.norm(table.T @ (table @ change - goal))
-        return float(left / size) if size else float("inf")
-    rotation, grown = change, 1.0
-    if kind == "whitened rotation":
-        table, triangle = np.linalg.qr(table)
-        size = np.linalg.norm(goal) / np.sqrt(goal.shape[1])
-        rotation = triangle @ change / size
-        # R G cancels where the basis is oblique, and rounding with it
-        grown = float(np.linalg.norm(triangle) * np.linalg.norm(change) / (size * len(triangle)))
-    return _turn_error(rotation, table.T @ goal) / max(1.0, grown)
+        fitted = table @ change
+        grown = np.linalg.norm(table) * np.linalg.norm(change) / np.sqrt(len(change))
+        size = np.linalg.norm(table) * (np.linalg.norm(fitted) + np.linalg.norm(goal))
+        left = np.linalg.norm(table.T @ (fitted - goal))
+        rounding = max(1.0, float(grown / (np.linalg.norm(fitted) or 1.0)) / _SLACK)
+        return float(left / size) / rounding if size else float("inf")
+    if kind == "rotation":
+        return _turn_error(change, table.T @ goal)
+    orthonormal, triangle = np.linalg.qr(table)
+    size = np.linalg.norm(goal) / np.sqrt(goal.shape[1])
+    grown = np.linalg.norm(triangle) * np.linalg.norm(change) / (size * len(triangle))
+    error = _turn_error(triangle @ change / size, orthonormal.T @ goal)
+    return error / max(1.0, float(grown) / _SLACK)
 
 
 def _turn_error(rotation: Matrix, cross: Matrix) -> float:

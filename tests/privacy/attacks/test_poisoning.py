@@ -114,11 +114,12 @@ def test_one_partys_wrong_labels_cost_little_three_parties_much_and_nothing_noti
         assert (evidence(played), played.refused) == ({"not a random turn"}, None)
 
 
-def test_turned_rows_cost_as_much_and_nothing_notices(honest):
+def test_turned_rows_cost_as_much_and_pass(honest):
     clean = play(honest).accuracy
     three = play(honest, ["party3", "party5", "party7"], TurnedRows(rng=RNG(0)))
     assert three.accuracy == pytest.approx(clean - 0.076, abs=0.03)
-    assert (evidence(three), three.refused) == ({"not a random turn"}, None)
+    assert "cannot tell" in evidence(three, "party3", "party5", "party7")
+    assert three.refused is None
 
 
 @dataclass

@@ -119,11 +119,10 @@ ENTRIES = (
         role="a party that lies",
         needs="nothing: it knows the secret, so its anchor tag is right",
         recovers="nothing; the others lose 1.5 points, and five where it is the reference",
-        stops="the certificate, which flags the party; four parties are needed for that",
-        does_not_stop="the anchor tag, which finds honest mistakes only",
-        test=shown_in(
-            "poisoning", "test_another_anchor_is_flagged_and_hurts_most_at_the_reference"
-        ),
+        stops="nothing; under an isometric anchor the evidence reads that it cannot tell",
+        does_not_stop="the anchor tag, which finds honest mistakes only; the certificate, which "
+        "accuses nobody",
+        test=shown_in("poisoning", "test_another_anchor_passes_and_hurts_most_at_the_reference"),
     ),
     Entry(
         name="Another scale",
@@ -158,7 +157,8 @@ ENTRIES = (
         needs="nothing",
         recovers="nothing; costs about what wrong labels cost",
         stops="nothing; a party that accepts is shown what the model is worth on its own rows",
-        does_not_stop="the certificate: image, lengths and distances are as they should be",
-        test=shown_in("poisoning", "test_turned_rows_cost_as_much_and_nothing_notices"),
+        does_not_stop="the certificate: image, lengths and distances are as they should be; "
+        "evidence that cannot tell is no accusation",
+        test=shown_in("poisoning", "test_turned_rows_cost_as_much_and_pass"),
     ),
 )

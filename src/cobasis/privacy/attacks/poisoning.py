@@ -188,8 +188,8 @@ class TurnedRows:
 
         Notes
         -----
-        **Who sees what.** Any party can send this. Nothing that the analyst has shows it:
-        an alignment looks at images, and a certificate at images and sizes.
+        **Who sees what.** Any party can send this. An alignment looks at images, which
+        are as they were; a certificate's evidence may then read that it cannot tell.
 
         **Cost.** One product.
         """
