@@ -71,7 +71,9 @@ def _partly_visible(site):
 
 def _two_models(site):
     returns = [each for each in _visible(site) if each[0].suffix == ".return"]
-    models = {opened_parts(path, by=by, signer=who).get("model.safetensors") for path, by, who in returns}
+    models = {
+        opened_parts(path, by=by, signer=who).get("model.safetensors") for path, by, who in returns
+    }
     if len(models) > 1:
         yield "two models were returned"
 
