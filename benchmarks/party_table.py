@@ -22,7 +22,8 @@ from benchmarks import goals
 from benchmarks.children import in_a_child, peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.bundle.payload import open_payload
-from cobasis.tables import prepare_upload
+from cobasis.bundle.precision import UploadFile
+from cobasis.tables import open_table
 
 FEATURES, COMPONENTS, ROW_GROUP = 200, 50, 2**18
 NAMES = [f"x{column}" for column in range(FEATURES)]
@@ -141,7 +142,12 @@ def read_once(path: str, chunk: int | None) -> int:
 
 def upload_once(path: str) -> Path:
     """Make an upload beside the table, with the same secrets every time."""
-    return prepare_upload(party(), path, labels="died", to=f"{path}.safetensors")
+    north, to = party(), Path(f"{path}.safetensors")
+    north.write(
+        open_table(path, agreement=north.agreement, party=north.name, labels="died"),
+        to=UploadFile(to),
+    )
+    return to
 
 
 def party() -> Party:

@@ -10,8 +10,8 @@ from cobasis.algorithms import locality
 from cobasis.algorithms.bases import own_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import DimensionError, OptionError
-from cobasis.linalg.blocks import WholeTable
 from cobasis.linalg.spans import orthonormality_defect, principal_cosines
+from cobasis.protocol.projection import RowsInMemory
 from cobasis.tables import open_table
 
 
@@ -115,7 +115,7 @@ def test_a_table_that_is_read_in_blocks_is_refused(tmp_path):
     north = party(5)
     table = open_table(path, agreement=north.agreement, party="north")
     with pytest.raises(OptionError, match=r"basis='lpp' of party 'north'.*in blocks.*\[CB107\]"):
-        north.plan(table)
+        north.project(table)
 
 
 def test_a_party_uploads_rows_on_its_local_directions():
@@ -124,7 +124,7 @@ def test_a_party_uploads_rows_on_its_local_directions():
     upload = north.prepare(rows)
     span = np.linalg.svd(rows @ directions(rows, 3))[1]
     np.testing.assert_allclose(np.linalg.svd(upload.rows)[1], span, rtol=1e-10)
-    assert north.plan(WholeTable(rows)).anchor_image.shape == (5, 3)
+    assert north.project(RowsInMemory(rows)).anchor_image.shape == (5, 3)
 
 
 def test_a_party_with_as_many_rows_as_components_is_refused():

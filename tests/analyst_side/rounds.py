@@ -11,7 +11,6 @@ from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.work import WorkFolder
 from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
-from cobasis.bundle.precision import in_precision
 from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity
 
@@ -70,13 +69,13 @@ class RealRound:
         """A party's upload as a file, in the agreed precision."""
         path = self.folder / f"{name}.safetensors"
         prepared = self.party(name).prepare(*(rows or self.rows[name]), consensus=consensus)
-        write_upload(prepared, path)
-        return in_precision(
+        write_upload(
+            prepared,
             path,
-            to=path,
             precision=self.agreement.precision,
             int8_range=self.agreement.int8_range,
         )
+        return path
 
     def upload(self, name, *, file=None, signer=None, to=("lab",), **options):
         """A party's sealed upload in the inbox."""

@@ -27,7 +27,6 @@ from bundle.bundles import (
 from cobasis import Agreement, ConsortiumSecret, numeric_features
 from cobasis.bundle import messages
 from cobasis.bundle.envelope import Expected, write_bundle
-from cobasis.bundle.precision import in_precision
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import CobasisError
 from cobasis.models.sources import read_chain
@@ -65,8 +64,8 @@ def make(folder):
     upload = Upload(party="north", rows=ROWS, labels=LABELS, anchor_image=ROWS[:4], **both)
     for precision, bound in (("fp64", None), ("fp32", None), ("fp16", None), ("int8", 4.0)):
         other = agreement(precision=precision, int8_range=bound)
-        write_upload(replace(upload, agreement_digest=other.digest()), folder / "u")
-        in_precision(folder / "u", to=folder / "u", precision=precision, int8_range=bound)
+        made = replace(upload, agreement_digest=other.digest())
+        write_upload(made, folder / "u", precision=precision, int8_range=bound)
         enclosed = messages.enclose_upload(folder / "u", agreement=other)
         _write(folder / f"upload-{precision}.cb", *enclosed, by=NORTH, to=LAB)
     (folder / "u").unlink()

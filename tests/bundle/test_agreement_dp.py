@@ -8,7 +8,7 @@ import pytest
 from bundle.agreements import signed, whole, written
 from cobasis.bundle.agreement_file import read_agreement, read_draft, seal, write_new
 from cobasis.errors import AgreementError, OptionError
-from cobasis.party_side.wording import dp_of_words
+from cobasis.party_side.draft import dp_of_words
 from cobasis.protocol.dp_terms import DPTerms
 
 NOISY = {

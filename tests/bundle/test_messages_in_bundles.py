@@ -9,7 +9,6 @@ from bundle.bundles import ENROLLED, LAB, NORTH, opened
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
 from cobasis.bundle.envelope import write_bundle
-from cobasis.bundle.precision import in_precision
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import BundleError, CobasisError, ForeignBundleError, MessageError, OptionError
 from cobasis.models.chain_file import encode_chain
@@ -72,8 +71,7 @@ def through(folder, enclosed, *, by, to):
 
 
 def upload_bundle(folder, *, agreement=AGREEMENT, upload=UPLOAD, **options):
-    write_upload(upload, folder / "u")
-    in_precision(folder / "u", to=folder / "u", precision=agreement.precision, **options)
+    write_upload(upload, folder / "u", precision=agreement.precision, **options)
     return through(
         folder,
         messages.enclose_upload(folder / "u", agreement=agreement),

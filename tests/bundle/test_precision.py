@@ -5,16 +5,29 @@ import pytest
 from safetensors.numpy import load_file
 
 from bundle.payloads import craft, described, header, write
-from cobasis.bundle import precision as module
 from cobasis.bundle.payload import PayloadWriter, open_payload
-from cobasis.bundle.precision import check_precision, in_precision, int8_scale
-from cobasis.bundle.uploads import read_upload
+from cobasis.bundle.precision import UploadFile, check_precision, int8_scale
+from cobasis.bundle.uploads import read_upload, write_upload
 from cobasis.errors import CobasisError, DtypeError, FileFormatError, MessageError, OptionError
+from cobasis.protocol.messages import UploadHeader
 from cobasis.store.folder import UploadFolder
 
 RANGE = {"fp64": None, "fp32": None, "fp16": None, "int8": 5.0}
 STORED = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int8": "int8"}
 ERROR = {"fp64": 0, "fp32": 2**-24, "fp16": 2**-11, "int8": 0}
+
+
+def announced():
+    """What is known of an upload before its first row is there."""
+    return UploadHeader(
+        party="north",
+        agreement_digest=bytes(32),
+        anchor_tag=bytes(32),
+        simulated=False,
+        n_rows=7,
+        n_components=3,
+        n_anchor_rows=5,
+    )
 
 
 @pytest.fixture
@@ -24,17 +37,18 @@ def path(tmp_path):
     return made
 
 
+def in_precision(path, *, to, **options):
+    """An upload's file in another precision."""
+    write_upload(read_upload(path), to, **options)
+    return to
+
+
 @pytest.mark.parametrize("name", STORED)
-@pytest.mark.parametrize("block_bytes", [1, 50, 2**23])
-def test_rows_come_back_as_floats_within_the_precisions_rounding(
-    path, name, block_bytes, monkeypatch
-):
-    monkeypatch.setattr(module, "_BLOCK_BYTES", block_bytes)
+def test_rows_come_back_as_floats_within_the_precisions_rounding(path, name):
     whole = read_upload(path)
     to = in_precision(
         path, to=path.with_name("to.safetensors"), precision=name, int8_range=RANGE[name]
     )
-    assert (to == path) == (name == "fp64")
     found, stored = open_payload(to), load_file(to)
     assert stored["rows"].dtype == STORED[name]
     assert stored["anchor_image"].dtype == ("float16" if name == "int8" else STORED[name])
@@ -98,15 +112,33 @@ def test_rows_at_the_range_itself_are_taken_and_beyond_it_refused_without_a_numb
 )
 @pytest.mark.parametrize("table", ["rows", "image"])
 def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table):
-    path = tmp_path / "north.safetensors"
     rows, image = np.zeros((7, 3)), np.eye(5, 3)
     (rows if table == "rows" else image)[2, 1] = value
-    with PayloadWriter(path, header=header()) as writer:
+    file = UploadFile(tmp_path / "to", precision=name, int8_range=RANGE[name])
+    refused = pytest.raises(OptionError, match="'north' are not all within")
+    with refused, file(announced()) as writer:
         writer.write_anchor_image(image)
         writer.write_rows(0, rows)
-    with pytest.raises(OptionError, match="'north' are not all within"):
-        in_precision(path, to=tmp_path / "to", precision=name, int8_range=RANGE[name])
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_rows_that_were_read_back_are_put_in_order_without_rounding_them_again(tmp_path, name):
+    rows = np.random.default_rng(0).normal(size=(7, 3))
+    file = UploadFile(tmp_path / "to", precision=name, int8_range=RANGE[name])
+    with file(announced()) as writer:
+        writer.write_anchor_image(np.eye(5, 3))
+        writer.write_rows(0, rows)
+        once = writer.read_rows(0, 7)
+        writer.write_rows(0, once[::-1].copy())
+    assert once.dtype == STORED[name]
+    np.testing.assert_array_equal(load_file(tmp_path / "to")["rows"], once[::-1])
+
+
+@pytest.mark.parametrize("name", ["icu.csv", "icu.Parquet", "icu.pq"])
+def test_an_upload_never_takes_a_tables_place(tmp_path, name):
+    with pytest.raises(OptionError, match="the name of a table"):
+        UploadFile(tmp_path / name)
 
 
 @pytest.mark.parametrize(

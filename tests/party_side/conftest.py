@@ -2,9 +2,9 @@
 
 import pytest
 
-from cobasis.party_side.joining import join
-from cobasis.party_side.readying import make_ready
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.preview import make_ready
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare
 from party_side.sites import NAMES, consortium
 
 

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from cobasis.errors import AnotherRunError
-from cobasis.party_side.alone import alone
-from cobasis.party_side.joining import forget, join
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.desk import alone
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept, adopt
-from cobasis.party_side.sending import prepare, propose
+from cobasis.party_side.secret import forget, join
+from cobasis.party_side.send import prepare, propose
 from cobasis.vault import Fresh
 from faults import Killed, at_call, dying_after, on
 
@@ -26,7 +26,7 @@ sys.stdin.read()
 def test_while_another_process_is_at_work_every_command_is_refused_and_touches_nothing(site):
     desk, to = site.desk("north"), site.folder("north") / "north.upload"
     ready = make_ready(desk, site.table("north"))
-    (desk.work / "exact.safetensors").write_bytes(b"of the other process")
+    (desk.work / "upload.safetensors").write_bytes(b"of the other process")
     words = [sys.executable, "-c", HOLDS, str(desk.work)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"taken\n"
@@ -41,7 +41,7 @@ def test_while_another_process_is_at_work_every_command_is_refused_and_touches_n
             with pytest.raises(AnotherRunError, match=r"'north' is at work in round.*\[CB604\]"):
                 command()
         other.kill()
-    assert (desk.work / "exact.safetensors").read_bytes() == b"of the other process"
+    assert (desk.work / "upload.safetensors").read_bytes() == b"of the other process"
     assert not to.exists()
     assert desk.vault.history() == ()
     prepare(ready, to)  # the lock went with its process
@@ -71,11 +71,11 @@ def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(si
     to = site.folder("north") / "north.upload"
     ready = make_ready(site.desk("north"), site.table("north"))
     assert isinstance(ready.choice, Fresh)
-    projected = on("replace", "exact.safetensors")
+    projected = on("replace", "upload.safetensors")
     with pytest.raises(Killed), at_call(1, dying_after, counts=projected):
         prepare(ready, to)
     work = site.desk("north").work
-    assert (work / "exact.safetensors").exists()
+    assert (work / "upload.safetensors").exists()
     with alone(site.desk("north")):
         left = {each.name: each for each in work.iterdir()}
         assert set(left) == {"marks", "notes.age"}

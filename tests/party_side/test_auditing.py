@@ -10,13 +10,11 @@ import pytest
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
-from cobasis.party_side.approving import Approval, approve, keep, require_approval
-from cobasis.party_side.auditing import Question, audited
-from cobasis.party_side.joining import join
-from cobasis.party_side.projecting import projected
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.audit import Approval, Question, approve, audited, keep, require_approval
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import gathered
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare, projected
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault import Forced
 from party_side.sites import agreed, frame
@@ -47,7 +45,7 @@ def sent(site, *, approval=SIGNED, name="north", forced=None):
 def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "cobasis.party_side.auditing.audit",
+        "cobasis.party_side.audit.audit",
         lambda subject, **told: seen.append((subject, told)) or "a report",
     )
     ready = make_ready(site.desk("north"), site.table("north"))
@@ -56,7 +54,7 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
         payload = open_payload(made.payload)
         whole, labels = payload.row_block(0, payload.n_rows), payload.labels()
     [(subject, told)] = seen
-    back = np.argsort(made.plan.order)
+    back = np.argsort(made.projection.order)
     np.testing.assert_array_equal(subject.release.rows, whole[back])
     np.testing.assert_array_equal(subject.release.labels, labels[back])
     np.testing.assert_array_equal(subject.rows, gathered(ready.rows.sent))
@@ -67,9 +65,9 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
 
 def test_a_sample_of_a_table_goes_with_its_own_uploaded_rows(site, monkeypatch):
     seen = []
-    monkeypatch.setattr("cobasis.party_side.auditing.sample_size", lambda *_: 30)
+    monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda *_: 30)
     monkeypatch.setattr(
-        "cobasis.party_side.auditing.audit", lambda subject, **_: seen.append(subject) or "a report"
+        "cobasis.party_side.audit.audit", lambda subject, **_: seen.append(subject) or "a report"
     )
     for _ in range(2):
         looked(site)

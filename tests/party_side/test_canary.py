@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis.party_side.joining import join
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.rows import gathered, open_rows
-from cobasis.party_side.sending import prepare, propose
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare, propose
 from faults import Killed, at_call, dying_after
 from party_side.sites import NAMES, NUMBERS, frame
 

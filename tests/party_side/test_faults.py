@@ -6,13 +6,12 @@ from itertools import count
 import pytest
 
 from cobasis.errors import LocalError
-from cobasis.party_side.approving import Approval, approve
-from cobasis.party_side.auditing import Question, audited
+from cobasis.party_side.audit import Approval, Question, approve, audited
 from cobasis.party_side.desk import digest_of
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.scoring import score
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.send import prepare
 from faults import BROKEN, FULL, at_call, died, dying_after
 from party_side.sites import copied
 

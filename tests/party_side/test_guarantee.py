@@ -6,18 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cobasis import Party
+from cobasis.bundle.payload import open_payload
 from cobasis.errors import (
     AgreementError,
+    AuditBlockedError,
     BudgetError,
     FileChangedError,
     LocalError,
 )
-from cobasis.party_side import guarantee
-from cobasis.party_side.joining import join
-from cobasis.party_side.making import make_party
-from cobasis.party_side.readying import make_ready
-from cobasis.party_side.rows import labels_of
-from cobasis.party_side.sending import prepare, propose
+from cobasis.party_side import preview as guarantee
+from cobasis.party_side.preview import make_ready
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare, projected, propose
 from cobasis.protocol.dp_terms import DPTerms
 from faults import Killed, at_call, calls_of, died, dying_after, dying_before, on
 from party_side.sites import NAMES, agreed, copied, frame
@@ -103,16 +104,55 @@ def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
     upload = noisy.opened_upload("north", noisy.folder("north") / "north.upload")
     desk = noisy.desk("north")
     ready = make_ready(desk, noisy.table("north"))
-    party = make_party(desk, key=ready.choice.key, public_rows=None)
-    labels = labels_of(ready.rows, desk, chosen=~ready.rows.held)
+    agreement, key = noisy.agreement, ready.choice.key
+    party = Party("north", agreement=agreement, secret=noisy.secret, key=key)
+    labels = ready.rows.sent.labels()
     table = frame(1).filter(~pl.Series(ready.rows.held)).select(noisy.agreement.columns)
     classes = np.array(noisy.agreement.classes)[labels]
     expected = party.prepare(table, classes, basis=ready.choice.basis)
     np.testing.assert_array_equal(upload.rows, expected.rows)
     np.testing.assert_array_equal(upload.labels, expected.labels)
-    kept = (upload.labels == labels[party._chooser.order(len(labels))]).mean()
+    kept = (
+        upload.labels == labels[key.stream(f"order/{agreement.round_id}").permutation(len(labels))]
+    ).mean()
     assert 0.55 < kept < 0.9
     assert ((upload.rows / TERMS.calibration.grid) % 1 == 0).all()
+
+
+def refuse(_):
+    message = "an officer said no"
+    raise AuditBlockedError(message)
+
+
+def test_a_refused_audit_spends_nothing_and_leaves_nothing(noisy):
+    ready, to = make_ready(noisy.desk("north"), noisy.table("north")), noisy.folder("north") / "up"
+    with pytest.raises(AuditBlockedError, match="an officer said no"):
+        prepare(ready, to, allow=refuse)
+    assert (charges(noisy), noisy.desk("north").vault.history()) == ((), ())
+    assert not to.exists()
+    assert {each.name for each in noisy.desk("north").work.iterdir()} <= {"marks", "notes.age"}
+
+
+def test_what_the_audit_looks_at_never_leaves(noisy):
+    """It is the same rows with other noise, drawn before anything was charged."""
+    seen = []
+
+    def allow(made):
+        found = open_payload(made.payload)
+        seen.append(found.row_block(0, found.n_rows))
+        assert not charges(noisy)
+        return {}
+
+    ready, to = make_ready(noisy.desk("north"), noisy.table("north")), noisy.folder("north") / "up"
+    prepare(ready, to, allow=allow)
+    left = noisy.opened_upload("north", to).rows
+    with projected(make_ready(noisy.desk("north"), noisy.table("north"))) as made:
+        looked = open_payload(made.payload).row_block(0, len(left))
+    np.testing.assert_array_equal(looked, seen[0])
+    assert len(charges(noisy)) == 1
+    assert not np.isin(left, seen[0]).any(axis=1).all()
+    noise = TERMS.calibration.noise
+    assert (left - seen[0]).std() == pytest.approx(noise * 2**0.5, rel=0.2)
 
 
 def test_a_changed_cell_is_another_release_and_is_charged(noisy):
@@ -204,9 +244,7 @@ def test_a_table_that_changes_while_it_is_noised_leaves_nothing(noisy, monkeypat
     def other(_, party):
         raise FileChangedError(f"the rows of '{party}' changed")
 
-    monkeypatch.setattr(
-        "cobasis.protocol.noising.Noising.confirm", lambda *_, party: other(_, party)
-    )
+    monkeypatch.setattr("cobasis.protocol.noise.Noising.confirm", lambda *_, party: other(_, party))
     with pytest.raises(LocalError, match="changed"):
         prepared(noisy)
     monkeypatch.undo()

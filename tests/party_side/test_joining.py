@@ -19,10 +19,10 @@ from cobasis.errors import (
     StepError,
 )
 from cobasis.keys.identity import Identity
-from cobasis.party_side.joining import forget, join
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import adopt, receipt
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.secret import forget, join
+from cobasis.party_side.send import prepare
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.receipts import Receipt, check_countersigned, sign_receipt
 from party_side.sites import NAMES

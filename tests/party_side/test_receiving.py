@@ -22,12 +22,12 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accepted import usable
 from cobasis.party_side.exporting import export_onnx
-from cobasis.party_side.joining import join
 from cobasis.party_side.predicting import predict
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept
 from cobasis.party_side.scoring import score
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare
 from cobasis.protocol.messages import Return
 from party_side.sites import NAMES, Consortium, frame
 

@@ -15,12 +15,11 @@ from cobasis.errors import (
     StepError,
     UnsignedError,
 )
-from cobasis.party_side.checking import check
 from cobasis.party_side.desk import open_desk
-from cobasis.party_side.joining import join
-from cobasis.party_side.readying import make_ready
-from cobasis.party_side.rows import gathered, open_rows
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.preview import make_ready
+from cobasis.party_side.rows import check, gathered, open_rows
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare
 from cobasis.vault import Forced
 from party_side.sites import FEATURES, NAMES, agreed, frame
 
@@ -99,7 +98,7 @@ def test_labels_stay_with_their_rows(site):
     desk = site.desk("north")
     basis = desk.vault.upload_of(site.agreement).dataset.basis
     rows = open_rows(desk, site.table("north"))
-    projected, labels = basis.project(gathered(rows.table)), rows.table.labels(site.agreement)
+    projected, labels = basis.project(gathered(rows.table)), rows.table.labels()
     nearest = distances(upload.rows, projected).argmin(axis=1)
     np.testing.assert_array_equal(labels[nearest], upload.labels)
     assert (np.diff(nearest) < 0).sum() > 20  # in no order of the table's

@@ -7,12 +7,12 @@ import pytest
 
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.party_side.exporting import export_onnx
-from cobasis.party_side.joining import join
 from cobasis.party_side.predicting import predict
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept, adopt
 from cobasis.party_side.scoring import score
-from cobasis.party_side.sending import prepare, propose
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare, propose
 from party_side.sites import NAMES, NUMBERS, frame
 
 

@@ -14,11 +14,11 @@ from scipy import stats
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.algorithms.bases import BASES
-from cobasis.linalg.blocks import WholeTable
 from cobasis.privacy.gaussian import delta_of
 from cobasis.privacy.mechanism import keep_probability
 from cobasis.protocol import dp_terms
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.projection import RowsInMemory
 
 EPSILON, DELTA, RADIUS, WIDTH = 2.0, 1e-3, 1.0, 5
 TRIALS, AT_ONCE = 60_000, 100
@@ -49,7 +49,7 @@ def party(*, basis="haar", n_components=2, most_rows=AT_ONCE, **terms):
 def released(north, rows, labels=None):
     """An upload's rows and labels in the table's order, which a worst-case attacker knows."""
     upload = north.prepare(rows, labels)
-    back = np.argsort(north._chooser.order(len(rows)))
+    back = np.argsort(north.project(RowsInMemory(rows, labels)).order)
     return upload.rows[back], None if labels is None else upload.labels[back]
 
 
@@ -173,7 +173,7 @@ def test_labels_of_a_person_with_two_rows_share_the_epsilon():
 def test_noise_of_one_row_says_nothing_of_anothers():
     north = party(most_rows=2000)
     rows = np.random.default_rng(0).normal(size=(2000, WIDTH)) * 1e-9
-    found = north.plan(WholeTable(rows)).projected(0, iter([rows]))[0][0]
+    found = north.project(RowsInMemory(rows)).projected(0, iter([rows]))[0][0]
     noise = found / north.agreement.dp.calibration.noise
     assert stats.kstest(noise.ravel(), stats.norm.cdf).pvalue > 1e-4
     paired = np.corrcoef(noise[:1000].ravel(), noise[1000:].ravel())[0, 1]

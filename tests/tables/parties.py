@@ -1,13 +1,17 @@
 """Parties, tables on disk in every kind, and what the in-memory path makes of them."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.bundle.payload import open_payload
+from cobasis.bundle.precision import UploadFile
+from cobasis.progress import silent
 from cobasis.protocol.public_rows import public_rows_digest
+from cobasis.tables import open_table
 
 NAMES = tuple(f"x{column}" for column in range(7))
 COMPONENTS = 3
@@ -70,6 +74,16 @@ def site(*, key=None, secret=None, **changes):
     if changes.get("basis") == "public":
         fields["public_rows_sha256"] = public_rows_digest(PUBLIC)
     return Site(Agreement(**fields | changes), secret, key or PartyKey())
+
+
+def uploaded(party, table, *, to, labels=None, report=silent, work=None, **options):
+    """Write a table's upload as somebody does who wants to go on after an interruption."""
+    rows = open_table(
+        table, agreement=party.agreement, party=party.name, labels=labels, report=report
+    )
+    memory = rows.memory(Path(work or f"{to}.work"))
+    party.write(rows, to=UploadFile(Path(to)), memory=memory, report=report, **options)
+    return Path(to)
 
 
 def assert_same(path, upload, *, atol=1e-10):

@@ -20,9 +20,9 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
-from cobasis.tables import open_table, prepare_upload, streaming
+from cobasis.tables import open_table, streaming
 from cobasis.tables.sources import source_of
-from tables.parties import frame, site
+from tables.parties import frame, site, uploaded
 
 N_ROWS = 3_000
 
@@ -38,7 +38,7 @@ def attempt(table, folder, *, labels="died", expected, match, where=None, **opti
     party, to = north.party(), folder / "out" / "north.safetensors"
     to.parent.mkdir(exist_ok=True)
     with pytest.raises(expected, match=match) as raised:
-        prepare_upload(party, table, labels=labels, to=to, **options)
+        uploaded(party, table, labels=labels, to=to, **options)
     assert f"[{expected.code}]" in str(raised.value)
     assert not [path for path in to.parent.iterdir() if path.suffix in {".safetensors", ".part"}]
     with pytest.raises(StepError):
@@ -134,8 +134,8 @@ def test_an_upload_never_takes_the_tables_place(kind, tmp_path):
     elif kind == "roundabout":
         (tmp_path / "sub").mkdir()
     ways = {"itself": path, "roundabout": tmp_path / "sub" / ".." / "icu.parquet"}
-    with pytest.raises(OptionError, match=r"is the table itself.*\[CB107\]"):
-        prepare_upload(site().party(), str(path), labels="died", to=ways.get(kind, other))
+    with pytest.raises(OptionError, match=r"the name of a table.*\[CB107\]"):
+        uploaded(site().party(), str(path), labels="died", to=ways.get(kind, other))
     assert path.read_bytes() == before
     assert {each.suffix for each in tmp_path.iterdir()} <= {".parquet", ""}
 

@@ -28,7 +28,8 @@ UPLOAD = """
 import sys
 from benchmarks.children import peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
-from cobasis.tables import prepare_upload
+from cobasis.bundle.precision import UploadFile
+from cobasis.tables import open_table
 
 folder = sys.argv[1]
 secret = ConsortiumSecret()
@@ -36,7 +37,8 @@ agreement = Agreement(
     round_id="r", parties=("north",), task="representation", n_components=20, n_anchor_rows=200,
     features=numeric_features([f"x{i}" for i in range(200)]), commitment=secret.commitment("r"))
 north = Party("north", agreement=agreement, secret=secret)
-prepare_upload(north, folder + "/icu.parquet", to=folder + "/north.safetensors")
+table = open_table(folder + "/icu.parquet", agreement=agreement, party="north")
+north.write(table, to=UploadFile(folder + "/north.safetensors"))
 print(peak_bytes())
 """
 

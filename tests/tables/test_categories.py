@@ -8,8 +8,9 @@ from safetensors import safe_open
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import DtypeError, FeatureError, LabelError, NotFiniteError, OptionError
 from cobasis.features.encoding import encode
-from cobasis.tables import open_table, order, prepare_upload, streaming
-from tables.parties import assert_same
+from cobasis.protocol import projection
+from cobasis.tables import open_table, streaming
+from tables.parties import assert_same, uploaded
 from tables.wards import FEATURES, NAMES, WIDTH, kept, ward_frame, ward_site
 
 N_ROWS = 2_900
@@ -19,7 +20,7 @@ KINDS = ["parquet", "csv", "frame", "lazy"]
 @pytest.fixture(autouse=True)
 def many_small_parts(monkeypatch):
     monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
-    monkeypatch.setattr(order, "BIN_BYTES", 8 * 3 * 100)
+    monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
 def streamed(rows):
@@ -47,7 +48,7 @@ def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
     """The column of labels is the agreement's; nothing has to be said again."""
     table, north = ward_frame(N_ROWS), ward_site(basis=basis)
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), kept(kind, table, tmp_path), to=to)
+    uploaded(north.party(), kept(kind, table, tmp_path), to=to)
     upload = north.party().prepare(table.select(NAMES), table["died"].to_numpy())
     assert_same(to, upload)
 
@@ -55,7 +56,7 @@ def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
 def test_nothing_of_the_identifier_is_in_the_upload(tmp_path):
     table, north = ward_frame(N_ROWS), ward_site()
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), kept("csv", table, tmp_path), to=to)
+    uploaded(north.party(), kept("csv", table, tmp_path), to=to)
     assert b"p-0" not in to.read_bytes()
     assert b"patient" not in to.read_bytes()
     with safe_open(to, framework="numpy") as file:
@@ -85,7 +86,7 @@ def test_a_column_without_a_single_number_is_filled(kind, tmp_path):
 def test_labels_of_text_are_read_as_text(kind, tmp_path):
     table = ward_frame(N_ROWS).with_columns(died=pl.col("died").cast(pl.String).replace("1", "01"))
     north, to = ward_site(classes=("0", "01")), tmp_path / "north.safetensors"
-    prepare_upload(north.party(), kept(kind, table, tmp_path), to=to)
+    uploaded(north.party(), kept(kind, table, tmp_path), to=to)
     assert_same(to, north.party().prepare(table.select(NAMES), table["died"].to_numpy()))
 
 
@@ -107,7 +108,7 @@ def test_cells_that_are_not_agreed_are_refused_and_leave_no_upload(
     table = kept(kind, ward_frame(N_ROWS).with_columns(change), tmp_path)
     to = tmp_path / "north.safetensors"
     with pytest.raises(expected, match=match) as caught:
-        prepare_upload(ward_site().party(), table, to=to)
+        uploaded(ward_site().party(), table, to=to)
     assert f"[{expected.code}]" in str(caught.value)
     if "'pulse'" not in match:
         assert "'pulse'" not in str(caught.value)
@@ -118,11 +119,11 @@ def test_a_date_is_no_category_and_another_label_column_is_refused(tmp_path):
     table = ward_frame(300)
     north, to = ward_site(), tmp_path / "north.safetensors"
     with pytest.raises(DtypeError, match=r"'sex' \(Date\)"):
-        prepare_upload(north.party(), table.with_columns(sex=pl.date(2026, 1, 1)), to=to)
+        uploaded(north.party(), table.with_columns(sex=pl.date(2026, 1, 1)), to=to)
     with pytest.raises(OptionError, match=r"labels='pulse', but.*'died'.*\[CB107\]"):
-        prepare_upload(north.party(), table, labels="pulse", to=to)
+        uploaded(north.party(), table, labels="pulse", to=to)
     with pytest.raises(LabelError, match="no column 'died'"):
-        prepare_upload(north.party(), table.drop("died"), to=to)
+        uploaded(north.party(), table.drop("died"), to=to)
 
 
 @pytest.mark.parametrize("library", ["pandas", "pyarrow"])

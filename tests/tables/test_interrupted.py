@@ -4,22 +4,21 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from cobasis import ConsortiumSecret, PartyKey
-from cobasis.tables import prepare_upload
-from tables.parties import assert_same, frame, site
+from tables.parties import assert_same, frame, site, uploaded
 
 FIRST, SECOND, LAST = "reading rows for the basis", "projecting rows", "putting rows in order"
 CHILD = """
 import os, signal, sys
 from cobasis import ConsortiumSecret, PartyKey
-from cobasis.tables import order, prepare_upload, streaming
-from tables.parties import site
+from cobasis.protocol import projection
+from cobasis.tables import streaming
+from tables.parties import site, uploaded
 
-streaming.BLOCK_CELLS, order.BIN_BYTES = 1, 2400
+streaming.BLOCK_CELLS, projection.BIN_BYTES = 1, 2400
 folder, stop_at, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
 north = site(secret=ConsortiumSecret(b"s" * 32), key=PartyKey(b"k" * 32))
 
@@ -27,14 +26,14 @@ def report(step, done, total):
     if step == stop_at and done >= total / 2:
         os.kill(os.getpid(), number)
 
-prepare_upload(north.party(), folder + "/icu.parquet", labels="died",
-               to=folder + "/north.safetensors", report=report)
+uploaded(north.party(), folder + "/icu.parquet", labels="died",
+         to=folder + "/north.safetensors", report=report)
 """
 
 
 def stopped(folder, step, number):
     """Start an upload in another process, which is stopped in the middle of a step."""
-    place = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    place = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", CHILD, str(folder), step, str(int(number))]
     done = subprocess.run(command, env=place, capture_output=True, check=False, timeout=120)
     assert done.returncode in {-number, 130, 1}, done.stderr.decode()
@@ -54,7 +53,7 @@ def test_a_rerun_starts_at_the_pass_that_was_not_finished(step, number, tmp_path
 
     north = site(secret=ConsortiumSecret(b"s" * 32), key=PartyKey(b"k" * 32))
     steps = []
-    prepare_upload(
+    uploaded(
         north.party(),
         tmp_path / "icu.parquet",
         labels="died",
@@ -78,5 +77,5 @@ def test_a_mark_of_another_table_or_agreement_is_not_used(changed, tmp_path):
         options = {"n_components": 2}
     north = site(**options)
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
+    uploaded(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
     assert_same(to, north.in_memory(table))

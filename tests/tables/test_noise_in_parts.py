@@ -6,9 +6,10 @@ import pytest
 
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import AgreementError, FileChangedError, NotFiniteError
+from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.tables import order, prepare_upload, streaming
-from tables.parties import frame, site
+from cobasis.tables import streaming
+from tables.parties import frame, site, uploaded
 from tables.test_same_upload import kept_as
 
 N_ROWS = 2_900
@@ -27,7 +28,7 @@ TERMS = DPTerms(
 def many_small_parts(monkeypatch):
     """As in ``test_same_upload.py``: parts and bins that no chunk of noise fits."""
     monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
-    monkeypatch.setattr(order, "BIN_BYTES", 8 * 3 * 100)
+    monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
@@ -35,7 +36,7 @@ def many_small_parts(monkeypatch):
 def test_the_upload_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
     table, north = frame(N_ROWS), site(basis=basis, dp=TERMS)
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
+    uploaded(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
     found, expected = open_payload(to), north.in_memory(table)
     np.testing.assert_array_equal(found.row_block(0, N_ROWS), expected.rows)
     np.testing.assert_array_equal(found.labels(), expected.labels)
@@ -46,10 +47,10 @@ def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch)
     table, north = frame(N_ROWS), site(basis="haar", dp=TERMS)
     made = []
     for at, (groups, bins) in enumerate([(700, 2400), (700, 2400), (997, 10**6)]):
-        monkeypatch.setattr(order, "BIN_BYTES", bins)
+        monkeypatch.setattr(projection, "BIN_BYTES", bins)
         path, to = tmp_path / f"{at}.parquet", tmp_path / f"{at}.safetensors"
         table.write_parquet(path, row_group_size=groups)
-        made.append(prepare_upload(north.party(), path, labels="died", to=to).read_bytes())
+        made.append(uploaded(north.party(), path, labels="died", to=to).read_bytes())
     assert made[0] == made[1] == made[2]
 
 
@@ -63,7 +64,7 @@ def test_a_frame_that_comes_in_another_order_each_time_is_refused(tmp_path):
     to = tmp_path / "north.safetensors"
     party = site(basis="haar", dp=TERMS).party()
     with pytest.raises(FileChangedError, match="came in another order"):
-        prepare_upload(party, table, labels="died", to=to)
+        uploaded(party, table, labels="died", to=to)
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
@@ -72,16 +73,16 @@ def test_a_label_that_changes_between_the_passes_is_refused(tmp_path, monkeypatc
     real = streaming.StreamedTable.labels
     seen = []
 
-    def changed(self, agreement):
+    def changed(self):
         seen.append(1)
-        found = real(self, agreement).copy()
+        found = real(self).copy()
         found[5] = (found[5] + len(seen)) % 2
         return found
 
     monkeypatch.setattr(streaming.StreamedTable, "labels", changed)
     to = tmp_path / "north.safetensors"
     with pytest.raises(FileChangedError, match="rows or labels of party 'north'"):
-        prepare_upload(site(basis="haar", dp=TERMS).party(), table, labels="died", to=to)
+        uploaded(site(basis="haar", dp=TERMS).party(), table, labels="died", to=to)
     assert not to.exists()
 
 
@@ -89,8 +90,8 @@ def test_more_rows_than_agreed_and_numbers_that_are_none_are_refused(tmp_path):
     to = tmp_path / "north.safetensors"
     few = TERMS.model_copy(update={"most_rows": N_ROWS - 1})
     with pytest.raises(AgreementError, match="would upload 2,900 rows"):
-        prepare_upload(site(basis="haar", dp=few).party(), frame(N_ROWS), labels="died", to=to)
+        uploaded(site(basis="haar", dp=few).party(), frame(N_ROWS), labels="died", to=to)
     bad = frame(N_ROWS).with_columns(x3=pl.lit(float("nan")))
     with pytest.raises(NotFiniteError):
-        prepare_upload(site(basis="haar", dp=TERMS).party(), bad, labels="died", to=to)
+        uploaded(site(basis="haar", dp=TERMS).party(), bad, labels="died", to=to)
     assert [path.name for path in tmp_path.iterdir()] == []

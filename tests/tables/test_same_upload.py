@@ -9,9 +9,10 @@ import pytest
 from cobasis import Analyst, Party, PartyKey
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import OrthonormalityError
+from cobasis.protocol import projection
 from cobasis.protocol.secrets import SecretBasis
-from cobasis.tables import open_table, order, prepare_upload, streaming
-from tables.parties import NAMES, assert_same, frame, numbers, site
+from cobasis.tables import open_table, streaming
+from tables.parties import NAMES, assert_same, frame, numbers, site, uploaded
 
 N_ROWS = 2_900
 
@@ -20,7 +21,7 @@ N_ROWS = 2_900
 def many_small_parts(monkeypatch):
     """Twelve blocks in three parts, and 29 bins, as a table of millions of rows would have."""
     monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
-    monkeypatch.setattr(order, "BIN_BYTES", 8 * 3 * 100)
+    monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
 class Frame:
@@ -51,7 +52,7 @@ def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
     """Columns are found by name, and the identifier is ignored."""
     table, north = frame(N_ROWS), site(basis=basis)
     to = tmp_path / "north.safetensors"
-    found = prepare_upload(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
+    found = uploaded(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
     assert found == to
     assert_same(to, north.in_memory(table))
 
@@ -60,7 +61,7 @@ def test_pandas_frames_are_read(tmp_path):
     pytest.importorskip("pandas", reason="pandas is not installed; a look-alike is tested above")
     table, north = frame(N_ROWS), site()
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), table.to_pandas(), labels="died", to=to)
+    uploaded(north.party(), table.to_pandas(), labels="died", to=to)
     assert_same(to, north.in_memory(table))
 
 
@@ -82,7 +83,7 @@ def test_labels_stay_with_their_rows_in_a_frame_that_has_no_order(plan, tmp_path
     }[plan]
     north, to = site(), tmp_path / "north.safetensors"
     party = north.party()
-    prepare_upload(party, lazy, labels="died", to=to)
+    uploaded(party, lazy, labels="died", to=to)
     found = open_payload(to)
     scaled = (table.select(NAMES).to_numpy() - 0.5) / [1, 2, 1, 3, 1, 1, 0.5]
     np.testing.assert_allclose(
@@ -118,7 +119,7 @@ def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
 def test_labels_may_be_words(tmp_path):
     table, north = frame(N_ROWS), site(classes=("west", "east"))
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), table, labels="ward", to=to)
+    uploaded(north.party(), table, labels="ward", to=to)
     assert_same(to, north.in_memory(table, "ward"))
 
 
@@ -126,10 +127,10 @@ def test_labels_may_be_numbers_or_absent(tmp_path):
     table = frame(N_ROWS)
     to = tmp_path / "north.safetensors"
     north = site(task="regression", classes=())
-    prepare_upload(north.party(), table, labels="stay", to=to)
+    uploaded(north.party(), table, labels="stay", to=to)
     assert_same(to, north.in_memory(table, "stay"))
     north = site(task="representation", classes=(), model=None)
-    prepare_upload(north.party(), table, to=to)
+    uploaded(north.party(), table, to=to)
     assert_same(to, north.in_memory(table, None))
 
 
@@ -148,7 +149,7 @@ def test_the_consensus_exchange_works_from_a_file(tmp_path):
     np.testing.assert_allclose(own.image, expected.image, atol=1e-12)
     consensus = Analyst(north.agreement).consensus([own, *proposals])
     to = tmp_path / "north.safetensors"
-    prepare_upload(party, tmp_path / "icu.parquet", labels="died", to=to, consensus=consensus)
+    uploaded(party, tmp_path / "icu.parquet", labels="died", to=to, consensus=consensus)
     assert_same(to, north.in_memory(table, consensus=consensus))
 
 
@@ -163,9 +164,7 @@ def test_weak_directions_are_found_as_precisely_as_by_a_singular_value_decomposi
     north = site(basis=basis, n_components=4)
     steps = set()
     to = tmp_path / "north.safetensors"
-    prepare_upload(
-        north.party(), table, labels="died", to=to, report=lambda step, *_: steps.add(step)
-    )
+    uploaded(north.party(), table, labels="died", to=to, report=lambda step, *_: steps.add(step))
     assert_same(to, north.in_memory(table))
     assert ("reading rows for the basis, precisely" in steps) == (weakest < 1e-3)
 
@@ -174,24 +173,24 @@ def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
     table, north = frame(N_ROWS), site()
     to = tmp_path / "north.safetensors"
     party, steps = north.party(), []
-    prepare_upload(party, table, labels="died", to=to)
+    uploaded(party, table, labels="died", to=to)
     basis = party.basis
     again = north.party()
-    prepare_upload(
+    uploaded(
         again, table, labels="died", to=to, basis=basis, report=lambda step, *_: steps.append(step)
     )
     assert_same(to, north.in_memory(table, basis=basis))
     assert set(steps) == {"projecting rows", "putting rows in order"}
     oblique = SecretBasis(np.ones((7, 3)), party="north", oblique=True)
     with pytest.raises(OrthonormalityError, match="CB202"):
-        prepare_upload(again, table, labels="died", to=to, basis=oblique)
+        uploaded(again, table, labels="died", to=to, basis=oblique)
 
 
 def test_the_party_goes_on_as_after_prepare(tmp_path):
     """Its basis is kept, so that a return can be accepted."""
     table, north = frame(N_ROWS), site()
     party = north.party()
-    prepare_upload(party, table, labels="died", to=tmp_path / "north.safetensors")
+    uploaded(party, table, labels="died", to=tmp_path / "north.safetensors")
     other = north.party()
     rows = table.select(NAMES).to_numpy()
     other.prepare(rows, table["died"].to_numpy())
@@ -201,7 +200,7 @@ def test_the_party_goes_on_as_after_prepare(tmp_path):
 def test_another_key_gives_another_order_and_rotation(tmp_path):
     table, north = frame(N_ROWS), site()
     to = tmp_path / "north.safetensors"
-    prepare_upload(north.party(), table, labels="died", to=to)
+    uploaded(north.party(), table, labels="died", to=to)
     other = site(key=PartyKey(), secret=north.secret)
     with pytest.raises(AssertionError):
         assert_same(to, other.in_memory(table))
@@ -217,13 +216,13 @@ def test_columns_of_every_real_type_are_read_exactly(tmp_path):
     plain = table.with_columns(pl.col(*NAMES).cast(pl.Float64))
     table.write_parquet(tmp_path / "icu.parquet")
     north, to = site(), tmp_path / "north.safetensors"
-    prepare_upload(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
+    uploaded(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
     assert_same(to, north.in_memory(plain))
 
 
 def test_progress_goes_from_the_first_row_to_the_last(tmp_path):
     seen = {}
-    prepare_upload(
+    uploaded(
         site().party(),
         frame(N_ROWS),
         labels="died",

@@ -3,6 +3,8 @@
 import os
 from unittest import mock
 
+from cobasis.party_side.readying import make_ready
+
 from cobasis.analyst_side.checking import file_digest
 from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
@@ -13,7 +15,6 @@ from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import CobasisError
 from cobasis.party_side.desk import NOTES
-from cobasis.party_side.readying import make_ready
 from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.receipts import check_receipt
 from cobasis.protocol.secrets import ConsortiumSecret

@@ -10,10 +10,10 @@ from bundle import bundles
 from cobasis.bundle.manifest import moment_text
 from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
-from cobasis.party_side.joining import join
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept
-from cobasis.party_side.sending import prepare
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import prepare
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed

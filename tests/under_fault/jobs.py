@@ -20,14 +20,13 @@ from cobasis.analyst_side.running import run
 from cobasis.bundle.agreement_file import enrol, write_new
 from cobasis.errors import AgreementError, BundleError
 from cobasis.party_side import desk as desk_module
-from cobasis.party_side import secret_making
-from cobasis.party_side.approving import Approval, approve
-from cobasis.party_side.auditing import Audited
-from cobasis.party_side.joining import forget, join
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side import secret as secret_module
+from cobasis.party_side.audit import Approval, Audited, approve
+from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept, adopt, receipt
 from cobasis.party_side.scoring import score
-from cobasis.party_side.sending import prepare, propose
+from cobasis.party_side.secret import forget, join
+from cobasis.party_side.send import prepare, propose
 from cobasis.privacy.audit import audit
 from faults import at_call, calls_of, changes, half
 from party_side.sites import FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
@@ -38,7 +37,7 @@ from under_fault.warm import say
 
 def unlock(patch):
     """Take keys from memory: none is encrypted, which takes seconds."""
-    for module in (desk_module, secret_making):
+    for module in (desk_module, secret_module):
         patch.setattr(module, "load_identity", lambda path, **_: PEOPLE[path.stem])
 
 
@@ -69,7 +68,7 @@ def _audited():
 def _secret(site):
     with suppress(AgreementError):  # committed already, where only its last sync was missing
         make = {"parties": NAMES, "home": site.root, "name": "north", "passphrase": str}
-        secret_making.make_secret(site.agreement_path, **make)
+        secret_module.make_secret(site.agreement_path, **make)
 
 
 def _join(site):
@@ -136,7 +135,6 @@ def _destroy(site):
 
 def _leave(site):
     forget(site.desk("north"))
-
 
 
 COMMANDS = {

@@ -11,7 +11,7 @@ from cobasis.errors import BudgetError, DiskError, SpanReuseError
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault import Refused
-from cobasis.vault.charges import Charge
+from cobasis.vault.datasets import Charge
 from cobasis.vault.ledger import Spent
 from faults import FULL, at_call
 from vault.vaults import (

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from cli.round_by_commands import Typed
 from cobasis.models.training import train
 from cobasis.party_side.desk import open_desk
-from cobasis.party_side.rows import gathered, labels_of, open_rows
+from cobasis.party_side.rows import gathered, open_rows
 
 SITES = ("cleveland", "hungarian", "switzerland", "va")
 WORDS = {
@@ -138,8 +138,7 @@ def encoded(folder, site):
         passphrase=lambda: "correct horse",
     )
     rows = open_rows(desk, folder / f"{site}.csv")
-    everybody = np.ones(len(rows.held), bool)
-    return gathered(rows.table), labels_of(rows, desk, chosen=everybody), rows.held
+    return gathered(rows.table), rows.table.labels(), rows.held
 
 
 def worth(folder):

@@ -1,4 +1,4 @@
-"""An upload in the precision that the agreement names: rounded block by block, never clipped."""
+"""An upload's file in the precision that the agreement names: rounded, never clipped."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,18 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.payload import Payload, PayloadHeader, PayloadWriter, open_payload
+from cobasis.bundle.payload import Payload, PayloadHeader, PayloadWriter
 from cobasis.errors import MessageError, OptionError
 from cobasis.protocol.agreement_fields import Precision
+from cobasis.protocol.messages import UploadHeader
 
 STORED = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int8": "int8"}
 """How the rows stand in the file; the anchor image is float16 at the least."""
 
 _STEPS = 127
-_BLOCK_BYTES = 2**23
+_TABLES = (".csv", ".parquet", ".pq")
+
+_Rounded = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
 
 def int8_scale(int8_range: float) -> float:
@@ -26,41 +29,63 @@ def int8_scale(int8_range: float) -> float:
     return int8_range / _STEPS
 
 
-def in_precision(
-    path: Path, *, to: Path, precision: Precision, int8_range: float | None = None
-) -> Path:
-    """Rewrite an upload in the agreed precision."""
-    payload = open_payload(path)
-    if (precision == "int8") != (int8_range is not None):
-        raise OptionError(
-            "int8_range goes with precision='int8', and only with it. Agree on both, or neither."
-        )
-    if payload.rows_place.dtype == np.dtype(STORED[precision]):
-        return path
-    labels = payload.labels()
-    header = PayloadHeader(
-        party=payload.party,
-        agreement_digest=payload.agreement_digest,
-        anchor_tag=payload.anchor_tag,
-        simulated=payload.simulated,
-        n_rows=payload.n_rows,
-        n_components=payload.n_components,
-        n_anchor_rows=payload.n_anchor_rows,
-        dtype=STORED[precision],
-        labels=None if labels is None else labels.dtype.name,
-        int8_scale=None if int8_range is None else int8_scale(int8_range),
-    )
-    rounded = _rounding(precision, int8_range=int8_range, party=payload.party)
-    per_block = max(1, _BLOCK_BYTES // (8 * payload.n_components))
-    with PayloadWriter(to, header=header) as writer:
-        image = payload.anchor_image()
-        writer.write_anchor_image(_as_floats(image, _image_dtype(precision), payload.party))
-        if labels is not None:
-            writer.write_labels(labels)
-        for start in range(0, payload.n_rows, per_block):
-            stop = min(start + per_block, payload.n_rows)
-            writer.write_rows(start, rounded(payload.row_block(start, stop)))
-    return to
+class UploadFile:
+    """Where a party writes its upload: a file in the agreed precision, rounded and never clipped.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cobasis.bundle.payload import open_payload
+    >>> header = UploadHeader(
+    ...     party="north", agreement_digest=bytes(32), anchor_tag=bytes(32), simulated=True,
+    ...     n_rows=2, n_components=1, n_anchor_rows=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with UploadFile(Path(folder, "north"), precision="fp16")(header) as writer:
+    ...         writer.write_anchor_image(np.ones((1, 1)))
+    ...         writer.write_rows(0, np.array([[0.1], [2.0]]))
+    ...     open_payload(writer.path).row_block(0, 2).tolist()
+    [[0.0999755859375], [2.0]]
+    """
+
+    def __init__(
+        self, path: str | Path, *, precision: Precision = "fp64", int8_range: float | None = None
+    ) -> None:
+        self.path, self._precision, self._int8_range = Path(path), precision, int8_range
+        if self.path.suffix.lower() in _TABLES:
+            raise OptionError(
+                f"'{path}' has the name of a table, whose place an upload must not take. Choose "
+                "another, such as north.safetensors."
+            )
+        if (precision == "int8") != (int8_range is not None):
+            raise OptionError(
+                "int8_range goes with precision='int8', and only with it. Agree on both, or "
+                "neither."
+            )
+
+    def __call__(self, header: UploadHeader) -> PayloadWriter:
+        """Begin the file."""
+        stored: Precision = self._precision
+        scale = None if self._int8_range is None else int8_scale(self._int8_range)
+        told = PayloadHeader(**vars(header), dtype=STORED[stored], int8_scale=scale)
+        if stored == "fp64":
+            return PayloadWriter(self.path, header=told)
+        rounded = _rounding(stored, int8_range=self._int8_range, party=header.party)
+        return _RoundingWriter(self.path, header=told, rounded=rounded)
+
+
+class _RoundingWriter(PayloadWriter):
+    """Rounds what comes as float64, and takes as it is what was read back."""
+
+    def __init__(self, path: Path, *, header: PayloadHeader, rounded: _Rounded) -> None:
+        super().__init__(path, header=header)
+        self._rounded, self._party = rounded, header.party
+        self._image = "float16" if header.dtype == "int8" else header.dtype
+
+    def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
+        super().write_anchor_image(_as_floats(image, self._image, self._party))
+
+    def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
+        super().write_rows(start, self._rounded(block) if block.dtype == np.float64 else block)
 
 
 def check_precision(
@@ -83,9 +108,7 @@ def _image_dtype(precision: Precision) -> str:
     return "float16" if precision == "int8" else STORED[precision]
 
 
-def _rounding(
-    precision: Precision, *, int8_range: float | None, party: str
-) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+def _rounding(precision: Precision, *, int8_range: float | None, party: str) -> _Rounded:
     """Return what rounds a block of rows."""
     if int8_range is None:
         return lambda block: _as_floats(block, STORED[precision], party)

@@ -3,14 +3,22 @@
 from pathlib import Path
 
 from cobasis.bundle.payload import open_payload
-from cobasis.bundle.writing import PayloadHeader, PayloadWriter
-from cobasis.protocol.messages import Upload
+from cobasis.bundle.precision import STORED, UploadFile
+from cobasis.protocol.agreement_fields import Precision
+from cobasis.protocol.messages import Upload, UploadHeader
 
 
-def write_upload(upload: Upload, path: Path) -> None:
-    """Write an upload to a file, as the streamed way does."""
+def write_upload(
+    upload: Upload,
+    path: Path,
+    *,
+    precision: Precision | None = None,
+    int8_range: float | None = None,
+) -> None:
+    """Write an upload to a file; in the precision that its rows have, if none is named."""
+    as_they_are = {dtype: each for each, dtype in STORED.items()}[upload.rows.dtype.name]
     labels = upload.labels
-    header = PayloadHeader(
+    header = UploadHeader(
         party=upload.party,
         agreement_digest=upload.agreement_digest,
         anchor_tag=upload.anchor_tag,
@@ -18,10 +26,10 @@ def write_upload(upload: Upload, path: Path) -> None:
         n_rows=upload.rows.shape[0],
         n_components=upload.rows.shape[1],
         n_anchor_rows=upload.anchor_image.shape[0],
-        dtype=upload.rows.dtype.name,
         labels=None if labels is None else labels.dtype.name,
     )
-    with PayloadWriter(path, header=header) as writer:
+    file = UploadFile(path, precision=precision or as_they_are, int8_range=int8_range)  # type: ignore[arg-type]
+    with file(header) as writer:
         writer.write_anchor_image(upload.anchor_image)
         if labels is not None:
             writer.write_labels(labels)

@@ -11,6 +11,7 @@ from cobasis.disk.tensors import Place, is_name, make_header, part_of
 from cobasis.disk.whole import WholeFile
 from cobasis.errors import DtypeError, OptionError, ShapeError, StepError
 from cobasis.linalg.arrays import Matrix
+from cobasis.protocol.messages import UploadHeader
 
 FORMAT = "cobasis/upload/1"
 
@@ -19,37 +20,18 @@ _ROWS = ("float64", "float32", "float16", "int8")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PayloadHeader:
-    """What is known of an upload before its first row is there.
+class PayloadHeader(UploadHeader):
+    """What is known of an upload's file before its first row is there.
 
     Attributes
     ----------
-    party : str
-        Who sends it.
-    agreement_digest, anchor_tag : bytes
-        Which agreement and which anchor it belongs to; 32 bytes each.
-    simulated : bool
-        Drawn from a seed.
-    n_rows, n_components, n_anchor_rows : int
-        The shapes: rows are (n_rows, n_components), the anchor image (n_anchor_rows,
-        n_components).
     dtype : {'float64', 'float32', 'float16', 'int8'}
         Of the rows in the file, and of the anchor image, which is float16 where they are int8.
-    labels : {'int64', 'float64'} or None
-        Positions in the agreement's classes, or numbers; None for representation.
     int8_scale : float or None
         What one step means, where the rows are int8.
     """
 
-    party: str
-    agreement_digest: bytes
-    anchor_tag: bytes
-    simulated: bool
-    n_rows: int
-    n_components: int
-    n_anchor_rows: int
     dtype: str = "float64"
-    labels: str | None = None
     int8_scale: float | None = None
 
 

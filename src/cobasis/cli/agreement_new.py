@@ -150,8 +150,13 @@ def _write(
     """Complete the fields, write the file, and say what is left to fill."""
     from cobasis.bundle.agreement_file import write_new
     from cobasis.cli.agreement_state import show_state
-    from cobasis.party_side.drafting import draft_fields, features_of_example, labels_of_example
-    from cobasis.party_side.wording import dp_of_words, features_of_words
+    from cobasis.party_side.draft import (
+        dp_of_words,
+        draft_fields,
+        features_of_example,
+        features_of_words,
+        labels_of_example,
+    )
 
     example, label = features["example"], given["label"]
     for word in _LISTS:

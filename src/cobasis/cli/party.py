@@ -24,10 +24,10 @@ def join(
     Example: cobasis party join icu.toml north.secret
     """
     from cobasis.cli.answers import JoinAnswer
-    from cobasis.party_side import joining
+    from cobasis.party_side.secret import join as keep
 
     desk = owner.party(agreement)
-    maker = joining.join(desk, secret)
+    maker = keep(desk, secret)
     owner.say(
         JoinAnswer(
             command="party join",
@@ -56,11 +56,11 @@ def check(
     Example: cobasis party check icu.toml data.csv
     """
     from cobasis.cli.answers import CheckAnswer, ColumnAnswer
-    from cobasis.party_side import checking
+    from cobasis.party_side import rows
 
     desk = owner.party(agreement, sealed=False)
     with progress() as report:
-        found = checking.check(desk, data, report=report)
+        found = rows.check(desk, data, report=report)
     kind = {True: "refused", False: "told"}
     lines = [f"{kind[each.refused]:>7}: {each.text}" for each in found.findings]
     lines += [f"refused: {each}" for each in found.problems]

@@ -10,9 +10,9 @@ from cobasis.cli.options import Agreed, Owner, ask_name, consent, numbers, owned
 
 if TYPE_CHECKING:
     from cobasis.cli.answers import AuditAnswer
-    from cobasis.party_side.auditing import Audited, Question
+    from cobasis.party_side.audit import Audited, Question
     from cobasis.party_side.desk import PartyDesk
-    from cobasis.party_side.projecting import Projected
+    from cobasis.party_side.send import Projected
     from cobasis.vault import Forced
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="The party's table, CSV or Parquet.")]
@@ -55,11 +55,9 @@ def audit(
 
     Example: cobasis party audit icu.toml data.csv -o audit.html
     """
-    from cobasis.party_side.approving import keep
-    from cobasis.party_side.auditing import Question, audited
-    from cobasis.party_side.making import read_public_rows
-    from cobasis.party_side.projecting import projected
-    from cobasis.party_side.readying import make_ready
+    from cobasis.party_side.audit import Question, audited, keep
+    from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.send import projected, read_public_rows
 
     question = Question(
         n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),
@@ -68,7 +66,7 @@ def audit(
     )
     pages = _pages(out, data)
     desk = owner.party(agreement)
-    rows = None if public_rows is None else read_public_rows(desk, public_rows)
+    rows = read_public_rows(desk, public_rows)
     with progress() as report:
         ready = make_ready(desk, data, looking=True, report=report)
         with projected(ready, public_rows=rows, report=report) as made:
@@ -133,8 +131,7 @@ def asking(
         Audits, says what was found, asks for a signature and for consent, and returns the record
         that travels.
     """
-    from cobasis.party_side.approving import Approval, approve, require_approval
-    from cobasis.party_side.auditing import audited
+    from cobasis.party_side.audit import Approval, approve, audited, require_approval
 
     def allow(made: "Projected") -> dict[str, str]:
         found = audited(made, question=question)
@@ -169,7 +166,7 @@ def in_words(found: "Audited") -> list[str]:
 def _pages(out: Path | None, data: Path) -> list[Path]:
     """Return where the page and its figures go; refuse a place that would do harm."""
     from cobasis.errors import OptionError
-    from cobasis.party_side.opening import refuse_target
+    from cobasis.party_side.desk import refuse_target
 
     if out is None:
         return []

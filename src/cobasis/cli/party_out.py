@@ -91,11 +91,11 @@ def forget(
     Example: cobasis party forget icu.toml --yes
     """
     from cobasis.cli.answers import ForgetAnswer
-    from cobasis.party_side import joining
+    from cobasis.party_side import secret
 
     desk = owner.party(agreement)
     consent("Destroy the round's secret and return?", yes=yes, what="the deletion")
-    time = joining.forget(desk)
+    time = secret.forget(desk)
     owner.say(
         ForgetAnswer(command="party forget", round=desk.agreement.round_id, time=time),
         lines=[f"'{desk.name}' forgot round '{desk.agreement.round_id}' on {time}."],

@@ -18,8 +18,8 @@ from cobasis.cli.party_audit import (
 )
 
 if TYPE_CHECKING:
-    from cobasis.party_side.readying import Dry, Ready
-    from cobasis.party_side.sending import Sent
+    from cobasis.party_side.preview import Dry, Ready
+    from cobasis.party_side.send import Sent
 
 Out = Annotated[Path, typer.Option("-o", "--out", help="The sealed file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would leave.")]
@@ -39,9 +39,9 @@ def propose(
 
     Example: cobasis party propose icu.toml data.csv -o north.span
     """
-    from cobasis.party_side import sending
-    from cobasis.party_side.making import read_public_rows
-    from cobasis.party_side.readying import make_ready
+    from cobasis.party_side import send
+    from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.send import read_public_rows
 
     desk = owner.party(agreement)
     with progress() as report:
@@ -49,9 +49,9 @@ def propose(
     if _told(owner, ready, command="party propose", dry_run=dry_run):
         return
     consent("Make the sealed file?", yes=yes, what="the sealed file")
-    rows = None if public_rows is None else read_public_rows(desk, public_rows)
+    rows = read_public_rows(desk, public_rows)
     with progress() as report:
-        sent = sending.propose(ready, out, public_rows=rows, report=report)
+        sent = send.propose(ready, out, public_rows=rows, report=report)
     _say_sent(owner, ready, sent, command="party propose")
 
 
@@ -73,10 +73,10 @@ def prepare(
 
     Example: cobasis party prepare icu.toml data.csv -o north.upload --signed-by "Dr N. Officer"
     """
-    from cobasis.party_side import sending
-    from cobasis.party_side.auditing import Question
-    from cobasis.party_side.making import read_public_rows
-    from cobasis.party_side.readying import make_ready
+    from cobasis.party_side import send
+    from cobasis.party_side.audit import Question
+    from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.send import read_public_rows
     from cobasis.vault import Forced
 
     desk, override = owner.party(agreement), None
@@ -86,7 +86,7 @@ def prepare(
         ready = make_ready(desk, data, forced=override, report=report)
     if _told(owner, ready, command="party prepare", dry_run=dry_run):
         return
-    rows = None if public_rows is None else read_public_rows(desk, public_rows)
+    rows = read_public_rows(desk, public_rows)
     with ExitStack() as shown:
         report = shown.enter_context(progress())
         allow = asking(
@@ -97,7 +97,7 @@ def prepare(
             question=Question(sensitive=tuple(sensitive or ()), compared=False),
             before=shown.close,  # a question would stand in the display of progress
         )
-        sent = sending.prepare(ready, out, public_rows=rows, allow=allow, report=report)
+        sent = send.prepare(ready, out, public_rows=rows, allow=allow, report=report)
     _say_sent(owner, ready, sent, command="party prepare")
 
 

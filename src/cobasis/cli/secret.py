@@ -28,7 +28,7 @@ def new(
     Example: cobasis secret new icu.toml --for north,south,east
     """
     from cobasis.cli.analyst_answers import SecretAnswer
-    from cobasis.party_side.secret_making import make_secret
+    from cobasis.party_side.secret import make_secret
 
     made = make_secret(
         agreement,

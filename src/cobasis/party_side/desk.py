@@ -1,16 +1,30 @@
 """A party's desk: who it is, what was agreed, its vault and its transcript, opened together."""
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.enclosing import Written, write_bundle
+from cobasis.bundle.envelope import Bundle, Expected, open_bundle
 from cobasis.bundle.manifest import moment_text
+from cobasis.bundle.messages import Enclosed
 from cobasis.bundle.transcript import Transcript
-from cobasis.disk.whole import make_folder
-from cobasis.errors import AgreementError, IdentityError, UnknownPartyError
+from cobasis.disk.files import opened
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import make_folder, remove_tree, write_whole
+from cobasis.errors import (
+    AgreementError,
+    DiskError,
+    IdentityError,
+    OptionError,
+    UnknownPartyError,
+    VaultError,
+)
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder
 from cobasis.keys.home import key_path, names
@@ -144,3 +158,86 @@ def _who(agreement: Agreement, home: Path, name: str | None) -> PublicIdentity:
             "with --as, or give the right folder with --home."
         )
     return enrolled[here[0]]
+
+
+@contextmanager
+def alone(desk: PartyDesk) -> Iterator[None]:
+    """Keep other commands out of the work folder, and clear what a killed one left in it.
+
+    The system lets go of the lock when a process dies, however it dies. Of what is in the folder,
+    only notes and marks outlive a command, and both are sealed.
+    """
+    make_folder(desk.work)
+    busy = (
+        f"another command of party '{desk.name}' is at work in round '{desk.agreement.round_id}', "
+        f"in '{desk.work}'. Two at a time would mix their files. Wait for it, then start again."
+    )
+    with Lock(desk.work, what=f"the work folder '{desk.work}'", busy=busy):
+        for path in sorted(desk.work.iterdir()):
+            if path.name not in {MARKS, NOTES}:
+                remove_tree(path)
+        yield
+
+
+def note(desk: PartyDesk, **facts: str) -> None:
+    """Add facts to a round's notes, in place of those of the same names."""
+    text = json.dumps({**notes(desk), **facts}, sort_keys=True)
+    write_whole(desk.work / NOTES, desk.identity.seal_for_self(text.encode()))
+
+
+def notes(desk: PartyDesk) -> dict[str, str]:
+    """Return a round's notes; none before the first."""
+    path = desk.work / NOTES
+    if not path.exists():
+        return {}
+    with opened(path) as (file, _):
+        sealed = file.readall()
+    try:
+        found: dict[str, str] = json.loads(desk.identity.unseal_own(sealed))
+    except ValueError as error:
+        raise VaultError(
+            f"the notes '{path}' of party '{desk.name}' cannot be used: they are damaged or were "
+            "made with another key. Put the home folder back from a copy, or delete this file."
+        ) from error
+    return found
+
+
+@contextmanager
+def opened_bundle(
+    desk: PartyDesk,
+    path: Path,
+    *,
+    signer: PublicIdentity | Mapping[str, PublicIdentity],
+    expected: Expected,
+) -> Iterator[Bundle]:
+    """Open a bundle that was sealed for the party; its parts are gone when the block ends."""
+    into = desk.work / "opened"
+    remove_tree(into)
+    try:
+        yield open_bundle(
+            path, unseal=desk.identity.unseal, signer=signer, into=into, expected=expected
+        )
+    finally:
+        remove_tree(into)
+
+
+def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Written:
+    """Sign and seal a message to the analyst, as a file of the work folder."""
+    return write_bundle(
+        desk.work / name,
+        draft=enclosed.draft,
+        parts=enclosed.parts,
+        sign=desk.identity.sign,
+        recipients=[desk.analyst],
+    )
+
+
+def refuse_target(to: Path, *, table: Path | None = None) -> None:
+    """Raise OptionError or DiskError where a result would overwrite its table or has no folder."""
+    with suppress(OSError):
+        if table is not None and (to.resolve() == table.resolve() or to.samefile(table)):
+            raise OptionError(
+                f"-o '{to}' is the table itself, which would be overwritten. Choose another name."
+            )
+    if to.is_dir() or not to.parent.is_dir():
+        raise DiskError(f"-o '{to}' is a folder, or in one that does not exist. Name a file.")

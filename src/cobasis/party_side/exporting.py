@@ -5,8 +5,7 @@ from pathlib import Path
 from cobasis.disk.whole import write_whole
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.accepted import usable
-from cobasis.party_side.desk import PartyDesk, digest_of
-from cobasis.party_side.opening import refuse_target
+from cobasis.party_side.desk import PartyDesk, digest_of, refuse_target
 
 
 def export_onnx(desk: PartyDesk, to: Path, *, precision: Precision = "float64") -> int:

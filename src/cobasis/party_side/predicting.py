@@ -13,13 +13,20 @@ from cobasis.disk.whole import WholeFile
 from cobasis.errors import OptionError
 from cobasis.features.columns import Encoder
 from cobasis.party_side.accepted import Usable, usable
-from cobasis.party_side.desk import PartyDesk
-from cobasis.party_side.opening import refuse_target
-from cobasis.party_side.rows import as_text, require_id
+from cobasis.party_side.desk import PartyDesk, refuse_target
+from cobasis.party_side.rows import require_id
 from cobasis.progress import Report, silent
 from cobasis.protocol.labels import decode_labels
-from cobasis.tables.refusals import not_finite, refuse_csv_rounding, refuse_schema
-from cobasis.tables.sources import CSV, PARQUET, Source, source_of
+from cobasis.tables.sources import (
+    CSV,
+    PARQUET,
+    Source,
+    not_finite,
+    refuse_csv_rounding,
+    refuse_schema,
+    source_of,
+)
+from cobasis.tables.streaming import as_text
 
 PREDICTION = "prediction"
 _BLOCK_CELLS = 2**22

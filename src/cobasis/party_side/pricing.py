@@ -8,9 +8,9 @@ import numpy as np
 
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.guarantee import budget_of
-from cobasis.party_side.making import public_rows_in
+from cobasis.party_side.preview import budget_of
 from cobasis.party_side.rows import picked
+from cobasis.party_side.send import public_rows_in
 from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -61,7 +61,7 @@ def priced(
     drawn = np.random.default_rng([n_rows, n_features])
     places = np.sort(drawn.permutation(n_rows)[: sample_size(n_rows, n_features)])
     some = picked(rows, places)
-    told = rows.labels(agreement)
+    told = rows.labels()
     own = Setting(
         n_components=agreement.n_components, basis=agreement.basis, budget=budget_of(agreement)
     )

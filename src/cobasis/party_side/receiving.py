@@ -16,11 +16,16 @@ from cobasis.disk.files import opened
 from cobasis.errors import FitCheckError, ReplayError, StepError
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
-from cobasis.party_side.alone import alone
-from cobasis.party_side.desk import PartyDesk, digest_of, time_now
-from cobasis.party_side.notes import note, notes
-from cobasis.party_side.opening import opened_bundle
-from cobasis.party_side.readying import require_made_for, require_uploaded
+from cobasis.party_side.desk import (
+    PartyDesk,
+    alone,
+    digest_of,
+    note,
+    notes,
+    opened_bundle,
+    time_now,
+)
+from cobasis.party_side.preview import require_made_for, require_uploaded
 from cobasis.protocol.acceptance import check_consensus, check_return
 from cobasis.protocol.messages import Return
 from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign

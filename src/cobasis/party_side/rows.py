@@ -11,15 +11,17 @@ import numpy.typing as npt
 import polars as pl
 
 from cobasis.errors import FeatureError, ShapeError
-from cobasis.features.category import CategoryFeature
+from cobasis.features.checking import ColumnFinding
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.desk import PartyDesk
 from cobasis.progress import Report, silent
 from cobasis.protocol.messages import Labels
+from cobasis.protocol.noise import LabelledRows
+from cobasis.tables.checking import check_table
 from cobasis.tables.sources import Source, source_of
-from cobasis.tables.streaming import StreamedTable, open_table
+from cobasis.tables.streaming import StreamedTable, as_text, open_table
 from cobasis.vault.fingerprints import Fingerprints
 
 Done = TypeVar("Done")
@@ -28,10 +30,10 @@ Mask = npt.NDArray[np.bool_]
 _ALL = 2.0**64
 
 
-class ChosenRows(Blocks):
+class ChosenRows(LabelledRows):
     """Some rows of a table, gone through in its order."""
 
-    def __init__(self, table: Blocks, chosen: Mask) -> None:
+    def __init__(self, table: LabelledRows, chosen: Mask) -> None:
         self._table, self._chosen = table, chosen
         self._before = np.concatenate([[0], np.cumsum(chosen)])
         self.shape = (int(self._before[-1]), table.shape[1])
@@ -49,25 +51,17 @@ class ChosenRows(Blocks):
         for done in self._table.over(worked, step=step):
             yield from done
 
+    def labels(self) -> Labels | None:
+        """Return their labels."""
+        labels = self._table.labels()
+        return None if labels is None else labels[self._chosen]
+
     def _of(self, first: int, blocks: Iterator[Matrix]) -> Iterator[Matrix]:
         for block in blocks:
             chosen = self._chosen[first : first + len(block)]
             first += len(block)
             if chosen.any():
                 yield block[chosen]
-
-
-class _Overheard(Blocks):
-    """A table that keeps what a pass made of each part: the vault sorts fingerprints."""
-
-    def __init__(self, table: Blocks) -> None:
-        self._table, self.shape = table, table.shape
-        self.heard: list[object] = []
-
-    def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
-        for done in self._table.over(work, step=step):
-            self.heard.append(done)
-            yield done
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -92,7 +86,7 @@ class PartyRows(Hidden):
     held: Mask
 
     @property
-    def sent(self) -> Blocks:
+    def sent(self) -> LabelledRows:
         """The rows that are uploaded."""
         return ChosenRows(self.table, ~self.held) if self.held.any() else self.table
 
@@ -128,11 +122,8 @@ def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> Party
     rows = open_table(
         table, agreement=agreement, party=desk.name, labels=agreement.label or None, report=report
     )
-    heard = _Overheard(rows)
-    desk.vault.fingerprints(heard)
-    found = b"".join(part for part in heard.heard if isinstance(part, bytes))
-    marks = np.frombuffer(found, dtype="<u8").astype(np.uint64)
-    ids = None if not agreement.id else desk.vault.people(_identifiers(desk, table))
+    marks = desk.vault.fingerprints(rows)
+    ids = None if not agreement.id else desk.vault.people(_identifiers(rows.source, desk))
     held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
     if held.all():
         raise ShapeError(
@@ -142,10 +133,9 @@ def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> Party
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
 
 
-def _identifiers(desk: PartyDesk, table: Path) -> list[str]:
+def _identifiers(source: Source, desk: PartyDesk) -> list[str]:
     """Read the column of identifiers."""
     name = desk.agreement.id
-    source = source_of(table, party=desk.name, features=as_text(name))
     require_id(source, desk)
     column = source.collect(pl.col(name).cast(pl.String))[name]
     if not column.null_count():
@@ -166,17 +156,6 @@ def require_id(source: Source, desk: PartyDesk) -> None:
             f"{source.what} has no column '{name}', the agreement's identifier, so its rows could "
             "not be told apart. Add it."
         )
-
-
-def as_text(name: str) -> tuple[CategoryFeature, ...]:
-    """Return a column as a feature without vocabulary, so that a CSV file's ``007`` stays so."""
-    return (CategoryFeature.model_construct(name=name, values=()),) if name else ()
-
-
-def labels_of(rows: PartyRows, desk: PartyDesk, *, chosen: Mask) -> Labels | None:
-    """Return the labels of some rows as they travel, None for representation."""
-    labels = rows.table.labels(desk.agreement)
-    return None if labels is None else labels[chosen]
 
 
 def gathered(rows: Blocks) -> Matrix:
@@ -202,3 +181,106 @@ def picked(rows: Blocks, places: npt.NDArray[np.intp]) -> Matrix:
 
     parts = [block for part in rows.over(chosen, step="drawing rows to look at") for block in part]
     return np.vstack(parts)
+
+
+OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
+"""Bases whose span is of the party's own rows, and how many rows they need above n_components."""
+
+BOUNDS = ("low", "high")
+"""What a feature of numbers may have, and one of words has not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What `check` found.
+
+    Attributes
+    ----------
+    n_rows : int
+        The table's rows.
+    n_held : int or None
+        Rows that would be held back; None where something else is wrong already.
+    findings : tuple of ColumnFinding
+        About columns: refused, or only told.
+    problems : tuple of str
+        About the table as a whole; each forbids an upload.
+    """
+
+    n_rows: int
+    n_held: int | None
+    findings: tuple[ColumnFinding, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether an upload can be made of the table."""
+        return not self.problems and not any(each.refused for each in self.findings)
+
+
+def check(desk: PartyDesk, table: Path, *, report: Report = silent) -> Findings:
+    """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
+    agreement = desk.agreement
+    found = check_table(table, agreement=agreement, party=desk.name, report=report)
+    problems = list(_id_problems(desk, table)) if _has_id(desk, found.findings) else []
+    if problems or not found.fits:
+        return Findings(
+            n_rows=found.n_rows, n_held=None, findings=found.findings, problems=tuple(problems)
+        )
+    rows = open_rows(desk, table, report=report)
+    needed = agreement.n_components + OWN_SPANS.get(agreement.basis, -agreement.n_components)
+    if rows.n_sent < needed:
+        problems.append(
+            f"of {found.n_rows:,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
+            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with "
+            f"{agreement.n_components:,} components needs"
+        )
+    return Findings(
+        n_rows=found.n_rows,
+        n_held=rows.n_held,
+        findings=found.findings,
+        problems=tuple(problems),
+    )
+
+
+def refuse_outside(desk: PartyDesk, table: Path, *, report: Report = silent) -> None:
+    """Raise FeatureError for numbers outside of an agreed range.
+
+    Nothing else asks that before an upload: what has no place in the encoding is refused when
+    rows are read, and a number that nobody can have is encoded like any other.
+    """
+    bounds = [getattr(each, bound, None) for each in desk.agreement.features for bound in BOUNDS]
+    if all(bound is None for bound in bounds):
+        return
+    found = check_table(table, agreement=desk.agreement, party=desk.name, report=report)
+    outside = [f"'{each.column}'" for each in found.findings if each.problem == "range"]
+    if outside:
+        raise FeatureError(
+            f"party '{desk.name}' has numbers outside of the agreed range in {', '.join(outside)}, "
+            "which are in another unit or wrong. 'cobasis party check' counts them; correct the "
+            "table, or agree on another range."
+        )
+
+
+def _has_id(desk: PartyDesk, findings: tuple[ColumnFinding, ...]) -> bool:
+    """Whether the agreement has an identifier, and the table its column."""
+    absent = {each.column for each in findings if each.problem == "absent"}
+    return bool(desk.agreement.id) and desk.agreement.id not in absent
+
+
+def _id_problems(desk: PartyDesk, table: Path) -> list[str]:
+    """Return what is wrong with the column of identifiers, in words."""
+    name = desk.agreement.id
+    source = source_of(table, party=desk.name, features=as_text(name))
+    column = pl.col(name)
+    counts = source.collect(
+        column.len().alias("rows"),
+        column.null_count().alias("empty"),
+        column.drop_nulls().n_unique().alias("different"),
+    ).row(0, named=True)
+    repeated = counts["rows"] - counts["empty"] - counts["different"]
+    told = []
+    if counts["empty"]:
+        told.append(f"{counts['empty']:,} cells of the id column '{name}' are empty")
+    if repeated:
+        told.append(f"{repeated:,} cells of the id column '{name}' repeat another's")
+    return told

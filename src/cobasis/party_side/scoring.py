@@ -13,9 +13,8 @@ from cobasis.models.chain import ChainFamily
 from cobasis.models.families import ModelName
 from cobasis.models.training import train
 from cobasis.party_side.accepted import Usable, usable
-from cobasis.party_side.desk import PartyDesk
-from cobasis.party_side.notes import notes
-from cobasis.party_side.rows import ChosenRows, PartyRows, gathered, labels_of, open_rows
+from cobasis.party_side.desk import PartyDesk, notes
+from cobasis.party_side.rows import ChosenRows, PartyRows, gathered, open_rows
 from cobasis.progress import Report, silent
 from cobasis.protocol.messages import Labels
 
@@ -98,11 +97,11 @@ def score(desk: PartyDesk, *, table: Path | None = None, report: Report = silent
 
 def _scored(desk: PartyDesk, rows: PartyRows, *, use: Usable, metric: str) -> Scores:
     """Predict the rows that were held back, three ways."""
-    held, truth = gathered(rows.kept), labels_of(rows, desk, chosen=rows.held)
+    held, truth = gathered(rows.kept), rows.kept.labels()
     if truth is None:
         return Scores(metric=metric, n_rows=0)
     together = _figure(use.model.predict(use.aligned(held)), truth, metric)
-    own, labels, whole = _own_rows(desk, rows)
+    own, labels, whole = _own_rows(rows)
     guess = _guess(labels, metric)
     baseline = _figure(np.full(len(truth), guess), truth, metric)
     local, remarks = _local(desk, own, labels=labels, family=_FAMILIES[use.model.family])
@@ -121,15 +120,15 @@ def _scored(desk: PartyDesk, rows: PartyRows, *, use: Usable, metric: str) -> Sc
     )
 
 
-def _own_rows(desk: PartyDesk, rows: PartyRows) -> tuple[Matrix, Labels, bool]:
+def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels, bool]:
     """Return the rows that were uploaded, encoded, and their labels; at most so many cells."""
     chosen = ~rows.held
     most = max(1, MOST_CELLS // rows.table.shape[1])
     whole = rows.n_sent <= most
     if not whole:
         chosen = chosen & (rows.marks <= rows.fingerprints[most - 1])  # which are random numbers
-    labels = labels_of(rows, desk, chosen=chosen)
-    return gathered(ChosenRows(rows.table, chosen)), np.asarray(labels), whole
+    own = ChosenRows(rows.table, chosen)
+    return gathered(own), np.asarray(own.labels()), whole
 
 
 def _local(

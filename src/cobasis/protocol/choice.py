@@ -3,9 +3,6 @@
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from cobasis.algorithms.anchors import Anchor
 from cobasis.algorithms.bases import BASES, filled, own_directions, require_components
 from cobasis.algorithms.consensus import weighted_directions
@@ -85,10 +82,6 @@ class Chooser:
             memory["directions"] = found
         return found
 
-    def order(self, n_rows: int) -> npt.NDArray[np.intp]:
-        """Return the order in which rows are uploaded; only the key's owner can draw it."""
-        return self.key.stream(f"order/{self.agreement.round_id}").permutation(n_rows)
-
     def basis(
         self,
         rows: Blocks,
@@ -105,7 +98,10 @@ class Chooser:
             return kept
         span = self._shared_span(anchor, consensus)
         if span is None:
-            span = self._own_span(rows, memory)
+            span = self.directions(rows, memory=memory)
+            if self.complete:
+                span = filled(span, self.key.stream("filling"), n_components=size)
+            require_components(span, n_components=size, n_rows=rows.shape[0], party=self.party)
         return SecretBasis(self.turned(span), party=self.party)
 
     def turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
@@ -149,15 +145,6 @@ class Chooser:
         if name == "public" and self.public_rows is not None:
             return self._public_span(self.public_rows)
         return None
-
-    def _own_span(self, rows: Blocks, memory: Memory | None) -> Matrix:
-        """Return the party's own directions, as many as there are components."""
-        size = self.agreement.n_components
-        found = self.directions(rows, memory=memory)
-        if self.complete:
-            return filled(found, self.key.stream("filling"), n_components=size)
-        require_components(found, n_components=size, n_rows=rows.shape[0], party=self.party)
-        return found
 
     def _public_span(self, public_rows: Matrix) -> Matrix:
         """Return the leading directions of the agreed public rows."""

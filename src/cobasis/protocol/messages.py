@@ -76,6 +76,35 @@ class ConsensusSpan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UploadHeader:
+    """What is known of an upload before its first row is there.
+
+    Attributes
+    ----------
+    party : str
+        Who sends it.
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it belongs to; 32 bytes each.
+    simulated : bool
+        Drawn from a seed.
+    n_rows, n_components, n_anchor_rows : int
+        The shapes: rows are (n_rows, n_components), the anchor image (n_anchor_rows,
+        n_components).
+    labels : {'int64', 'float64'} or None
+        Positions in the agreement's classes, or numbers; None for representation.
+    """
+
+    party: str
+    agreement_digest: bytes
+    anchor_tag: bytes
+    simulated: bool
+    n_rows: int
+    n_components: int
+    n_anchor_rows: int
+    labels: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Upload:
     """Party to analyst: all that a party ever shows of its rows.
 

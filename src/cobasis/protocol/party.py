@@ -7,16 +7,18 @@ from cobasis.errors import UnknownPartyError
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.progress import Report, silent
 from cobasis.protocol.acceptance import check_consensus
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Chooser, Memory, require_proposals
 from cobasis.protocol.labels import encode_labels
-from cobasis.protocol.messages import ConsensusSpan, Labels, SpanProposal, Upload
-from cobasis.protocol.noising import Noising
+from cobasis.protocol.messages import ConsensusSpan, SpanProposal, Upload, UploadHeader
+from cobasis.protocol.noise import LabelledRows, noise_for
 from cobasis.protocol.prediction import Predictor
+from cobasis.protocol.projection import Begin, InMemory, Projection, RowsInMemory
 from cobasis.protocol.public_rows import check_public_rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
-from cobasis.protocol.streamed import Plan
 
 
 class Party(Predictor):
@@ -118,7 +120,7 @@ class Party(Predictor):
         rows : array-like, data frame or Blocks of shape (n_rows, n_features)
             The party's rows; ``cobasis.tables.open_table`` makes blocks of a file.
         memory : mutable mapping of str to ndarray, optional
-            Where the party keeps the directions, for `plan`. Private.
+            Where the party keeps the directions, for `write`. Private.
 
         Returns
         -------
@@ -191,37 +193,34 @@ class Party(Predictor):
         """
         table = self._encoded(rows)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
-        plan = self.plan(WholeTable(table), labels=targets, consensus=consensus, basis=basis)
-        self.keep(plan)
-        return plan.upload(table, labels=targets)
+        sink = InMemory()
+        self.write(RowsInMemory(table, targets), to=sink, consensus=consensus, basis=basis)
+        return sink.made()
 
-    def plan(
+    def write(
         self,
-        rows: Blocks,
+        rows: LabelledRows,
         *,
-        labels: Labels | None = None,
+        to: Begin,
         consensus: ConsensusSpan | None = None,
         basis: SecretBasis | None = None,
         memory: Memory | None = None,
-    ) -> Plan:
-        """Choose the secret basis and the order of rows that are visited block by block.
+        report: Report = silent,
+    ) -> None:
+        """Make the upload of rows that come block by block: what `prepare` does, of any size.
 
         Parameters
         ----------
-        rows : Blocks of shape (n_rows, n_features)
-            On the agreed scale.
-        labels : ndarray of shape (n_rows,), optional
-            Theirs, encoded; noise under a guarantee is drawn for them, too.
+        rows : LabelledRows of shape (n_rows, n_features)
+            As ``cobasis.tables.open_table`` opens a file.
+        to : callable
+            Where it goes: ``cobasis.bundle.precision.UploadFile(path)``.
         consensus, basis : ConsensusSpan, SecretBasis, optional
             As in `prepare`.
         memory : mutable mapping of str to ndarray, optional
-            Where the directions are looked up, and kept when they had to be found. Private.
-
-        Returns
-        -------
-        Plan
-            Turns rows into the upload's, part by part. The upload is the party's once it is
-            whole and `keep` was called.
+            Where the directions are looked up, and kept until the upload is whole. Private.
+        report : callable
+            Told of every pass.
 
         Raises
         ------
@@ -230,46 +229,76 @@ class Party(Predictor):
 
         Notes
         -----
-        **Who sees what.** The party alone: the plan holds its basis.
-        **Cost.** One or two passes over the rows, none for a basis that is not their own; one to
-        bind noise to them.
+        **Who sees what.** As `prepare`. **Cost.** One or two passes over the rows for a basis of
+        their own, none for another; one to bind noise to them; one to project them.
         """
-        if consensus is not None:
-            check_consensus(consensus, self.agreement, anchor_tag=self._tag, party=self.name)
-        chosen = self._chooser.basis(
-            rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
-        )
-        return Plan(
-            party=self.name,
-            agreement_digest=self.agreement.digest(),
-            anchor_tag=self._tag,
-            basis=chosen,
-            anchor_image=chosen.image(self._anchor),
-            order=self._chooser.order(rows.shape[0]),
-            simulated=self._simulated or (consensus is not None and consensus.simulated),
-            noising=Noising.of(
-                rows,
-                labels=labels,
-                agreement=self.agreement,
-                basis=chosen,
-                key=self._chooser.key,
-                party=self.name,
-            ),
-        )
+        made = self.project(rows, consensus=consensus, basis=basis, memory=memory)
+        made.write(to, report=report)
+        self._basis, self._return = made.basis, None
+        if memory is not None:
+            memory.clear()
 
-    def keep(self, plan: Plan) -> None:
-        """Take a plan's basis for the party's own, now that its upload is whole.
+    def project(
+        self,
+        rows: LabelledRows,
+        *,
+        consensus: ConsensusSpan | None = None,
+        basis: SecretBasis | None = None,
+        memory: Memory | None = None,
+    ) -> Projection:
+        """Settle all that an upload needs before a row is projected; the first half of `write`.
 
         Parameters
         ----------
-        plan : Plan
-            This party's.
+        rows : LabelledRows of shape (n_rows, n_features)
+            On the agreed scale.
+        consensus, basis, memory : optional
+            As in `write`.
+
+        Returns
+        -------
+        Projection
+            Writes the upload, in as many calls as wanted: the same numbers each time.
+
+        Raises
+        ------
+        LocalError, MessageError
+            As `prepare`.
 
         Notes
         -----
-        **Who sees what.** The party alone. **Cost.** None.
+        **Who sees what.** The party alone: it holds the basis. **Cost.** As `write`, but for the
+        last pass.
         """
-        self._basis, self._return = plan.basis, None
+        if consensus is not None:
+            check_consensus(consensus, self.agreement, anchor_tag=self._tag, party=self.name)
+        agreement, key = self.agreement, self._chooser.key
+        labels = rows.labels()  # refused before a long pass
+        if labels is None:
+            encode_labels(None, agreement, n_rows=rows.shape[0], party=self.name)
+        with one_blas_thread():
+            chosen = self._chooser.basis(
+                rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
+            )
+            noising = noise_for(rows, agreement=agreement, basis=chosen, key=key, party=self.name)
+        about = UploadHeader(
+            party=self.name,
+            agreement_digest=agreement.digest(),
+            anchor_tag=self._tag,
+            simulated=self._simulated or (consensus is not None and consensus.simulated),
+            n_rows=rows.shape[0],
+            n_components=chosen.shape[1],
+            n_anchor_rows=agreement.n_anchor_rows,
+            labels=None if labels is None else labels.dtype.name,
+        )
+        return Projection(
+            rows=rows,
+            about=about,
+            basis=chosen,
+            anchor_image=chosen.image(self._anchor),
+            order=key.stream(f"order/{agreement.round_id}").permutation(rows.shape[0]),
+            noising=noising,
+        )
 
     def _encoded(self, rows: npt.ArrayLike) -> Matrix:
         """Return rows on the agreed scale."""

@@ -2,6 +2,5 @@
 
 from cobasis.tables.checking import Checked, check_table
 from cobasis.tables.streaming import StreamedTable, open_table
-from cobasis.tables.upload import prepare_upload
 
-__all__ = ["Checked", "StreamedTable", "check_table", "open_table", "prepare_upload"]
+__all__ = ["Checked", "StreamedTable", "check_table", "open_table"]

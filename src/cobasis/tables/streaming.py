@@ -1,30 +1,43 @@
 """A party's table as blocks on the agreed scale, read by polars and never held whole."""
 
+import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from cobasis.errors import LabelError, ShapeError, TableError
+from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
+from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.columns import Encoder
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.reading import Array
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.pool import in_order
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.labels import encode_labels
 from cobasis.protocol.messages import Labels
-from cobasis.tables.refusals import not_finite, refuse_csv_rounding, refuse_schema
-from cobasis.tables.sources import Part, Source, source_of
+from cobasis.protocol.noise import LabelledRows
+from cobasis.tables.sources import (
+    Part,
+    Source,
+    not_finite,
+    refuse_csv_rounding,
+    refuse_schema,
+    source_of,
+)
 
 Done = TypeVar("Done")
+Cipher = Callable[[bytes], bytes]
+
+SUFFIX = ".mark"
 
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
@@ -37,7 +50,7 @@ WIDE = 512
 """Above so many features a table is wide: a Gram matrix takes more than 2 MB."""
 
 
-class StreamedTable(Blocks):
+class StreamedTable(LabelledRows):
     """A table on disk, or a frame, that is gone through in bounded memory.
 
     A frame has no order that is sure to come again, so each pass over one takes the labels
@@ -48,13 +61,13 @@ class StreamedTable(Blocks):
         self,
         source: Source,
         *,
-        features: Sequence[NumericFeature | CategoryFeature],
+        agreement: Agreement,
         party: str,
         labels: str | None = None,
         report: Report = silent,
     ) -> None:
         self.source, self.party, self._report = source, party, report
-        self._encoder = Encoder(features)
+        self._agreement, self._encoder = agreement, Encoder(agreement.features)
         self._names, width = self._encoder.names, self._encoder.width
         self._size = max(256, BLOCK_CELLS // width)
         self._along = labels if source.path is None else None
@@ -79,11 +92,14 @@ class StreamedTable(Blocks):
             first, read = part
             whole = read()
             labels = None if self._along is None else whole[self._along]
-            frame = whole.select(self._names)
+            frame, made = whole.select(self._names), []
             size = max(1, frame.height) if wide else batch
-            starts = range(0, frame.height, size)
-            cut = [(first + start, frame[start : start + size]) for start in starts]
-            return [work(row, self._blocks(each, own)) for row, each in cut], frame.height, labels
+            for start in range(0, frame.height, size):
+                cut = frame[start : start + size]
+                refuse_csv_rounding(cut, what=self.source.what, integers=self.source.integers)
+                columns = self._encoder.read(nw.from_native(cut), what=self.source.what)
+                made.append(work(first + start, self._blocks(columns, cut.height, own)))
+            return made, frame.height, labels
 
         along = [] if self._along is None else [self._along]
         columns = list(dict.fromkeys([*self._names, *along]))
@@ -101,10 +117,11 @@ class StreamedTable(Blocks):
             )
         if found:
             self._labels = pl.concat(found)
+        self.source.refuse_changed()
 
-    def labels(self, agreement: Agreement) -> Labels | None:
+    def labels(self) -> Labels | None:
         """Return the labels as they travel, in the order of the latest pass over the rows."""
-        found = self._labels
+        found, agreement = self._labels, self._agreement
         if found is None or agreement.task == "representation":
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
         if found.null_count():
@@ -118,15 +135,28 @@ class StreamedTable(Blocks):
         codes = encode_labels(kinds.to_numpy(), agreement, n_rows=len(kinds), party=self.party)
         return found.replace_strict(kinds, pl.Series(codes), return_dtype=pl.Int64).to_numpy()
 
-    def _blocks(self, frame: pl.DataFrame, own: threading.local) -> Iterator[Matrix]:
+    def memory(
+        self, folder: Path, *, seal: Cipher = bytes, unseal: Cipher = bytes
+    ) -> MutableMapping[str, Matrix]:
+        """Return where directions outlive a process; of a frame, nothing does."""
+        path, stamp = self.source.path, self.source.stamp
+        if path is None or stamp is None:
+            return {}
+        made_from = {
+            "table": str(path.resolve()),
+            "stamp": "/".join(map(str, stamp)),
+            "agreement": self._agreement.digest().hex(),
+            "party": self.party,
+        }
+        return Marks(folder, bound_to=made_from, seal=seal, unseal=unseal)
+
+    def _blocks(self, columns: list[Array], n_rows: int, own: threading.local) -> Iterator[Matrix]:
         """Give a part's rows on the agreed scale, in blocks that share the thread's buffer."""
-        refuse_csv_rounding(frame, what=self.source.what, integers=self.source.integers)
-        columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
         size = self._size
         if not hasattr(own, "buffer"):
             own.buffer = np.empty((self.shape[1], size))
-        for start in range(0, frame.height, size):
-            stop = min(start + size, frame.height)
+        for start in range(0, n_rows, size):
+            stop = min(start + size, n_rows)
             block = own.buffer[:, : stop - start]
             if not self._encoder.put((column[..., start:stop] for column in columns), block):
                 raise not_finite(self.source, self._encoder.features, n_rows=self.shape[0])
@@ -141,7 +171,7 @@ def open_table(
     labels: str | None = None,
     report: Report = silent,
 ) -> StreamedTable:
-    """Open a party's table, for `Party.propose` and `Party.plan`.
+    """Open a party's table, for `Party.propose` and `Party.write`.
 
     Examples
     --------
@@ -155,11 +185,15 @@ def open_table(
     >>> open_table(frame, agreement=agreement, party="north").shape
     (3, 2)
     """
-    read = (*agreement.features, *word_labels(agreement, labels))
+    if labels is not None and agreement.label and labels != agreement.label:
+        raise OptionError(
+            f"labels='{labels}', but the agreement's label column is '{agreement.label}', and "
+            "every party has to upload the same. Leave labels= out."
+        )
+    labels = labels or agreement.label or None
+    read = (*agreement.features, *word_labels(agreement, labels), *as_text(agreement.id))
     source = source_of(table, party=party, features=read, labels=labels)
-    return StreamedTable(
-        source, features=agreement.features, party=party, labels=labels, report=report
-    )
+    return StreamedTable(source, agreement=agreement, party=party, labels=labels, report=report)
 
 
 def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeature, ...]:
@@ -168,3 +202,91 @@ def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeatu
     if not (labels and text):
         return ()
     return (CategoryFeature.model_construct(name=labels, values=text),)
+
+
+def as_text(name: str) -> tuple[CategoryFeature, ...]:
+    """Return a column as a feature without vocabulary, so that a CSV file's ``007`` stays so."""
+    return (CategoryFeature.model_construct(name=name, values=()),) if name else ()
+
+
+class Marks(MutableMapping[str, Matrix]):
+    """What a pass gave, kept as long as what it was made from is still the same.
+
+    A mark is private: principal directions say much about the rows. Its file can be read by its
+    owner only, belongs to one state of one table and one agreement, and goes when the work is
+    done. A party with a key of its own seals it as well: a killed process leaves it behind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = Path(parent, "work")
+    ...     Marks(folder, bound_to={"table": "1"})["directions"] = np.eye(2)
+    ...     list(Marks(folder, bound_to={"table": "1"})), list(Marks(folder, bound_to={}))
+    (['directions'], [])
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        bound_to: Mapping[str, str],
+        seal: Cipher = bytes,
+        unseal: Cipher = bytes,
+    ) -> None:
+        self._folder = folder
+        self._bound_to = dict(bound_to)
+        self._seal, self._unseal = seal, unseal
+
+    def __getitem__(self, name: str) -> Matrix:
+        """Read a mark; KeyError when there is none of that name that fits."""
+        try:
+            data = self._unseal(self._path(name).read_bytes())
+            found = load(data)
+        except (OSError, SafetensorError, SealError):
+            raise KeyError(name) from None
+        if name not in found or _metadata(data) != self._bound_to:
+            raise KeyError(name)
+        return found[name]
+
+    def __setitem__(self, name: str, array: Matrix) -> None:
+        """Write a mark; whole, or not at all."""
+        kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
+        make_folder(self._folder)
+        write_whole(self._path(name), kept)
+
+    def __delitem__(self, name: str) -> None:
+        """Delete a mark; KeyError when there is none."""
+        if not self._path(name).exists():
+            raise KeyError(name)
+        remove_tree(self._path(name))
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names of the marks that fit."""
+        names = sorted(path.stem for path in self._folder.glob(f"*{SUFFIX}"))
+        return iter([name for name in names if name in self])
+
+    def __len__(self) -> int:
+        """Count the marks that fit."""
+        return len(list(iter(self)))
+
+    def clear(self) -> None:
+        """Delete the marks that fit, finished or half-written, and the folder if it is empty.
+
+        The folder may be shared: what is bound to something else, or no mark, stays.
+        """
+        for name in self:
+            for end in ("", PART):
+                remove_tree(self._folder / f"{name}{SUFFIX}{end}")
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            remove_tree(self._folder)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}{SUFFIX}"
+
+
+def _metadata(data: bytes) -> object:
+    """Return what whole safetensors bytes say beside their arrays."""
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + size]).get("__metadata__")

@@ -5,8 +5,7 @@ Read ``vault.py`` first, then ``spans.py``: the rule that a row is seen through 
 half. The analyst's side cannot import anything of this; a contract checks it.
 """
 
-from cobasis.vault.charges import Charge
-from cobasis.vault.datasets import Dataset, Uploaded, UploadEntry
+from cobasis.vault.datasets import Charge, Dataset, Uploaded, UploadEntry
 from cobasis.vault.fingerprints import Changes, fingerprints
 from cobasis.vault.ledger import Ledger, Spent
 from cobasis.vault.rounds import Accepted, RoundRecords

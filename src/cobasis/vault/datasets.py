@@ -8,11 +8,49 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.linalg.hidden import Hidden
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.keeping import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
-from cobasis.vault.charges import Charge
 from cobasis.vault.fingerprints import Fingerprints
 from cobasis.vault.records import Record, Records
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charge:
+    """What one upload with noise spends.
+
+    Attributes
+    ----------
+    release : str
+        Digest of all that the noise was drawn for, 64 hexadecimal digits.
+    mu : float
+        Sensitivity over noise.
+    labels : float
+        Epsilon of a person's labels, 0 where they are public.
+    lifetime_epsilon, delta : float
+        What its agreement promises for all uploads of a data set; each promise is kept.
+    """
+
+    release: str
+    mu: float
+    labels: float
+    lifetime_epsilon: float
+    delta: float
+
+
+def charge_of(agreement: Agreement, release: str) -> Charge | None:
+    """Return what an upload spends, None where it has no noise."""
+    terms = agreement.dp
+    if terms is None:
+        return None
+    return Charge(
+        release=release,
+        mu=terms.calibration.mu,
+        labels=terms.spent_on_labels,
+        lifetime_epsilon=terms.lifetime_epsilon,
+        delta=terms.delta,
+    )
+
 
 FOLDER = "datasets"
 

@@ -12,7 +12,7 @@ from cobasis.linalg.blocks import Blocks
 from cobasis.linalg.rng import require_key
 
 Fingerprints = npt.NDArray[np.uint64]
-"""Of a table's rows, sorted; a row that occurs twice has two."""
+"""Of a table's rows; a row that occurs twice has two."""
 
 FEW = 10
 """So few rows that came or went stand out between two uploads, and are told apart one by one."""
@@ -45,7 +45,7 @@ class Changes:
 
 
 def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
-    """Return the keyed fingerprints of encoded rows, sorted.
+    """Return the keyed fingerprints of encoded rows, in the order of the table.
 
     Rows are known again as long as the agreement encodes them alike: another scale, feature or
     vocabulary makes other numbers, hence other rows.
@@ -64,7 +64,7 @@ def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
         return b"".join(_of_block(block, secret) for block in blocks)
 
     found = b"".join(rows.over(marked, step="comparing rows with earlier uploads"))
-    return np.sort(np.frombuffer(found, dtype="<u8").astype(np.uint64))
+    return np.frombuffer(found, dtype="<u8").astype(np.uint64)
 
 
 def people(identifiers: Iterable[str], key: bytes) -> Fingerprints:
@@ -76,14 +76,12 @@ def people(identifiers: Iterable[str], key: bytes) -> Fingerprints:
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:
     """Count the rows that two tables share, and those that only one has."""
-    values = np.unique(np.concatenate([before, after]))
-    same = int(np.minimum(_counts(before, values), _counts(after, values)).sum())
+    values, place = np.unique(np.concatenate([before, after]), return_inverse=True)
+    one, other = (
+        np.bincount(each, minlength=len(values)) for each in np.split(place, [len(before)])
+    )
+    same = int(np.minimum(one, other).sum())
     return Changes(same=same, added=len(after) - same, gone=len(before) - same)
-
-
-def _counts(among: Fingerprints, values: Fingerprints) -> npt.NDArray[np.intp]:
-    """Return how often each value occurs in a sorted array."""
-    return among.searchsorted(values, side="right") - among.searchsorted(values, side="left")
 
 
 def _of_block(block: Matrix, key: bytes) -> bytes:

@@ -16,10 +16,8 @@ from cobasis.errors import BudgetError
 from cobasis.linalg.hidden import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import epsilon_spent
-from cobasis.vault.charges import Charge, charge_of
-from cobasis.vault.datasets import UploadEntry, load_datasets
-from cobasis.vault.place import Place
-from cobasis.vault.records import Record, Records
+from cobasis.vault.datasets import Charge, UploadEntry, charge_of, load_datasets
+from cobasis.vault.records import Place, Record, Records
 from cobasis.vault.spans import Asked
 
 PROPOSED = "proposed"

@@ -53,8 +53,8 @@ class Asked(Hidden):
 
     Attributes
     ----------
-    rows : ndarray of uint64, sorted
-        Fingerprints of the rows.
+    rows : ndarray of uint64
+        Fingerprints of the rows; they are kept sorted.
     shape : tuple of int
         n_features and n_components.
     people : ndarray of uint64
@@ -70,6 +70,10 @@ class Asked(Hidden):
     people: Fingerprints = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     columns: str = ""
     forced: Forced | None = None
+
+    def __post_init__(self) -> None:
+        """Sort the rows: a vault keeps none of a table's order."""
+        object.__setattr__(self, "rows", np.sort(self.rows))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -7,17 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.errors import ForeignBundleError, StepError
+from cobasis.errors import AgreementError, ForeignBundleError, StepError
 from cobasis.linalg.hidden import Hidden
-from cobasis.party_side.checking import refuse_outside
 from cobasis.party_side.desk import PartyDesk, digest_of
-from cobasis.party_side.guarantee import guarantee_of, refuse_crowds
-from cobasis.party_side.leaving import leaves, stays, weight
-from cobasis.party_side.rows import PartyRows, open_rows
+from cobasis.party_side.rows import PartyRows, open_rows, refuse_outside
+from cobasis.privacy.audit import Budget
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import require_proposals
-from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, UploadEntry
+from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent, UploadEntry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,3 +216,96 @@ def require_uploaded(desk: PartyDesk) -> UploadEntry:
             "nothing can have come back for it. Run 'cobasis party prepare' first."
         )
     return found
+
+
+_BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
+"""Of one number of a row, and of one of the anchor's image, by the agreed precision."""
+
+
+def leaves(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
+    """Say what leaves, in words."""
+    size, labels = agreement.n_components, ""
+    told = []
+    if agreement.label:
+        randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
+        how = "with some labels changed at random" if randomised else "in the clear"
+        labels = f", and their column '{agreement.label}' {how}"
+    if proposing:
+        told.append(
+            f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
+        )
+    else:
+        noise = "" if agreement.dp is None else " with noise"
+        told.append(
+            f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{noise}{labels}"
+        )
+        told.append(
+            f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers"
+        )
+    return (*told, "the names of party, round and agreement")
+
+
+def stays(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
+    """Say what does not leave."""
+    told = ["the raw rows, the secret basis, the anchor and the consortium secret"]
+    if proposing:
+        told.append("every projected row and every label")
+    if rows.n_held:
+        told.append(f"{rows.n_held:,} rows that are held back, to score the model on")
+    if agreement.id:
+        told.append(f"the id column '{agreement.id}', and every column that is not agreed on")
+    return tuple(told)
+
+
+def weight(agreement: Agreement, n_rows: int) -> int:
+    """Return the bytes of rows, image and labels before they are compressed."""
+    row, image = _BYTES[agreement.precision]
+    label = 8 if agreement.label else 0
+    rows = n_rows * (agreement.n_components * row + label)
+    return rows + agreement.n_anchor_rows * agreement.n_components * image
+
+
+NONE = "no formal guarantee"
+
+
+def guarantee_of(agreement: Agreement, spent: Spent) -> str:
+    """Return the guarantee that the round gives, and what was spent before it."""
+    terms = agreement.dp
+    if terms is None:
+        return NONE
+    promised = [terms.lifetime_epsilon, *(each.lifetime_epsilon for each in spent.charges)]
+    return (
+        f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, epsilon "
+        f"spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
+    )
+
+
+def budget_of(agreement: Agreement) -> Budget | None:
+    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
+    terms = agreement.dp
+    if terms is None:
+        return None
+    return Budget(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        radius=terms.radius,
+        centre=terms.centre,
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        label_epsilon=terms.label_epsilon,
+        n_classes=len(agreement.classes),
+    )
+
+
+def refuse_crowds(rows: PartyRows, agreement: Agreement, *, party: str) -> None:
+    """Raise AgreementError where somebody has more rows than the guarantee covers."""
+    terms = agreement.dp
+    if terms is None or rows.ids is None:
+        return
+    _, counts = np.unique(rows.people, return_counts=True)
+    if counts.max(initial=0) > terms.rows_per_person:
+        raise AgreementError(
+            f"some identifiers of party '{party}' stand in more than rows_per_person="
+            f"{terms.rows_per_person} rows, so the noise of [dp] would be too small for these "
+            "people. Leave rows of theirs out, or agree on a larger rows_per_person."
+        )

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from cobasis.errors import (
     OptionError,
     SecretError,
 )
-from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.linalg.rng import haar_columns
+from cobasis.progress import silent
+from cobasis.protocol.noise import LabelledRows
+from cobasis.protocol.projection import InMemory, RowsInMemory
 from cobasis.protocol.secrets import SecretBasis
 from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
 from protocol.test_dp_terms import terms
@@ -39,11 +42,14 @@ def labels():
     return tables()["north"][1]
 
 
-class InParts(Blocks):
+class InParts(LabelledRows):
     """A table that is cut otherwise than one in memory."""
 
-    def __init__(self, table, sizes):
-        self.table, self.sizes, self.shape = table, sizes, table.shape
+    def __init__(self, table, labels, sizes):
+        self.table, self.told, self.sizes, self.shape = table, labels, sizes, table.shape
+
+    def labels(self):
+        return self.told
 
     def over(self, work, *, step):
         assert step is not None
@@ -52,6 +58,12 @@ class InParts(Blocks):
             part = self.table[first : first + size]
             yield work(first, (np.asfortranarray(part[at : at + 3]) for at in range(0, size, 3)))
             first += size
+
+
+def written(projection):
+    sink = InMemory()
+    projection.write(sink, report=silent)
+    return sink.made()
 
 
 def test_the_same_release_again_is_the_same_numbers(rows, labels):
@@ -85,7 +97,7 @@ def changed(kind, rows, labels):
 
 def unordered(party, rows, labels):
     """What is released, in the table's order; rows are so small that it is noise."""
-    plan = party.plan(WholeTable(rows), labels=labels)
+    plan = party.project(RowsInMemory(rows, labels))
     return np.vstack(plan.projected(0, iter([rows]))[0])
 
 
@@ -106,7 +118,7 @@ def test_another_agreement_key_or_basis_draws_other_noise(rows, labels):
     def released(changed=agreement, used=key, **options):
         party = Party("north", agreement=changed, secret=secret, key=used)
         small = rows * 1e-9  # what is seen is noise
-        plan = party.plan(WholeTable(small), labels=labels, **options)
+        plan = party.project(RowsInMemory(small, labels), **options)
         return np.vstack(plan.projected(0, iter([small]))[0])
 
     other = SecretBasis(
@@ -128,21 +140,18 @@ def test_another_agreement_key_or_basis_draws_other_noise(rows, labels):
 def test_rows_in_parts_have_the_noise_of_the_whole_table_bit_for_bit(rows, labels, sizes):
     party = north(terms(**RANDOMISED))
     expected = party.prepare(rows, labels)
-    table = InParts(rows, sizes)
-    plan = party.plan(table, labels=labels)
-    parts = list(table.over(plan.projected, step=""))
-    plan.confirm(marks for _, marks in parts)
-    found = np.vstack([block for blocks, _ in parts for block in blocks])[plan.order]
-    np.testing.assert_array_equal(found, expected.rows)
-    np.testing.assert_array_equal(plan.labels(labels), expected.labels)
+    found = written(party.project(InParts(rows, labels, sizes)))
+    np.testing.assert_array_equal(found.rows, expected.rows)
+    np.testing.assert_array_equal(found.labels, expected.labels)
 
 
 def test_rows_beyond_one_chunk_of_noise_are_independent_and_the_same_in_parts():
     rng = np.random.default_rng(0)
     rows, labels = rng.normal(size=(700, WIDTH)) * 1e-9, rng.integers(0, 2, 700)
     party = north()
-    plan = party.plan(InParts(rows, (100, 300, 300)), labels=labels)
-    parts = list(InParts(rows, (100, 300, 300)).over(plan.projected, step=""))
+    table = InParts(rows, labels, (100, 300, 300))
+    plan = party.project(table)
+    parts = list(table.over(plan.projected, step=""))
     found = np.vstack([block for blocks, _ in parts for block in blocks])
     expected = party.prepare(rows, labels).rows
     np.testing.assert_array_equal(found[plan.order], expected)
@@ -153,20 +162,34 @@ def test_rows_beyond_one_chunk_of_noise_are_independent_and_the_same_in_parts():
 @pytest.mark.parametrize("kind", ["one number", "two rows exchanged"])
 def test_rows_that_change_after_the_noise_was_bound_are_refused(rows, labels, kind):
     party = north()
-    plan = party.plan(WholeTable(rows), labels=labels)
+    plan = party.project(RowsInMemory(rows, labels))
     other, _ = changed(kind, rows, labels)
     with pytest.raises(FileChangedError, match="not those that its noise was drawn for"):
-        plan.upload(other, labels=labels)
+        written(replace(plan, rows=RowsInMemory(other, labels)))
     with pytest.raises(FileChangedError, match="rows or labels of party 'north'"):
-        plan.upload(rows, labels=1 - labels)
-    assert plan.upload(rows, labels=labels).rows.shape == (30, COMPONENTS)
+        written(replace(plan, rows=RowsInMemory(rows, 1 - labels)))
+    assert written(plan).rows.shape == (30, COMPONENTS)
+
+
+def test_a_rehearsal_has_other_noise_of_the_same_scale_and_is_the_same_each_time(rows, labels):
+    """It is drawn from a stream of its own, so it says nothing of the noise that leaves."""
+    party = north(terms(**RANDOMISED))
+    many, told = np.tile(rows, (30, 1)) * 1e-9, np.tile(labels, 30)
+    plan = party.project(RowsInMemory(many, told))
+    real, shown = written(plan), written(plan.rehearsed())
+    np.testing.assert_array_equal(shown.rows, written(plan.rehearsed()).rows)
+    assert abs(np.corrcoef(real.rows.ravel(), shown.rows.ravel())[0, 1]) < 0.1
+    assert shown.rows.std() == pytest.approx(real.rows.std(), rel=0.1)
+    changed = [upload.labels != told[plan.order] for upload in (real, shown)]
+    assert abs(np.corrcoef(*changed)[0, 1]) < 0.2
+    np.testing.assert_array_equal(written(plan).rows, real.rows)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_not_finite_is_refused_before_it_is_compared_with_the_radius(rows, labels, bad):
     party = north()
     rows = rows.copy()
-    plan = party.plan(WholeTable(rows), labels=labels)
+    plan = party.project(RowsInMemory(rows, labels))
     rows[2, 1] = bad
     with pytest.raises(NotFiniteError):
         plan.projected(0, iter([rows]))
@@ -181,7 +204,7 @@ def test_a_row_far_outside_the_ball_moves_the_release_by_no_more_than_the_sensit
     for sign in (1, -1):
         far = rows.copy()
         far[0] = sign * 1e6 * rows[0]
-        plan = party.plan(WholeTable(far), labels=labels)
+        plan = party.project(RowsInMemory(far, labels))
         clean, _ = plan.projected(0, iter([far]))
         noise = plan.noising._normal(0, 30, n_columns=COMPONENTS) * dp.calibration.noise
         released.append(clean[0] - noise)
@@ -197,7 +220,7 @@ def test_more_rows_than_agreed_are_refused(rows, labels):
 
 def test_noise_without_labels_where_there_are_some_is_refused(rows):
     with pytest.raises(LabelError, match="gave no labels"):
-        north().plan(WholeTable(rows))
+        north().project(RowsInMemory(rows))
 
 
 def test_an_oblique_basis_is_refused_even_in_a_simulation(rows, labels):
@@ -221,7 +244,7 @@ def test_a_basis_that_is_filled_up_is_refused():
 
 
 def test_the_noise_is_neither_shown_nor_copied(rows, labels):
-    noising = north().plan(WholeTable(rows), labels=labels).noising
+    noising = north().project(RowsInMemory(rows, labels)).noising
     assert repr(noising) == "<Noising, hidden>"
     for carry in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SecretError, match="does not travel"):
@@ -231,7 +254,7 @@ def test_the_noise_is_neither_shown_nor_copied(rows, labels):
 def test_public_labels_travel_as_they_are_and_others_are_randomised(rows, labels):
     for dp, kept in ((terms(), True), (terms(**RANDOMISED), False)):
         party = north(dp)
-        order = party._chooser.order(30)
+        order = party.project(RowsInMemory(rows, labels)).order
         told = party.prepare(rows, labels).labels
         assert np.array_equal(told, labels[order]) == kept
         assert set(told.tolist()) <= {0, 1}

@@ -6,8 +6,9 @@ while any other release of the party draws noise of its own.
 """
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import NoReturn, Self
+from typing import Literal, NoReturn, Self
 
 import numpy as np
 
@@ -19,13 +20,20 @@ from cobasis.privacy.clipping import clip_rows
 from cobasis.privacy.mechanism import noised, randomised
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.labels import encode_labels
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 
 _PREFIX = b"cobasis/dp/1\0"
 _CHUNK = 256
 """Rows that share one stream of noise; who asks for others draws it once more."""
+
+
+class LabelledRows(Blocks):
+    """A party's rows on the agreed scale, and their labels."""
+
+    @abstractmethod
+    def labels(self) -> Labels | None:
+        """Return labels as they travel, in the order of the latest pass over the rows."""
 
 
 class Noising(Hidden):
@@ -45,36 +53,22 @@ class Noising(Hidden):
         key: PartyKey,
         n_classes: int,
         digests: tuple[bytes, bytes, bytes, bytes],
+        use: Literal["dp", "rehearsal"] = "dp",
     ) -> None:
         self._terms, self._basis, self._key, self._n_classes = terms, basis, key, n_classes
-        self._rows, self._labels = digests[2:]
+        self._digests, self._use = digests, use
         self.release = hashlib.sha256(_PREFIX + b"".join(digests)).hexdigest()
 
-    @classmethod
-    def of(
-        cls,
-        rows: Blocks,
-        *,
-        labels: Labels | None,
-        agreement: Agreement,
-        basis: SecretBasis,
-        key: PartyKey,
-        party: str,
-    ) -> Self | None:
-        """Return the mechanism for these rows and labels, None where there is to be no noise."""
-        terms = agreement.dp
-        if terms is None:
-            return None
-        _refuse(terms, rows.shape[0], basis, party)
-        if labels is None:  # refused, unless there are none to have
-            encode_labels(None, agreement, n_rows=rows.shape[0], party=party)
-        digests = (
-            agreement.digest(),
-            basis.digest(),
-            _together(rows.over(_marks, step="binding the noise to the rows")),
-            _of_labels(labels),
+    def rehearsed(self) -> Self:
+        """Return the mechanism with noise of another stream, for the same rows and labels."""
+        return type(self)(
+            self._terms,
+            basis=self._basis,
+            key=self._key,
+            n_classes=self._n_classes,
+            digests=self._digests,
+            use="rehearsal",
         )
-        return cls(terms, basis=basis, key=key, n_classes=len(agreement.classes), digests=digests)
 
     def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
         """Return a part's rows as they are released, and what `confirm` needs of the part."""
@@ -90,19 +84,19 @@ class Noising(Hidden):
 
     def confirm(self, parts: Iterable[bytes], *, party: str) -> None:
         """Refuse rows that are not those that the noise was drawn for."""
-        if _together(parts) != self._rows:
+        if _together(parts) != self._digests[2]:
             _refuse_other(party)
 
     def labels(self, labels: Labels, *, party: str) -> Labels:
         """Return labels as they are released."""
-        if _of_labels(labels) != self._labels:
+        if _of_labels(labels) != self._digests[3]:
             _refuse_other(party)
         terms = self._terms
         if terms.label_epsilon is None:
             return labels
         return randomised(
             labels.astype(np.int64),
-            self._key.stream(f"dp/labels/{self.release}"),
+            self._key.stream(f"{self._use}/labels/{self.release}"),
             epsilon=terms.label_epsilon / terms.rows_per_person,
             n_classes=self._n_classes,
         )
@@ -111,11 +105,35 @@ class Noising(Hidden):
         """Return the standard noise of rows `first` to `stop`, however they are cut into parts."""
         chunks = range(first // _CHUNK, -(-stop // _CHUNK))
         drawn = [
-            self._key.stream(f"dp/rows/{self.release}/{chunk}").tailed_normal((_CHUNK, n_columns))
+            self._key.stream(f"{self._use}/rows/{self.release}/{chunk}").tailed_normal(
+                (_CHUNK, n_columns)
+            )
             for chunk in chunks
         ]
         start = first - chunks.start * _CHUNK
         return np.vstack(drawn)[start : start + stop - first]
+
+
+def noise_for(
+    rows: LabelledRows,
+    *,
+    agreement: Agreement,
+    basis: SecretBasis,
+    key: PartyKey,
+    party: str,
+) -> Noising | None:
+    """Return the mechanism for rows, and for their labels as a pass over the rows finds them."""
+    terms = agreement.dp
+    if terms is None:
+        return None
+    _refuse(terms, rows.shape[0], basis, party)
+    digests = (
+        agreement.digest(),
+        basis.digest(),
+        _together(rows.over(_marks, step="binding the noise to the rows")),
+        _of_labels(rows.labels()),
+    )
+    return Noising(terms, basis=basis, key=key, n_classes=len(agreement.classes), digests=digests)
 
 
 def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:
