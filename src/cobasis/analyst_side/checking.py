@@ -7,7 +7,7 @@ from typing import cast
 from cobasis.algorithms.images import check_image
 from cobasis.bundle.payload import Payload
 from cobasis.disk.files import opened
-from cobasis.features.refusals import refuse_huge
+from cobasis.features.reading import refuse_huge
 from cobasis.linalg.arrays import as_matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.refusals import (

@@ -10,7 +10,7 @@ from cobasis.cli.options import Agreed, Owner, ask_name, consent, numbers, owned
 
 if TYPE_CHECKING:
     from cobasis.cli.answers import AuditAnswer
-    from cobasis.party_side.audit import Audited, Question
+    from cobasis.party_side.audit import Audited
     from cobasis.party_side.desk import PartyDesk
     from cobasis.party_side.send import Projected
     from cobasis.vault import Forced
@@ -105,7 +105,7 @@ def asking(
     yes: bool,
     signed_by: list[str] | None,
     override: "Forced | None",
-    question: "Question",
+    sensitive: list[str] | None,
     before: Callable[[], None],
 ) -> "Callable[[Projected], dict[str, str]]":
     """Return what `prepare` does between writing an upload and sealing it.
@@ -120,8 +120,8 @@ def asking(
         From ``--signed-by``.
     override : Forced or None
         From ``--override-by`` and ``--override-reason``.
-    question : Question
-        Columns that are sensitive.
+    sensitive : list of str or None
+        From ``--sensitive``.
     before : callable
         Ends the display of progress, so that somebody can be asked.
 
@@ -131,10 +131,17 @@ def asking(
         Audits, says what was found, asks for a signature and for consent, and returns the record
         that travels.
     """
-    from cobasis.party_side.audit import Approval, approve, audited, require_approval
+    from cobasis.party_side.audit import (
+        Approval,
+        Question,
+        approve,
+        audited,
+        require_approval,
+    )
 
     def allow(made: "Projected") -> dict[str, str]:
-        found = audited(made, question=question)
+        asked = Question(sensitive=tuple(sensitive or ()), compared=False)
+        found = audited(made, question=asked)
         before()
         for line in in_words(found):
             typer.echo(line, err=owner.as_json)

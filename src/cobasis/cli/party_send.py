@@ -74,7 +74,6 @@ def prepare(
     Example: cobasis party prepare icu.toml data.csv -o north.upload --signed-by "Dr N. Officer"
     """
     from cobasis.party_side import send
-    from cobasis.party_side.audit import Question
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.send import read_public_rows
     from cobasis.vault import Forced
@@ -94,7 +93,7 @@ def prepare(
             yes=yes,
             signed_by=signed_by,
             override=override,
-            question=Question(sensitive=tuple(sensitive or ()), compared=False),
+            sensitive=sensitive,
             before=shown.close,  # a question would stand in the display of progress
         )
         sent = send.prepare(ready, out, public_rows=rows, allow=allow, report=report)

@@ -22,7 +22,7 @@ from cobasis.estimators.inputs import (
     whole_number,
 )
 from cobasis.features.numeric import numeric_features
-from cobasis.features.refusals import refuse_names
+from cobasis.features.reading import refuse_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import Task
 from cobasis.protocol.party import Party

@@ -1,18 +1,25 @@
 """Raw columns of any data frame, through narwhals: numbers as they are, words as codes."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import DtypeError, FeatureError
+from cobasis.errors import DtypeError, FeatureError, NotFiniteError
 from cobasis.features.category import MISSING, CategoryFeature
-from cobasis.linalg.arrays import EXACT_INTEGER
+from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 Array = npt.NDArray[Any]
+
+LARGEST = 1e50
+"""Above this, sums of squares and cubes over the rows would not stay finite."""
+
+SHOWN = 5
+"""How many names or words a message shows."""
 
 
 def as_frame(table: object) -> "nw.DataFrame[Any] | None":
@@ -69,51 +76,94 @@ def rounded(column: str, *, what: str) -> DtypeError:
     return DtypeError(msg)
 
 
-class _Codes(dict[Any, int]):
-    """The code of every cell that was met, worked out once."""
-
-    def __init__(self, feature: CategoryFeature) -> None:
-        super().__init__()
-        self._feature = feature
-
-    def __missing__(self, cell: object) -> int:
-        code = self._feature.code(cell)
-        if cell == cell:  # noqa: PLR0124 -- every NaN would be kept anew
-            self[cell] = code
-        return code
-
-
 def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[np.int16]:
     """Return the codes of a column of words, below zero where the agreement has none."""
-    codes, cells = _Codes(feature), series.to_list()
+    cells = series.to_list()
     if series.null_count():  # what stands for nothing differs from library to library
         empty = series.is_null().to_list()
         cells = [None if none else cell for cell, none in zip(cells, empty, strict=True)]
+    codes = {cell: feature.code(cell) for cell in set(cells)}  # a NaN is itself, so it is found
     return np.fromiter(map(codes.__getitem__, cells), dtype=np.int16, count=len(cells))
 
 
-def codes_of(
-    series: "nw.Series[Any]", feature: CategoryFeature, *, what: str
-) -> npt.NDArray[np.int16]:
-    """Return the codes of a column of words, all of them agreed."""
+def refuse_words(series: "nw.Series[Any]", *, what: str) -> None:
+    """Raise DtypeError for a column whose type no category is written in."""
     if series.null_count() < len(series) and not is_wordlike(series.dtype):
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
             "whole numbers or booleans. Convert it to text."
         )
-    codes = words_of(series, feature)
+
+
+def refuse_codes(codes: Array, name: str, *, what: str) -> None:
+    """Raise FeatureError for a column with cells that the agreement has no place for."""
     lowest = int(codes.min(initial=0))
-    if lowest < 0:
-        has, then = (
-            ("empty cells", 'drop those rows, or agree on missing = "level"')
-            if lowest == MISSING
-            else (
-                "words that are not agreed",
-                'correct them, or agree on them or on unknown = "other"',
-            )
+    if lowest >= 0:
+        return
+    has, then = (
+        ("empty cells", 'drop those rows, or agree on missing = "level"')
+        if lowest == MISSING
+        else (
+            "words that are not agreed",
+            'correct them, or agree on them or on unknown = "other"',
         )
-        raise FeatureError(
-            f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
-            f"others' are. 'cobasis party check' lists what is wrong; {then}."
-        )
-    return codes
+    )
+    raise FeatureError(
+        f"column '{name}' of {what} has {has}, so its rows cannot be encoded as the others' are. "
+        f"'cobasis party check' lists what is wrong; {then}."
+    )
+
+
+def refuse_huge(table: Matrix, *, name: str) -> None:
+    """Raise NotFiniteError for a scaled table whose squares would not stay finite."""
+    if not max(table.max(), -table.min()) <= LARGEST:
+        raise too_large(name)
+
+
+def too_large(name: str) -> NotFiniteError:
+    """Return the error for entries whose squares would leave float64's range."""
+    msg = (
+        f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
+        "squares leave float64's range. Agree on scales that suit the units."
+    )
+    return NotFiniteError(msg)
+
+
+def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteError:
+    """Return the error for columns that lack numbers, or hold NaN or infinity."""
+    found = [f"'{column}' ({n:,} cells)" for column, n in cells.items() if n]
+    if not found:
+        return too_large(name)
+    more = f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else ""
+    msg = (
+        f"{name} is missing numbers, or has NaN or infinity, in {', '.join(found[:SHOWN])}{more} "
+        f"of {n_rows:,} rows, so no projection of it is defined. Fill or drop them by a rule that "
+        'all parties share: missing = "fill" in the agreement\'s feature.'
+    )
+    return NotFiniteError(msg)
+
+
+def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
+    """Raise FeatureError unless `names` are exactly `expected`, in that order."""
+    if list(names) == list(expected):
+        return
+    given, agreed = set(names), set(expected)
+    missing = [name for name in expected if name not in given]
+    unknown = [name for name in names if name not in agreed]
+    if missing or unknown:
+        reason = f"missing {_short(missing)}; not agreed {_short(unknown)}"
+    elif len(names) != len(expected):
+        reason = f"{len(names)} columns, some of one name, where {len(expected)} are agreed"
+    else:
+        first = next(i for i, (a, b) in enumerate(zip(names, expected, strict=False)) if a != b)
+        reason = f"column {first + 1} is '{names[first]}', agreed is '{expected[first]}'"
+    raise FeatureError(
+        f"the columns of party '{party}' are not the agreement's: {reason}. Every party needs the "
+        "same features in the same order, or its rows mean something else. Select and order them."
+    )
+
+
+def _short(names: Sequence[str]) -> str:
+    """Return at most five names."""
+    listed = ", ".join(f"'{name}'" for name in names[:SHOWN]) or "none"
+    return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
-from cobasis.features.columns import encoded_columns
+from cobasis.features.encoding import encoded_columns
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.desk import PartyDesk, time_now
-from cobasis.party_side.preview import Ready, budget_of
+from cobasis.party_side.preview import Ready
 from cobasis.party_side.rows import picked
 from cobasis.party_side.send import Projected
 from cobasis.privacy.attacks.release import Release
@@ -37,6 +37,7 @@ from cobasis.privacy.audit import (
     settings_of,
     travelling,
 )
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.public_rows import check_public_rows
 from cobasis.vault import Forced, Kept
@@ -115,6 +116,23 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
         settings=settings if asked.compared else (),
     )
     return Audited(report=report, salt=secrets.token_bytes(KEY_BYTES))
+
+
+def budget_of(agreement: Agreement) -> Budget | None:
+    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
+    terms = agreement.dp
+    if terms is None:
+        return None
+    return Budget(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        radius=terms.radius,
+        centre=terms.centre,
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        label_epsilon=terms.label_epsilon,
+        n_classes=len(agreement.classes),
+    )
 
 
 def _subject(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from cobasis.errors import FeatureError, OptionError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.columns import width_of
+from cobasis.features.encoding import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
 from cobasis.protocol.dp_terms import DPTerms

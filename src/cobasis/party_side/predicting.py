@@ -11,7 +11,7 @@ import polars as pl
 
 from cobasis.disk.whole import WholeFile
 from cobasis.errors import OptionError
-from cobasis.features.columns import Encoder
+from cobasis.features.encoding import Encoder
 from cobasis.party_side.accepted import Usable, usable
 from cobasis.party_side.desk import PartyDesk, refuse_target
 from cobasis.party_side.rows import require_id

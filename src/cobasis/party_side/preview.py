@@ -11,7 +11,6 @@ from cobasis.errors import AgreementError, ForeignBundleError, StepError
 from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.desk import PartyDesk, digest_of
 from cobasis.party_side.rows import PartyRows, open_rows, refuse_outside
-from cobasis.privacy.audit import Budget
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import require_proposals
@@ -277,23 +276,6 @@ def guarantee_of(agreement: Agreement, spent: Spent) -> str:
     return (
         f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, epsilon "
         f"spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
-    )
-
-
-def budget_of(agreement: Agreement) -> Budget | None:
-    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
-    terms = agreement.dp
-    if terms is None:
-        return None
-    return Budget(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        radius=terms.radius,
-        centre=terms.centre,
-        adjacency=terms.adjacency,
-        rows_per_person=terms.rows_per_person,
-        label_epsilon=terms.label_epsilon,
-        n_classes=len(agreement.classes),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
-from cobasis.party_side.preview import budget_of
+from cobasis.party_side.audit import budget_of
 from cobasis.party_side.rows import picked
 from cobasis.party_side.send import public_rows_in
 from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size

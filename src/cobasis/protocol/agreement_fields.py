@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.registry import AlignerName
-from cobasis.features.columns import Feature, width_of
+from cobasis.features.encoding import Feature, width_of
 from cobasis.models.families import ModelName, Task
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import PublicIdentity

@@ -14,8 +14,7 @@ from cobasis.algorithms.conditions import SpanCondition, bases_under
 from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import LabelError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.columns import width_of
-from cobasis.features.encoding import encode
+from cobasis.features.encoding import encode, width_of
 from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models.families import Estimator, ModelName, Task, default_model

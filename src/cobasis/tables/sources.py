@@ -22,8 +22,7 @@ from cobasis.errors import (
 )
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import as_frame, rounded
-from cobasis.features.refusals import SHOWN, not_whole, refuse_names
+from cobasis.features.reading import SHOWN, as_frame, not_whole, refuse_names, rounded
 from cobasis.linalg.arrays import EXACT_INTEGER
 from cobasis.linalg.threads import available_threads
 

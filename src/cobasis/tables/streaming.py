@@ -15,7 +15,7 @@ from safetensors.numpy import load, save
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.columns import Encoder
+from cobasis.features.encoding import Encoder
 from cobasis.features.reading import Array
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.pool import in_order
