@@ -78,7 +78,7 @@ class Chooser:
             own = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
             weighted = BASES[name].weighted
             found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
-        if memory is not None:
+        if memory is not None and found.shape[1] == size:  # of fewer no upload can be made
             memory["directions"] = found
         return found
 
