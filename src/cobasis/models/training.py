@@ -1,24 +1,57 @@
-"""Training a family, tuned by cross-validation, on rows that lie in one frame."""
+"""Training a family on rows that lie in one frame, wherever they lie.
 
-import warnings
+Ridge, random features and logistic regression are sums over rows: one code for one block, for many
+and for a cluster. The other families are scikit-learn's on one block; on many, perceptrons learn by
+mini-batches and trees are xgboost's.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.batches import Batches, State, rows_apart
+from cobasis.models.boosting import fit_xgboost, require_xgboost
 from cobasis.models.carrying import refuse_row_carrying, stored_bytes
-from cobasis.models.families import Estimator, Family, ModelName, Task, family
+from cobasis.models.chain import (
+    Affine,
+    Chain,
+    Head,
+    Layer,
+    folded,
+    spread_over_classes,
+)
+from cobasis.models.families import (
+    Estimator,
+    ModelName,
+    Task,
+    family,
+    tuned,
+)
+from cobasis.models.frame import Seen, axes_of, look, variance_of
+from cobasis.models.logistic import fit_logistic
+from cobasis.models.passes import (
+    Block,
+    LabelledRows,
+    Labels,
+    Pass,
+    Threads,
+    WholeRows,
+)
+from cobasis.models.sums import Design, draw_waves, fit_ridge, head_of
+from cobasis.progress import Report, silent
 
-Labels = npt.NDArray[Any]
-
-_FOLDS = 5
+SAMPLE_ROWS = 10_000
+"""Rows on which a grid is searched, by five folds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedModel:
-    """A fitted model and the axes it was fitted in.
+    """A fitted estimator of scikit-learn's kind and the axes it was fitted in.
 
     Attributes
     ----------
@@ -52,158 +85,280 @@ class TrainedModel:
         return int(self.axes.nbytes) + stored_bytes(self.estimator)
 
 
-def principal_axes(rows: Matrix) -> Matrix:
-    """Return the principal axes of aligned rows, each with its sign fixed by the rows.
-
-    The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
-    do not: they follow the rows.
-    """
-    _, vectors = np.linalg.eigh(rows.T @ rows)
-    axes = vectors[:, ::-1]
-    return with_signs(axes, np.sum((rows @ axes) ** 3, axis=0))
-
-
-def with_signs(axes: Matrix, third_moments: Matrix) -> Matrix:
-    """Return axes with signs such that the third moments of the rows along them are positive."""
-    signed: Matrix = axes * np.where(third_moments < 0, -1.0, 1.0)
-    return signed
+Model: TypeAlias = Chain | TrainedModel
+"""What training gives: an estimator of the user's own has no form as a chain."""
 
 
 def train(
-    rows: Matrix,
-    labels: Labels,
+    rows: LabelledRows | Matrix,
+    labels: Labels | None = None,
     *,
     model: ModelName | Estimator,
     task: Task,
     seed: int,
+    n_classes: int | None = None,
+    over: Pass | None = None,
+    report: Report = silent,
     allow_row_carrying: bool = False,
     aligned: bool = True,
-) -> TrainedModel:
+    state: State | None = None,
+) -> Model:
     """Train a family, tuned by cross-validation, or an estimator as it is.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_components)
+    rows : ndarray of shape (n_rows, n_components), or LabelledRows
         Of all parties together, or of one for comparison.
     labels : ndarray of shape (n_rows,)
-        At least two classes for classification.
+        With an array of rows: positions of classes, at least two of them, or numbers.
     model : str or scikit-learn estimator
         A family's name, or an unfitted estimator or pipeline, which is cloned.
     task : {"classification", "regression"}
         What the family is for.
     seed : int
         For folds, initial weights and random features; no secret depends on it.
+    n_classes : int, optional
+        How many classes were agreed on; by default one more than the largest label.
+    over : Pass, optional
+        Where passes are done; by default in threads here.
+    report : callable, optional
+        Told how far it is.
     allow_row_carrying : bool
         Accept a model that stores rows; simulation only.
     aligned : bool
         Turn to principal axes first; False for raw features, whose frame means something.
+    state : mapping, optional
+        What a long training is gone on from after an interruption.
 
     Returns
     -------
-    TrainedModel
-        Ready to predict.
+    Chain or TrainedModel
+        Ready to predict: positions of classes, or numbers. An estimator of your own and "svm"
+        have no form as a chain.
 
     Raises
     ------
     RowCarryingError
         The model stores training rows.
     OptionError
-        No such family for the task.
+        No such family for the task, or it cannot be trained on more rows than fit in memory.
+    LabelError
+        Labels are not the task's, or all of one class.
 
     Notes
     -----
     **Who sees what.** The analyst trains; every party gets the model.
 
-    **Cost.** Five folds for each value of the family's grid, then one fit.
+    **Cost.** Of ridge and random features four passes at most; of logistic regression one for each
+    of five to fifteen steps; of others five folds for each value of the grid, then one fit.
     """
-    axes = principal_axes(rows) if aligned else np.eye(rows.shape[1])
-    turned = rows @ axes
-    if isinstance(model, str):
-        chosen = family(cast("ModelName", model), task)
-        if chosen.carries_rows and not allow_row_carrying:
-            refuse_row_carrying(chosen.build(task, len(rows), seed))
-        fitted = tuned(chosen, turned, labels=labels, task=task, seed=seed)
-    else:
-        fitted = _fitted(model, turned, labels, allow_row_carrying=allow_row_carrying)
-    if not allow_row_carrying:
-        refuse_row_carrying(fitted, turned)
-    return TrainedModel(axes=axes, estimator=fitted)
+    refuse_model(model, task, allow_row_carrying=allow_row_carrying)
+    given = rows if labels is None else WholeRows(rows=np.asarray(rows), labels=labels, seed=seed)
+    over = Threads(report) if over is None else over
+    often = model in {"logistic", "mlp"} or not isinstance(model, str)
+    with one_blas_thread(), over.copied(cast("LabelledRows", given), often=often) as source:
+        seen = look(source, over, task=task, n_classes=n_classes)
+        job = Job(
+            rows=source,
+            axes=axes_of(source, seen, over) if aligned else np.eye(source.n_columns),
+            seen=seen,
+            task=task,
+            seed=seed,
+            over=over,
+            report=report,
+            state={} if state is None else state,
+        )
+        if not isinstance(model, str):
+            return _users(model, job, allow_row_carrying=allow_row_carrying)
+        if task == "classification" and len(seen.present) == 1:
+            raise LabelError(
+                f"all {seen.n_rows:,} rows are of one class, so there is nothing to tell apart. "
+                "Check the label column."
+            )
+        return _FITS[cast("ModelName", model)](job)
 
 
-def _fitted(
-    estimator: Estimator,
-    rows: Matrix,
-    labels: Labels,
-    *,
-    allow_row_carrying: bool,
-) -> Estimator:
+def refuse_model(
+    model: ModelName | Estimator, task: Task, *, allow_row_carrying: bool = False
+) -> None:
+    """Refuse what carries rows, does another task, or needs a package that is not there."""
+    if not isinstance(model, str):
+        if not allow_row_carrying:
+            refuse_row_carrying(model)
+        return
+    chosen = family(cast("ModelName", model), task)
+    if chosen.carries_rows and not allow_row_carrying and chosen.build is not None:
+        refuse_row_carrying(chosen.build(task, 1, 0))
+    if model == "xgboost":
+        require_xgboost()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a training is made of, besides the model."""
+
+    rows: LabelledRows
+    axes: Matrix
+    seen: Seen
+    task: Task
+    seed: int
+    over: Pass
+    report: Report
+    state: State
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes were agreed on; 0 for regression."""
+        return len(self.seen.counts)
+
+    @property
+    def classes(self) -> Labels | None:
+        """The classes that rows have; None for regression."""
+        return self.seen.present if self.task == "classification" else None
+
+    def turned(self, n_rows: int | None = None) -> Block:
+        """Return a sample along the axes, or all rows of a single block."""
+        block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
+        return Block(block.rows @ self.axes, block.labels)
+
+    def chain(self, name: Any, layers: Sequence[Layer], head: Head) -> Chain:  # noqa: ANN401 -- a family of the format
+        """Return a model whose last layer has a column for each class that rows have."""
+        *inner, scores = layers
+        if self.task == "classification":
+            scores = spread_over_classes(
+                cast("Affine", scores),
+                present=self.seen.present,
+                n_classes=self.n_classes,
+                head=head,
+            )
+        return Chain(family=name, layers=folded([*inner, scores]), head=head)
+
+    def read(self, estimator: Estimator) -> Chain:
+        """Return a fitted estimator's layers, the axes before them."""
+        from cobasis.models.graph_sources import read_chain
+
+        trained = TrainedModel(axes=self.axes, estimator=estimator)
+        return read_chain(trained, task=cast("Any", self.task), n_classes=self.n_classes)
+
+
+def _ridge(job: Job) -> Chain:
+    """Fit ridge in the rows' own frame: turning them would change nothing."""
+    width = job.rows.n_columns
+    design = Design(width=width, waves=None, n_classes=job.n_classes, present=job.seen.present)
+    fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
+    return job.chain("linear", [fitted], head_of(design))
+
+
+def _rff(job: Job) -> Chain:
+    """Fit ridge to random features of rows along their axes."""
+    waves = draw_waves(job.axes, variance=variance_of(job.rows, job.axes, job.over), seed=job.seed)
+    design = Design(
+        width=len(waves.offset), waves=waves, n_classes=job.n_classes, present=job.seen.present
+    )
+    fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
+    return job.chain("rff", [*waves.layers, fitted], head_of(design))
+
+
+def _logistic(job: Job) -> Chain:
+    """Fit logistic regression in the rows' own frame, with the sample's best strength."""
+    present, sample = job.seen.present, job.turned(SAMPLE_ROWS)
+    n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
+    start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
+    if len(np.unique(sample.labels)) > 1:
+        tried = tuned(
+            family("logistic", job.task), sample.rows, sample.labels, task=job.task, seed=job.seed
+        )
+        strength = float(tried.get_params()["C"])
+        if np.array_equal(tried.classes_, present):
+            start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
+            if n_outputs > 1:
+                start[:, -1] -= start[:, -1].mean()
+    fitted = fit_logistic(job.rows, present=present, strength=strength, start=start, over=job.over)
+    return job.chain("logistic", [fitted], "probabilities")
+
+
+def _perceptron(job: Job) -> Chain:
+    """Fit scikit-learn's perceptron to one block, or its mini-batches to many."""
+    chosen = family("mlp", job.task)
+    if job.rows.n_blocks == 1:
+        return job.read(tuned(chosen, *job.turned(), task=job.task, seed=job.seed))
+    from sklearn.base import clone
+
+    sample = job.turned(SAMPLE_ROWS)
+    tried = tuned(chosen, *sample, task=job.task, seed=job.seed)
+    unfitted = clone(tried).set_params(early_stopping=False, shuffle=False)
+    return job.read(_by_batches(unfitted, job))
+
+
+def _by_batches(estimator: Estimator, job: Job) -> Estimator:
+    """Train by mini-batches."""
+    training = Batches(
+        rows=job.rows,
+        axes=job.axes,
+        classes=job.classes,
+        seed=job.seed,
+        n_apart=rows_apart(job.seen.n_rows),
+    )
+    return training.fit(estimator, over=job.over, report=job.report, state=job.state)
+
+
+def _boosted_trees(job: Job) -> Chain:
+    """Fit scikit-learn's trees to one block."""
+    if job.rows.n_blocks > 1:
+        raise OptionError(
+            f"model='boosted_trees' holds all rows in memory, and {job.seen.n_rows:,} rows of "
+            f"{job.rows.n_columns} columns are more than is held. Choose model='xgboost', which "
+            "reads them block by block, if the agreement allows it."
+        )
+    chosen = family("boosted_trees", job.task)
+    return job.read(tuned(chosen, *job.turned(), task=job.task, seed=job.seed))
+
+
+def _xgboost(job: Job) -> Chain:
+    """Boost xgboost's trees."""
+    return job.read(
+        fit_xgboost(job.rows, axes=job.axes, classes=job.classes, seed=job.seed, over=job.over)
+    )
+
+
+def _svm(job: Job) -> TrainedModel:
+    """Fit a support-vector machine, which a simulation may ask for."""
+    block = _whole(job, "svm")
+    fitted = tuned(family("svm", job.task), *block, task=job.task, seed=job.seed)
+    return TrainedModel(axes=job.axes, estimator=fitted)
+
+
+def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:
     """Fit a clone of the user's estimator."""
     from sklearn.base import clone
 
+    if job.rows.n_blocks > 1 and hasattr(estimator, "partial_fit"):
+        fitted, rows = _by_batches(clone(estimator), job), job.turned(SAMPLE_ROWS).rows
+    else:
+        block = _whole(job, type(estimator).__name__)
+        fitted, rows = clone(estimator).fit(*block), block.rows
     if not allow_row_carrying:
-        refuse_row_carrying(estimator)
-    return clone(estimator).fit(rows, labels)
+        refuse_row_carrying(fitted, rows)
+    return TrainedModel(axes=job.axes, estimator=fitted)
 
 
-def tuned(chosen: Family, rows: Matrix, *, labels: Labels, task: Task, seed: int) -> Estimator:
-    """Fit the family with the value of its grid that cross-validates best."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.model_selection import GridSearchCV
-
-    estimator = chosen.build(task, len(rows), seed)
-    if task == "classification" and not _can_hold_back(labels):
-        stops = {"early_stopping"} & set(estimator.get_params())
-        estimator.set_params(**dict.fromkeys(stops, False))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        if not chosen.grid or len(rows) < 2 * _FOLDS:
-            return estimator.fit(rows, labels)
-        likely = task == "classification" and hasattr(estimator, "predict_proba")
-        search = GridSearchCV(
-            estimator,
-            dict(chosen.grid),
-            cv=_folds(labels, task, seed),
-            scoring=_scored if likely else None,
+def _whole(job: Job, name: str) -> Block:
+    """Return all rows along the axes, if they are in memory."""
+    if job.rows.n_blocks > 1:
+        raise OptionError(
+            f"{name} has no partial_fit, so it cannot learn from rows that do not fit in memory. "
+            "Use a family ('logistic', 'ridge', 'rff', 'mlp', 'xgboost'), or an estimator that "
+            "has it, such as SGDClassifier."
         )
-        return search.fit(rows, labels).best_estimator_
+    return job.turned()
 
 
-def _can_hold_back(labels: Labels) -> bool:
-    """Whether early stopping can hold back a tenth of a fold's rows, of every class some."""
-    _, counts = np.unique(labels, return_counts=True)
-    enough = int(counts.min()) >= _FOLDS
-    return enough and 10 * _FOLDS * len(counts) < (_FOLDS - 1) * len(labels)
-
-
-def log_likelihood(estimator: Estimator, rows: Matrix, *, labels: Labels) -> float:
-    """Return the mean log-likelihood of labels, leaving out classes that were not fitted.
-
-    On a few dozen rows it chooses better than accuracy does, which comes in steps.
-    """
-    columns = np.searchsorted(estimator.classes_, labels)
-    known = np.isin(labels, estimator.classes_)
-    if not known.any():
-        return 0.0
-    likelihoods = estimator.predict_proba(rows[known])[np.arange(known.sum()), columns[known]]
-    return float(np.mean(np.log(np.maximum(likelihoods, np.finfo(float).tiny))))
-
-
-def _scored(estimator: Estimator, rows: Matrix, labels: Labels) -> float:
-    """Score as scikit-learn's search asks for it."""
-    return log_likelihood(estimator, rows, labels=labels)
-
-
-def _folds(labels: Labels, task: Task, seed: int) -> list[tuple[Any, Any]]:
-    """Return shuffled folds, stratified where every class has a row for each of them."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    kind = KFold
-    if task == "classification":
-        _, counts = np.unique(labels, return_counts=True)
-        kind = StratifiedKFold if counts.min() >= _FOLDS else KFold
-    folds: list[tuple[Any, Any]] = list(
-        kind(_FOLDS, shuffle=True, random_state=seed).split(np.zeros(len(labels)), labels)
-    )
-    if task == "regression":
-        return folds
-    return [(fit, test) for fit, test in folds if len(np.unique(labels[fit])) > 1]
+_FITS: dict[ModelName, Callable[[Job], Model]] = {
+    "logistic": _logistic,
+    "ridge": _ridge,
+    "mlp": _perceptron,
+    "rff": _rff,
+    "boosted_trees": _boosted_trees,
+    "xgboost": _xgboost,
+    "svm": _svm,
+}

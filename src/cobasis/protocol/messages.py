@@ -6,6 +6,7 @@ out of a message's representation, so that no log shows what a person's row was 
 """
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -137,6 +138,51 @@ class Upload:
         """What the arrays weigh."""
         labels = 0 if self.labels is None else self.labels.nbytes
         return int(self.rows.nbytes + self.anchor_image.nbytes + labels)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the party sent."""
+        return len(self.rows)
+
+    @property
+    def n_components(self) -> int:
+        """How many columns they have."""
+        return int(self.rows.shape[1])
+
+    def row_block(self, start: int, stop: int) -> Matrix:
+        """Return rows `start` to `stop`."""
+        return self.rows[start:stop]
+
+    def label_block(self, start: int, stop: int) -> Labels | None:
+        """Return the labels of rows `start` to `stop`."""
+        return None if self.labels is None else self.labels[start:stop]
+
+
+class ReadableUpload(Protocol):
+    """An upload's rows and labels, in memory or on disk, read in parts.
+
+    Attributes
+    ----------
+    party : str
+        Who sent it.
+    n_rows, n_components : int
+        Shape of the rows.
+    """
+
+    @property
+    def party(self) -> str: ...  # noqa: D102 -- above
+    @property
+    def n_rows(self) -> int: ...  # noqa: D102 -- above
+    @property
+    def n_components(self) -> int: ...  # noqa: D102 -- above
+
+    def row_block(self, start: int, stop: int) -> Matrix:
+        """Return rows `start` to `stop`, as wide floats as were sent, float32 at least."""
+        ...
+
+    def label_block(self, start: int, stop: int) -> Labels | None:
+        """Return the labels of rows `start` to `stop`; None for a representation."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.training import Labels
+from cobasis.models.passes import Labels
 from cobasis.privacy.audit.subject import Subject
 
 _FEWEST = 60

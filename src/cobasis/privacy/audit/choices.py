@@ -9,7 +9,7 @@ import numpy as np
 from cobasis.algorithms.bases import BASES, BasisName
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.training import Labels
+from cobasis.models.passes import Labels
 from cobasis.privacy.audit.grading import SMALLEST_CHANGE, SMALLEST_CHANGED_SHARE, SMALLEST_CLASS
 from cobasis.privacy.audit.settings import Budget, Setting, check_asked
 from cobasis.privacy.audit.words import per_cent

@@ -12,7 +12,7 @@ from cobasis.linalg.hidden import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Task
-from cobasis.models.training import Labels
+from cobasis.models.passes import Labels
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit.choices import Offer, choices
 from cobasis.privacy.audit.settings import Setting

@@ -8,7 +8,7 @@ import numpy as np
 from cobasis.algorithms.bases import BasisName
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
-from cobasis.models.training import Labels
+from cobasis.models.passes import Labels
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit.accuracy import accuracy
 from cobasis.privacy.audit.collusion import explained, linkage, rebuilt

@@ -1,0 +1,231 @@
+"""Rows that are visited block by block, and passes over them: what every training is made of.
+
+A pass calls one function with the rows and the number of each block, and hands back what it
+returned, in the blocks' order: in threads here, in a cluster's workers elsewhere. Sums are added
+in that order, so a model that is made of sums is the same wherever its rows lie.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import LabelError, NotFiniteError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.pool import in_order
+from cobasis.linalg.threads import available_threads
+from cobasis.progress import Report, silent
+
+Labels = npt.NDArray[Any]
+Result = TypeVar("Result")
+
+CHUNK_CELLS = 2**20
+"""Numbers of the widest table that a sum is made of at a time: 8 MB stay near the processor."""
+
+
+class Block(NamedTuple):
+    """Some rows and their labels."""
+
+    rows: Matrix
+    labels: Labels
+
+
+class LabelledRows(Protocol):
+    """Rows in one frame, with labels: positions of classes, or numbers.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_blocks : int
+        How many there are.
+    """
+
+    @property
+    def n_rows(self) -> int: ...  # noqa: D102 -- above
+    @property
+    def n_columns(self) -> int: ...  # noqa: D102 -- above
+    @property
+    def n_blocks(self) -> int: ...  # noqa: D102 -- above
+
+    def block(self, index: int) -> Block:
+        """Return one block, the same at each call; it may have no rows."""
+        ...
+
+    def sample(self, n_rows: int) -> Block:
+        """Return at most so many rows, at random, however they are cut; all of them in order."""
+        ...
+
+    def only(self, blocks: Sequence[int]) -> "LabelledRows":
+        """Return what another process needs to make some of the blocks, by the same numbers."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeRows:
+    """Rows in memory, in one block.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Finite.
+    labels : ndarray of shape (n_rows,)
+        One a row.
+    seed : int
+        Of the sample.
+    source : LabelledRows or None
+        Where they were read from: its sample is theirs.
+    """
+
+    rows: Matrix = field(repr=False)
+    labels: Labels = field(repr=False)
+    seed: int = 0
+    source: LabelledRows | None = None
+    n_blocks: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained on."""
+        if len(self.rows) != len(self.labels):
+            raise LabelError(
+                f"there are {len(self.rows):,} rows and {len(self.labels):,} labels. Give one "
+                "label for each row."
+            )
+        if not np.isfinite(self.rows).all():
+            raise NotFiniteError("the rows are not all finite. Fill or drop what is missing.")
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    @property
+    def n_columns(self) -> int:
+        """How wide they are."""
+        return int(self.rows.shape[1])
+
+    def block(self, index: int) -> Block:  # noqa: ARG002 -- there is one
+        """Return all rows."""
+        return Block(self.rows, self.labels)
+
+    def sample(self, n_rows: int) -> Block:
+        """Draw rows without replacement, and keep their order."""
+        if self.n_rows <= n_rows:
+            return self.block(0)
+        if self.source is not None:
+            return self.source.sample(n_rows)
+        chosen = np.sort(np.random.default_rng(self.seed).permutation(self.n_rows)[:n_rows])
+        return Block(self.rows[chosen], self.labels[chosen])
+
+    def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- there is one
+        """Return itself."""
+        return self
+
+
+Work = Callable[[LabelledRows, int], Result]
+
+
+class Share(NamedTuple):
+    """One worker's part of a work that all workers do together.
+
+    Attributes
+    ----------
+    blocks : sequence of int
+        Which blocks are its own.
+    folder : str or None
+        Where it may put files until it is done; None to stay in memory.
+    threads : int
+        How many it may use.
+    report : Report
+        Whom it tells how far it is.
+    """
+
+    blocks: Sequence[int]
+    folder: str | None
+    threads: int
+    report: Report = silent
+
+
+class Pass(Protocol):
+    """Where work on rows is done."""
+
+    def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
+        """Yield ``work(rows, index)`` for each block, in order, and report it by the step's name.
+
+        Work may be sent to other processes: a function of a module, or a `partial` of one.
+        """
+        ...
+
+    def copied(self, rows: LabelledRows, *, often: bool) -> AbstractContextManager[LabelledRows]:
+        """Give rows that can be visited again without being made again, where that pays."""
+        ...
+
+    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
+        """Return ``work(rows, share)`` of the first of all workers, which work at the same time."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Passes in this process.
+
+    Attributes
+    ----------
+    report : Report
+        Told of every block.
+    """
+
+    report: Report = silent
+
+    def __call__(self, work: Work[Result], rows: LabelledRows, *, step: str) -> Iterator[Result]:
+        """Spread blocks over threads, a few at a time."""
+        done = in_order(lambda index: work(rows, index), range(rows.n_blocks))
+        for number, result in enumerate(done, 1):
+            self.report(step, number, rows.n_blocks)
+            yield result
+
+    def copied(
+        self,
+        rows: LabelledRows,
+        *,
+        often: bool,  # noqa: ARG002 -- one block is kept in any case, several are not
+    ) -> AbstractContextManager[LabelledRows]:
+        """Read a single block once: it is meant to fit."""
+        return nullcontext(held(rows))
+
+    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
+        """Work alone on everything, in memory."""
+        return work(rows, Share(range(rows.n_blocks), None, available_threads(), self.report))
+
+
+def held(rows: LabelledRows) -> LabelledRows:
+    """Return rows of a single block in memory, and others as they are."""
+    if rows.n_blocks != 1 or isinstance(rows, WholeRows):
+        return rows
+    block = rows.block(0)
+    return WholeRows(rows=block.rows, labels=block.labels, source=rows)
+
+
+def chunks(block: Block, *, width: int) -> Iterator[Block]:
+    """Yield some thousand rows at a time, of which a table `width` wide is to be made."""
+    size = max(256, CHUNK_CELLS // width)
+    for start in range(0, len(block.rows), size):
+        place = slice(start, start + size)
+        yield Block(block.rows[place].astype(np.float64, copy=False), block.labels[place])
+
+
+def kept_apart(rows: LabelledRows, index: int, *, n_apart: int, seed: int) -> tuple[Block, Block]:
+    """Return rows of a block that training never sees, because it is judged by them; the others.
+
+    They are drawn, since the rows of a single block lie party after party.
+    """
+    block = rows.block(index)
+    if not n_apart:
+        return Block(block.rows[:0], block.labels[:0]), block
+    n_here = len(block.rows)
+    share = min(n_here, -(-n_apart * n_here // max(1, rows.n_rows)))
+    apart = np.zeros(n_here, dtype=bool)
+    apart[np.random.default_rng([seed, index]).permutation(n_here)[:share]] = True
+    return Block(block.rows[apart], block.labels[apart]), Block(
+        block.rows[~apart], block.labels[~apart]
+    )

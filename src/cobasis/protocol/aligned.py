@@ -1,0 +1,200 @@
+"""All parties' aligned rows, eq. (7): a view of uploads, made anew whenever it is looked at.
+
+Where they fit in memory they are one block, party after party. Otherwise a block takes from each
+party one of equal stripes of its rows: a party's rows are in an order that only it knows, so a
+stripe is a random sample of them, and a block one of everybody's. Blocks party by party would show
+mini-batches the labels of one party at a time. Inside such a block rows are shuffled as well.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.errors import (
+    FileChangedError,
+    LabelError,
+    NotFiniteError,
+    OptionError,
+    ShapeError,
+    UnknownPartyError,
+)
+from cobasis.linalg.arrays import Matrix
+from cobasis.models.passes import Block
+from cobasis.protocol.messages import Labels, ReadableUpload
+
+MOST_CELLS = 2**27
+"""Numbers of all rows together that are one block: 1 GiB."""
+
+BLOCK_BYTES = 64 * 2**20
+"""Large enough for quick reads, small enough that several are in memory at once."""
+
+_ROWS_AT_ONCE = 32_768
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows of one party."""
+
+    party: str
+    start: int
+    stop: int
+
+    @property
+    def n_rows(self) -> int:
+        return self.stop - self.start
+
+
+class AlignedRows:
+    """Everybody's ``X_i F_i G_i``, with labels, block by block.
+
+    Attributes
+    ----------
+    n_rows, n_columns, n_blocks : int
+        How many there are.
+    """
+
+    def __init__(
+        self,
+        uploads: Mapping[str, ReadableUpload],
+        changes_of_basis: Mapping[str, Matrix],
+        *,
+        most_cells: int = MOST_CELLS,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        _refuse_strangers(uploads, changes_of_basis)
+        if block_bytes < 1:
+            raise OptionError(f"block_bytes={block_bytes} holds no row. Give those of some rows.")
+        self._uploads, self._changes = uploads, changes_of_basis
+        self._sizes = {party: uploads[party].n_rows for party in uploads}
+        self.n_rows = sum(self._sizes.values())
+        self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
+        self.n_blocks = 1
+        if self.n_rows * self.n_columns > most_cells:
+            self.n_blocks = max(1, -(-self.n_rows * self.n_columns * 8 // block_bytes))
+
+    def block(self, index: int) -> Block:
+        """Read, align and shuffle one block; a single one keeps the parties' order."""
+        parts = list(self._stripes(index))
+        if self.n_blocks == 1:
+            return self._read(parts, None)
+        n_rows = sum(part.n_rows for part in parts)
+        return self._read(parts, np.random.default_rng([index, n_rows]).permutation(n_rows))
+
+    def sample(self, n_rows: int) -> Block:
+        """Read the first rows of each party, as many as are its share; at most all."""
+        wanted, done, parts = min(n_rows, self.n_rows), 0, []
+        for party, size in self._sizes.items():
+            before, done = done * wanted // self.n_rows, done + size
+            parts.append(_Part(party, 0, done * wanted // self.n_rows - before))
+        return self._read([part for part in parts if part.n_rows], None)
+
+    def only(self, blocks: Sequence[int]) -> "AlignedRows":
+        """Return a view that holds uploads and changes of basis of these blocks alone."""
+        parties = {part.party for index in blocks for part in self._stripes(index)}
+        view = object.__new__(AlignedRows)
+        view.__dict__.update(self.__dict__)
+        view._uploads = {party: self._uploads[party] for party in self._sizes if party in parties}
+        view._changes = {party: self._changes[party] for party in view._uploads}
+        return view
+
+    def _stripes(self, index: int) -> Iterator[_Part]:
+        """Yield what goes into a block.
+
+        What does not divide evenly goes to one block after the other, party after party, so that
+        all blocks are equally large.
+        """
+        whole, first = self.n_blocks, 0
+        for party, size in self._sizes.items():
+            each, more = divmod(size, whole)
+            start, stop = (
+                each * bound
+                + max(0, min(bound, first + more) - first)
+                + max(0, min(bound, first + more - whole))
+                for bound in (index, index + 1)
+            )
+            first = (first + more) % whole
+            if start < stop:
+                yield _Part(party, start, stop)
+
+    def _read(self, parts: Sequence[_Part], places: Integers | None) -> Block:
+        """Read and align some rows of some parties, each to its place."""
+        n_rows, done = sum(part.n_rows for part in parts), 0
+        rows, labels = np.empty((n_rows, self.n_columns)), None
+        for part in parts:
+            upload, change = self._opened(part.party)
+            for start in range(part.start, part.stop, _ROWS_AT_ONCE):
+                stop = min(start + _ROWS_AT_ONCE, part.stop)
+                aligned = upload.row_block(start, stop).astype(np.float64, copy=False) @ change
+                told = upload.label_block(start, stop)
+                here = np.s_[done : done + stop - start]
+                here = here if places is None else places[here]
+                labels = _labels_like(told, labels, n_rows=n_rows, party=part.party)
+                if not (np.isfinite(aligned).all() and np.isfinite(told).all()):
+                    raise NotFiniteError(
+                        f"the rows or labels of party '{part.party}' are not all finite, so no "
+                        "model can be trained on them. Have the upload made again, or leave the "
+                        "party out."
+                    )
+                rows[here], labels[here] = aligned, told
+                done += stop - start
+        return Block(rows, np.zeros(0) if labels is None else labels)
+
+    def _opened(self, party: str) -> tuple[ReadableUpload, Matrix]:
+        """Return an upload and its change of basis, if they belong to each other and are as before.
+
+        A payload's own reading refuses a file that changed; a mapping may open another file.
+        """
+        upload, change = self._uploads[party], self._changes[party]
+        if (len(change), change.shape[1]) != (upload.n_components, self.n_columns):
+            raise ShapeError(
+                f"party '{party}' sent rows of {upload.n_components} components, and its change of "
+                f"basis is of shape {change.shape}. Align this upload, not another one."
+            )
+        if upload.n_rows != self._sizes[party]:
+            raise FileChangedError(
+                f"the upload of party '{party}' had {self._sizes[party]:,} rows and has "
+                f"{upload.n_rows:,} now. Wait until nobody changes it, then start again."
+            )
+        return upload, change
+
+
+def _refuse_strangers(
+    uploads: Mapping[str, ReadableUpload], changes_of_basis: Mapping[str, Matrix]
+) -> None:
+    """Refuse uploads without a change of basis, and changes without an upload."""
+    for have, lack, what in (
+        (uploads, changes_of_basis, "sent an upload that is not in the alignment"),
+        (changes_of_basis, uploads, "is aligned, but its upload is not here"),
+    ):
+        missing = [party for party in have if party not in lack]
+        if missing:
+            raise UnknownPartyError(
+                f"party '{missing[0]}' {what}, as {len(missing)} do. Align exactly the uploads "
+                "to train on: add() or remove() the party, or align again."
+            )
+    if not len(uploads):
+        raise UnknownPartyError("there are no uploads, so there are no aligned rows to train on.")
+
+
+def _labels_like(
+    told: Labels | None, labels: Labels | None, *, n_rows: int, party: str
+) -> "npt.NDArray[Any]":
+    """Return where labels go; everybody's are of one kind."""
+    if told is None:
+        raise LabelError(
+            f"party '{party}' sent no labels, so no model can be trained on its rows. Leave the "
+            "party out, or agree on a representation."
+        )
+    if labels is None:
+        return np.empty(n_rows, dtype=told.dtype)
+    if told.dtype != labels.dtype:
+        raise LabelError(
+            f"party '{party}' sent {told.dtype} labels and others {labels.dtype}. All send "
+            "classes (int64), or all send numbers (float64)."
+        )
+    return labels
