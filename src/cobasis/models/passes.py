@@ -156,7 +156,7 @@ class Pass(Protocol):
         """
         ...
 
-    def copied(self, rows: LabelledRows, *, often: bool) -> AbstractContextManager[LabelledRows]:
+    def copied(self, rows: LabelledRows) -> AbstractContextManager[LabelledRows]:
         """Give rows that can be visited again without being made again, where that pays."""
         ...
 
@@ -184,13 +184,8 @@ class Threads:
             self.report(step, number, rows.n_blocks)
             yield result
 
-    def copied(
-        self,
-        rows: LabelledRows,
-        *,
-        often: bool,  # noqa: ARG002 -- one block is kept in any case, several are not
-    ) -> AbstractContextManager[LabelledRows]:
-        """Read a single block once: it is meant to fit."""
+    def copied(self, rows: LabelledRows) -> AbstractContextManager[LabelledRows]:
+        """Hold a single block, which is meant to fit; several are made anew in each pass."""
         return nullcontext(held(rows))
 
     def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:

@@ -155,8 +155,7 @@ def train(
     refuse_model(model, task, allow_row_carrying=allow_row_carrying)
     given = rows if labels is None else WholeRows(rows=np.asarray(rows), labels=labels, seed=seed)
     over = Threads(report) if over is None else over
-    often = model in {"logistic", "mlp"} or not isinstance(model, str)
-    with one_blas_thread(), over.copied(cast("LabelledRows", given), often=often) as source:
+    with one_blas_thread(), over.copied(cast("LabelledRows", given)) as source:
         seen = look(source, over, task=task, n_classes=n_classes)
         job = Job(
             rows=source,
