@@ -85,7 +85,17 @@ check() {
     "$venv/bin/ruff" check &&
         "$venv/bin/ruff" format --check &&
         "$venv/bin/mypy" &&
-        "$venv/bin/lint-imports" --no-logo
+        "$venv/bin/lint-imports" --no-logo &&
+        sizes
+}
+
+sizes() { # lines and files by package; tests/test_size.py bounds the sums
+    find src/cobasis -name '*.py' -exec wc -l {} + | LC_ALL=C sort -k2 | awk '
+        split($2, part, "/") > 1 { name = part[3]; lines[name] += $1; files[name]++; sum += $1; n++
+            if (!(name in at)) { at[name] = ++last; names[last] = name } }
+        END { names[++last] = "in all"; lines["in all"] = sum; files["in all"] = n
+            for (k = 1; k <= last; k++)
+                printf "%7d lines %4d files  %s\n", lines[names[k]], files[names[k]], names[k] }'
 }
 
 check_and_test() { # pytest comes last, so that its summary closes the output

@@ -1,0 +1,134 @@
+"""How large the package is, and how much of it one call passes through.
+
+Only our own files count, and of a call only what runs in it, not what it imports. A name in <> is
+a lambda's or a generator's; Python 3.12 has no frame of its own for a list's comprehension.
+"""
+
+import sys
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from cobasis import simulate
+from cobasis.cli import party_send
+from cobasis.cli.main import app
+from party_side.sites import consortium
+
+SOURCE = Path(__file__).parents[1] / "src" / "cobasis"
+BOUNDS = {  # what may be, and what issue 28 has to come to; a step lowers the first
+    "src: lines": (39_000, 39_000),
+    "src: files": (306, 230),
+    "prepare without audit: files": (83, 75),
+    "prepare without audit: functions": (388, 420),
+    "prepare without audit: depth": (20, 18),
+    "prepare without audit: functions, names in <> too": (477, 420),
+    "prepare without audit: depth, names in <> too": (22, 18),
+    "simulate and predict: files": (51, 38),
+    "simulate and predict: functions": (209, 190),
+    "simulate and predict: depth": (14, 12),
+    "simulate and predict: functions, names in <> too": (260, 190),
+    "simulate and predict: depth, names in <> too": (15, 12),
+}
+
+
+class Trace:
+    """Notes every function of ours that is called, and how deep."""
+
+    def __init__(self):
+        self.named, self.all = set(), set()
+        self.depth = self.depth_of_all = 0
+
+    def __call__(self, frame, event, _):
+        if event != "call" or not ours(frame.f_code.co_filename):
+            return
+        stack = []
+        while frame is not None:
+            stack.append(frame.f_code)
+            frame = frame.f_back
+        mine = [code for code in stack if ours(code.co_filename)]
+        named = [code for code in mine if "<" not in code.co_name]
+        self.all.add((mine[0].co_filename, mine[0].co_qualname))
+        if named[:1] == mine[:1]:
+            self.named.add((mine[0].co_filename, mine[0].co_qualname))
+        self.depth = max(self.depth, len(named))
+        self.depth_of_all = max(self.depth_of_all, len(mine))
+
+    def figures(self, call):
+        return {
+            f"{call}: files": len({file for file, _ in self.named}),
+            f"{call}: functions": len(self.named),
+            f"{call}: depth": self.depth,
+            f"{call}: functions, names in <> too": len(self.all),
+            f"{call}: depth, names in <> too": self.depth_of_all,
+        }
+
+
+@cache
+def ours(file):
+    return file.startswith(str(SOURCE))
+
+
+@contextmanager
+def traced():
+    """Trace what is called within; a tracer that was there before, as of coverage, comes back."""
+    trace, before = Trace(), sys.getprofile()
+    sys.setprofile(trace)
+    try:
+        yield trace
+    finally:
+        sys.setprofile(before)
+
+
+def refuse_growth(found):
+    grown = [f"{name}: {n} > {BOUNDS[name][0]}" for name, n in found.items() if n > BOUNDS[name][0]]
+    assert not grown, f"make it smaller, or say why the bound is raised: {', '.join(grown)}"
+
+
+def test_the_package_is_no_larger_than_it_may_be():
+    files = [path.read_bytes() for path in SOURCE.rglob("*.py")]
+    lines = sum(text.count(b"\n") for text in files)
+    refuse_growth({"src: lines": lines, "src: files": len(files)})
+
+
+def test_a_party_prepares_through_no_more_of_it_than_it_may(tmp_path, monkeypatch):
+    """By the command, from table to sealed file; the audit, which only looks, is left out."""
+    site = consortium(tmp_path, monkeypatch)
+    monkeypatch.setattr(party_send, "asking", lambda *_, **__: None)
+    (site.home("north") / "keys").mkdir(parents=True)
+    (site.home("north") / "keys" / "north.key").touch()
+
+    (tmp_path / "passphrase").touch(mode=0o600)
+    (tmp_path / "passphrase").write_text("correct horse", encoding="utf-8")
+    told = ("--home", site.home("north"), "--passphrase-file", tmp_path / "passphrase")
+
+    def typed(word, *words):
+        line = ("party", word, site.agreement_path, *words, *told)
+        done = CliRunner().invoke(app, [str(each) for each in line])
+        assert done.exit_code == 0, done.output
+
+    def prepare(name):
+        typed("prepare", site.table("north"), "-o", tmp_path / name, "--yes")
+
+    typed("join", site.secret_file("north"))
+    prepare("imports-all.upload")
+    with traced() as trace:
+        prepare("north.upload")
+    refuse_growth(trace.figures("prepare without audit"))
+
+
+def test_a_simulation_passes_through_no_more_of_it_than_it_may():
+    X, y = load_iris(return_X_y=True)
+    rows = {f"clinic-{i}": (X[i::4], y[i::4]) for i in range(4)}
+
+    def predicted():
+        done = simulate(rows, rng=np.random.default_rng(0), n_components=2)
+        return done.parties["clinic-0"].predict(X)
+
+    predicted()
+    with traced() as trace:
+        predicted()
+    refuse_growth(trace.figures("simulate and predict"))
