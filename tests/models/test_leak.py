@@ -33,12 +33,12 @@ def attack(rows, model):
     map_in = attacker._basis._columns @ attacker._return.change_of_basis
     trained = attacker._return.model
     found = []
-    for step in getattr(trained.estimator, "steps", [("model", trained.estimator)]):
-        for value in vars(step[1]).values():
-            if isinstance(value, np.ndarray) and value.ndim == 2:
-                found += [each for each in (value, value.T) if each.shape[1] == 16]
-    candidates = np.vstack(found) @ trained.axes.T
-    return candidates @ np.linalg.pinv(map_in)
+    tables = vars(trained.estimator) if model == "svm" else vars(trained.layers[0])
+    axes = trained.axes if model == "svm" else np.eye(16)  # a chain's are multiplied in
+    for value in tables.values():
+        if isinstance(value, np.ndarray) and value.ndim == 2:
+            found += [each for each in (value, value.T) if each.shape[1] == 16]
+    return np.vstack(found) @ axes.T @ np.linalg.pinv(map_in)
 
 
 def named(recovered, rows):

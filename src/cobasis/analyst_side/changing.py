@@ -56,6 +56,7 @@ def add(
     *,
     to: Path,
     model: ModelName | None = None,
+    cluster: str | None = None,
     report: Report = silent,
 ) -> Concluded:
     """Fit a party that comes late to the frozen target, and train again with it."""
@@ -77,6 +78,7 @@ def add(
             event=ADDED,
             told={"party": received.party},
             to=to,
+            cluster=cluster,
             report=report,
         )
 
@@ -87,6 +89,7 @@ def remove(
     *,
     to: Path,
     realign: bool = False,
+    cluster: str | None = None,
     report: Report = silent,
 ) -> Removed:
     """Take a party's rows out, train again without them, and certify what is and is not gone.
@@ -99,7 +102,9 @@ def remove(
         require_known(party, {**history.received, **history.removed})
         before, concluded = history.outcome, None
         if before is not None and _has_part(party, before, realign=realign):
-            concluded = _without(desk, party, history, realign=realign, to=to, report=report)
+            concluded = _without(
+                desk, party, history, realign=realign, to=to, cluster=cluster, report=report
+            )
         elif party in history.received:
             upload = history.received[party].upload
             desk.transcript.append(REMOVED, {"party": party, "upload": upload, "realigned": False})
@@ -158,6 +163,7 @@ def _without(
     *,
     realign: bool,
     to: Path,
+    cluster: str | None,
     report: Report,
 ) -> Concluded:
     """Align, if it is asked for, and train, without a party."""
@@ -179,6 +185,7 @@ def _without(
         event=REMOVED,
         told={"party": party, "upload": upload, "realigned": realign},
         to=to,
+        cluster=cluster,
         report=report,
     )
 

@@ -10,7 +10,6 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import partial
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -95,9 +94,7 @@ class ClusterPasses:
         """Leave rows where they are: each worker makes its own blocks."""
         return nullcontext(rows)
 
-    def together(
-        self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows
-    ) -> Result:
+    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
         """Have all workers that get a block boost together."""
         tracker_of = _extra("xgboost.tracker").RabitTracker
         begun = self._workers()

@@ -96,13 +96,22 @@ def conclude(
     event: Training,
     told: Mapping[str, Any],
     to: Path,
+    cluster: str | None,
     report: Report,
 ) -> Concluded:
     """Certify, train, write one sealed return for each party, and record it."""
     parties = sorted(alignment.fits)
     uploads = kept_uploads(desk, history, parties=parties)
     certificate = certify_folder(uploads, alignment, agreement=desk.agreement, report=report)
-    model = _model(desk, alignment, name=name, uploads=uploads, family=family, report=report)
+    model = _model(
+        desk,
+        alignment,
+        name=name,
+        uploads=uploads,
+        family=family,
+        cluster=cluster,
+        report=report,
+    )
     made = Outcome(
         uploads={party: history.received[party].upload for party in parties},
         alignment=name,
@@ -141,6 +150,7 @@ def _model(
     name: str,
     uploads: UploadFolder,
     family: ModelName | None,
+    cluster: str | None,
     report: Report,
 ) -> Chain | None:
     """Return the model of these parties' rows; None for representation."""
@@ -155,6 +165,7 @@ def _model(
         uploads=payloads,
         agreement=desk.agreement,
         family=family,
+        cluster=cluster,
         report=report,
     )
 

@@ -6,22 +6,37 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from cobasis.analyst_side.cluster import cluster_at
 from cobasis.disk.space import require_room
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.linalg.threads import available_threads
 from cobasis.models.boosting import ROW_BYTES
-from cobasis.models.passes import Block, LabelledRows, Result, Share, Threads, held
+from cobasis.models.families import ModelName
+from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, held
+from cobasis.progress import Report
+
+
+@contextmanager
+def passes_for(
+    model: ModelName, *, folder: Path, cluster: str | None, report: Report
+) -> Iterator[Pass]:
+    """Give passes on a cluster, or here with a folder for what is deleted at the end."""
+    if cluster is None:
+        yield FilePasses(report, folder=folder)
+        return
+    with cluster_at(cluster, model=model, report=report) as passes:
+        yield passes
 
 
 @dataclass(frozen=True)
 class FilePasses(Threads):
     """Passes of this process over rows of files, with a folder to keep what it makes of them.
 
-    Many blocks are copied before they are trained on. Each pass over uploads opens every file in
-    every block, multiplies and shuffles. Measured on 2 million rows of 50 components, 12 blocks, one
-    thread, seconds a pass and once for the copy: 4 parties 2.7 without and .4 with a copy of 7.0;
-    20,000 parties 109 without and .8 with a copy of 106. Every family makes four passes or more.
+    Many blocks are copied before they are trained on: each pass over uploads opens every file for
+    every block, multiplies and shuffles. Measured on 2 million rows of 50 components in 12 blocks,
+    one thread, seconds: of 4 parties a pass takes 2.7 without a copy and .4 with one, which takes
+    7.0 once; of 20,000 parties 109, .8 and 106. Every family makes four passes or more.
 
     Attributes
     ----------
@@ -42,9 +57,7 @@ class FilePasses(Threads):
                 pass
             yield Copy(source=rows, folder=folder)
 
-    def together(
-        self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows
-    ) -> Result:
+    def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
         """Work alone on everything, with files where there are many blocks."""
         if rows.n_blocks == 1:
             return super().together(work, rows)

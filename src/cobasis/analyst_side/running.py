@@ -45,6 +45,7 @@ def run(
     to: Path,
     model: ModelName | None = None,
     exclude: Iterable[str] = (),
+    cluster: str | None = None,
     now: datetime | None = None,
     report: Report = silent,
 ) -> Ran:
@@ -75,6 +76,7 @@ def run(
             event=RUN,
             told={"excluded": list(excluded)},
             to=to,
+            cluster=cluster,
             report=report,
         )
     closes = desk.agreement.closes

@@ -41,7 +41,7 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
             "label": "The column of labels, in every party's table.",
             "classes": "Classification: all labels that may occur, all text or all integers.",
             "id": "The column of identifiers; it is never uploaded.",
-            "model": 'The family of the model: "logistic", "ridge", "mlp", "rff", "boosted_trees".',
+            "model": 'The family: "logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost".',
             "models": "The families that the analyst may choose from; empty for model alone.",
             "holdout": "The share of rows, up to 0.5, that stays at a party, which scores on them.",
         },

@@ -16,6 +16,10 @@ Returns = Annotated[Path, typer.Option("-o", "--out", help="Folder for one retur
 Family = Annotated[
     ModelName | None, typer.Option(help="A family that the agreement allows; else its own.")
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Train on the Dask cluster whose scheduler answers at this address."),
+]
 
 
 @app.command()
@@ -111,6 +115,7 @@ def run(
     exclude: Annotated[
         list[str] | None, typer.Option(help="A party to leave out, by name; repeat.")
     ] = None,
+    cluster: Cluster = None,
 ) -> None:
     """Align, certify, train once, and seal one return to each party.
 
@@ -120,7 +125,9 @@ def run(
 
     desk = owner.analyst(agreement)
     with progress() as report:
-        ran = running.run(desk, to=out, model=model, exclude=exclude or [], report=report)
+        ran = running.run(
+            desk, to=out, model=model, exclude=exclude or [], cluster=cluster, report=report
+        )
     notes = [f"Missing: {', '.join(ran.missing)}: analyst add takes them."] if ran.missing else []
     if ran.before_deadline:
         notes.append(f"The deadline, {desk.agreement.deadline}, had not passed.")
@@ -143,6 +150,7 @@ def add(
     upload: Annotated[Path, typer.Argument(metavar="UPLOAD", help="Of an enrolled party.")],
     out: Returns,
     model: Family = None,
+    cluster: Cluster = None,
 ) -> None:
     """Fit a party that comes late to the frozen target, train again, and seal all returns.
 
@@ -152,7 +160,7 @@ def add(
 
     desk = owner.analyst(agreement)
     with progress() as report:
-        concluded = changing.add(desk, upload, to=out, model=model, report=report)
+        concluded = changing.add(desk, upload, to=out, model=model, cluster=cluster, report=report)
     answer, lines = certified(concluded, command="analyst add", round_id=desk.agreement.round_id)
     owner.say(answer, lines=lines)
 
@@ -167,6 +175,7 @@ def remove(
     realign: Annotated[
         bool, typer.Option("--realign", help="Also make a new target and new changes of basis.")
     ] = False,
+    cluster: Cluster = None,
 ) -> None:
     """Delete a party's upload, train without it, and certify what is and is not gone.
 
@@ -177,7 +186,7 @@ def remove(
 
     desk = owner.analyst(agreement)
     with progress() as report:
-        done = changing.remove(desk, party, to=out, realign=realign, report=report)
+        done = changing.remove(desk, party, to=out, realign=realign, cluster=cluster, report=report)
     removal = done.removal
     files = {} if done.concluded is None else done.concluded.files
     owner.say(

@@ -27,7 +27,7 @@ def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
                 return fitted.method == method
             model = fitted.estimator
         elif isinstance(model, str) and model in FAMILIES:
-            model = FAMILIES[model].build(self._task, 1, 0)
+            return method == ("predict_proba" if FAMILIES[model].likely else "decision_function")
         return hasattr(model, method)
 
     return check
@@ -43,7 +43,8 @@ class CollaborativeClassifier(
     ----------
     estimator : estimator, str or None
         Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
-        the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "svm"), tuned
+        the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees",
+        "xgboost", "svm"), tuned
         by cross-validation. None is "logistic".
     n_components : int, optional
         l, columns of every secret basis; by default half the features, at least one. Fewer

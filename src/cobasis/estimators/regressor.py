@@ -21,7 +21,7 @@ class CollaborativeRegressor(
     ----------
     estimator : estimator, str or None
         Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
-        the name of a family ("ridge", "mlp", "rff", "boosted_trees", "svm"), tuned by
+        the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
         cross-validation. None is "ridge".
     n_components : int, optional
         l, columns of every secret basis; by default half the features, at least one. Fewer

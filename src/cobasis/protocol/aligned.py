@@ -75,7 +75,8 @@ class AlignedRows:
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
         self.n_blocks = 1
         if self.n_rows * self.n_columns > most_cells:
-            self.n_blocks = max(1, -(-self.n_rows * self.n_columns * 8 // block_bytes))
+            n_bytes = self.n_rows * self.n_columns * 8
+            self.n_blocks = max(1, min(self.n_rows, -(-n_bytes // block_bytes)))
 
     def block(self, index: int) -> Block:
         """Read, align and shuffle one block; a single one keeps the parties' order."""

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.certificate import Certificate
-from cobasis.errors import LabelError, RowCarryingError
+from cobasis.errors import RowCarryingError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import Estimator, ModelName
-from cobasis.models.training import TrainedModel, train
+from cobasis.models.training import Model, train
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import Return, Upload
 from cobasis.protocol.refusals import refuse_certificate
 
@@ -63,20 +62,13 @@ def train_together(
     agreement: Agreement,
     model: ModelName | Estimator | None = None,
     allow_row_carrying: bool = False,
-) -> TrainedModel:
-    """Stack ``X_i F_i G_i`` and labels of all parties, eq. (7), and train, eq. (8)."""
-    rows = np.vstack([each.rows @ changes[name] for name, each in uploads.items()])
-    labels = np.concatenate([each.labels for each in uploads.values() if each.labels is not None])
-    if agreement.task == "classification" and len(np.unique(labels)) == 1:
-        raise LabelError(
-            f"all {len(labels)} rows of all {len(uploads)} parties are of one class, so there is "
-            "nothing to tell apart. Check the label column."
-        )
+) -> Model:
+    """Train, eq. (8), on ``X_i F_i G_i`` and labels of all parties, eq. (7)."""
     return train(
-        rows,
-        labels,
+        AlignedRows(uploads, changes),
         model=agreement.model if model is None else model,
         task=agreement.task,
+        n_classes=len(agreement.classes),
         seed=int.from_bytes(agreement.digest()[:4]),
         allow_row_carrying=allow_row_carrying,
     )

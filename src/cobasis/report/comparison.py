@@ -190,9 +190,10 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) ->
     """Train on raw features and score; a single class can only be repeated."""
     if _one_class(labels, data):
         return score(data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.task)
+    classes, told = np.unique(labels, return_inverse=True)
     trained = train(
         encode(rows, data.features, party="raw"),
-        labels,
+        told if data.task == "classification" else labels,
         model=settings.model,
         task=data.task,
         seed=settings.seed,
@@ -200,7 +201,9 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) ->
         aligned=False,
     )
     test = encode(data.test_rows, data.features, party="raw")
-    return score(data.test_labels, trained.predict(test), task=data.task)
+    found = trained.predict(test)
+    found = classes[found] if data.task == "classification" else found
+    return score(data.test_labels, found, task=data.task)
 
 
 def _one_class(labels: Labels, data: Dealt) -> bool:

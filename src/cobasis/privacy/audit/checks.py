@@ -139,7 +139,7 @@ def _models(facts: Facts) -> Finding:
     if not facts.models:
         words = "No model is trained; a change of basis comes back, and nothing that can run."
         return Finding(id="H5", title=title, grade="green", words=words)
-    trees = "boosted_trees" in facts.models
+    trees = not {"boosted_trees", "xgboost"}.isdisjoint(facts.models)
     words = (
         f"What may come back is {', '.join(facts.models)}, as a checked ONNX file: weights, no "
         "records, nothing that could run by itself."

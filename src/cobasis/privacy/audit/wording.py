@@ -113,7 +113,7 @@ def _model(facts: Facts) -> str:
     if any(FAMILIES[name].carries_rows for name in facts.models):
         return "The model you get back contains records of others, and theirs contains yours."
     trees = " (boosted trees carry single values as thresholds)"
-    extra = trees if "boosted_trees" in facts.models else ""
+    extra = "" if {"boosted_trees", "xgboost"}.isdisjoint(facts.models) else trees
     return f"The model you get back contains no records{extra}."
 
 
