@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.analyst_side.desk import AnalystDesk
-from cobasis.analyst_side.work import WorkFolder
+from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.uploads import write_upload
@@ -56,7 +55,7 @@ class RealRound:
     def desk(self):
         """A fresh desk, as every command opens one."""
         identity = self.identities["lab"]
-        return AnalystDesk(self.agreement, identity=identity, work=self.work)
+        return AnalystSession(self.agreement, identity=identity, work=self.work)
 
     def party(self, name):
         if name not in self.parties:

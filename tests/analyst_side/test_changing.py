@@ -9,11 +9,10 @@ import pytest
 from analyst_side.rounds import NAMES, real_round
 from analyst_side.test_receiving import contents, killed_at, points_of
 from analyst_side.test_running import opened_return
-from cobasis.analyst_side.changing import add, remove
-from cobasis.analyst_side.keeping import forget
-from cobasis.analyst_side.receiving import receive
-from cobasis.analyst_side.removal import check_removal
-from cobasis.analyst_side.running import run
+from cobasis.analyst_side.forget import forget
+from cobasis.analyst_side.membership import add, check_removal, remove
+from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.run import run
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     ReplayError,

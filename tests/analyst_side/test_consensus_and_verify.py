@@ -8,11 +8,11 @@ from analyst_side.test_receiving import killed_at, points_of
 from cobasis.algorithms.base import Target
 from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
 from cobasis.algorithms.registry import ALIGNERS
-from cobasis.analyst_side.changing import remove
 from cobasis.analyst_side.consensus import consensus
-from cobasis.analyst_side.receiving import receive
-from cobasis.analyst_side.running import run
-from cobasis.analyst_side.verifying import verify
+from cobasis.analyst_side.membership import remove
+from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.run import run
+from cobasis.analyst_side.verify import verify
 from cobasis.bundle.agreement_file import read_agreement, seal, write_new
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import consensus_in

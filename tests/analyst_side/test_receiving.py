@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from analyst_side.rounds import real_round
-from cobasis.analyst_side.checking import file_digest
-from cobasis.analyst_side.receiving import receive
+from cobasis.analyst_side.receive import file_digest, receive
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError

@@ -10,12 +10,12 @@ from analyst_side.rounds import NAMES, real_round
 from analyst_side.test_receiving import contents, killed_at, points_of
 from cobasis import Analyst, ConsortiumSecret, Party
 from cobasis.analyst_side import training
-from cobasis.analyst_side.receiving import receive
-from cobasis.analyst_side.running import run
+from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.run import run
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import return_in
+from cobasis.bundle.payload import open_payload
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.bundle.uploads import read_upload
 from cobasis.errors import (
     AgreementError,
     AnchorTagError,
@@ -50,7 +50,7 @@ def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
     ran = run(made.desk(), to=made.returns)
     analyst = Analyst(made.agreement)
     for name in sorted(NAMES):
-        analyst.receive(read_upload(made.work.payload(name)))
+        analyst.receive(open_payload(made.work.payload(name)))
     wanted = analyst.run()
     models = set()
     for name in NAMES:

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from cobasis.bundle.payload import PayloadHeader, PayloadWriter
+from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
+from cobasis.protocol.messages import Upload
 
 DIGEST, TAG = bytes(range(32)), bytes(range(32, 64))
 
@@ -52,3 +53,17 @@ def craft(path, described, numbers=b""):
     """Write a file with any header: an object, or bytes as they are."""
     text = described if isinstance(described, bytes) else json.dumps(described).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + numbers)
+
+
+def read_upload(path):
+    """Read a whole upload, as it was before it was written."""
+    payload = open_payload(path)
+    return Upload(
+        party=payload.party,
+        agreement_digest=payload.agreement_digest,
+        anchor_tag=payload.anchor_tag,
+        rows=payload.row_block(0, payload.n_rows),
+        labels=payload.labels(),
+        anchor_image=payload.read_image(),
+        simulated=payload.simulated,
+    )

@@ -66,7 +66,7 @@ def test_a_file_that_is_gone_is_refused(path):
     payload = open_payload(path)
     path.unlink()
     with pytest.raises(DiskError, match="No such file"):
-        payload.anchor_image()
+        payload.read_image()
 
 
 def test_a_folder_and_a_pipe_are_no_files(tmp_path):
@@ -188,7 +188,7 @@ def test_changed_bytes_end_in_an_error_of_ours_or_in_tables_of_the_same_shape(
     path.write_bytes(good)
     try:
         found = open_payload(path)
-        shapes = (found.anchor_image().shape, found.row_block(0, found.n_rows).shape)
+        shapes = (found.read_image().shape, found.row_block(0, found.n_rows).shape)
     except CobasisError:
         return
     assert shapes == ((5, 3), (7, 3))

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from bundle.payloads import DIGEST, TAG, header, tables, write
+from bundle.payloads import DIGEST, TAG, header, read_upload, tables, write
 from cobasis.bundle.payload import PayloadWriter, open_payload
-from cobasis.bundle.uploads import read_upload, write_upload
+from cobasis.bundle.uploads import write_upload
 from cobasis.errors import DtypeError, OptionError, ShapeError, StepError
 
 STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -52,7 +52,7 @@ def test_what_is_written_in_parts_in_any_order_is_read_in_any_parts(  # noqa: PL
     assert (found.n_rows, found.n_components, found.n_anchor_rows) == shape
     assert found.dtype == dtype
     np.testing.assert_array_equal(np.vstack(list(found.row_blocks(2))), rows, strict=True)
-    np.testing.assert_array_equal(found.anchor_image(), image, strict=True)
+    np.testing.assert_array_equal(found.read_image(), image, strict=True)
     if values is None:
         assert found.labels() is None
         assert found.label_block(0, 1) is None
@@ -97,7 +97,7 @@ def test_we_read_what_the_safetensors_library_writes(tmp_path, dtype):
     assert found.simulated
     np.testing.assert_array_equal(found.row_block(2, 5), stored["rows"][2:5], strict=True)
     np.testing.assert_array_equal(found.labels(), np.arange(7))
-    np.testing.assert_array_equal(found.anchor_image(), image)
+    np.testing.assert_array_equal(found.read_image(), image)
 
 
 def test_an_upload_goes_to_a_file_and_back(tmp_path):

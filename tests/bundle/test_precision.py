@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from bundle.payloads import craft, described, header, write
+from bundle.payloads import craft, described, header, read_upload, write
 from cobasis.bundle.payload import PayloadWriter, open_payload
 from cobasis.bundle.precision import UploadFile, check_precision, int8_scale
-from cobasis.bundle.uploads import read_upload, write_upload
+from cobasis.bundle.uploads import UploadFolder, write_upload
 from cobasis.errors import CobasisError, DtypeError, FileFormatError, MessageError, OptionError
 from cobasis.protocol.messages import UploadHeader
-from cobasis.store.folder import UploadFolder
 
 RANGE = {"fp64": None, "fp32": None, "fp16": None, "int8": 5.0}
 STORED = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "int8": "int8"}
@@ -53,13 +52,13 @@ def test_rows_come_back_as_floats_within_the_precisions_rounding(path, name):
     assert stored["rows"].dtype == STORED[name]
     assert stored["anchor_image"].dtype == ("float16" if name == "int8" else STORED[name])
     wide = np.float64 if name == "fp64" else np.float32
-    assert (found.dtype, found.anchor_image().dtype) == (wide, wide)
+    assert (found.dtype, found.read_image().dtype) == (wide, wide)
     rows = np.vstack(list(found.row_blocks(2)))
     assert rows.dtype == wide
     bound = int8_scale(5.0) * 0.5001 if name == "int8" else ERROR[name] * np.abs(whole.rows)
     assert np.all(np.abs(rows - whole.rows) <= bound)
     image = 2**-11 if name == "int8" else ERROR[name]
-    assert np.all(np.abs(found.anchor_image() - whole.anchor_image) <= image * 4)
+    assert np.all(np.abs(found.read_image() - whole.anchor_image) <= image * 4)
     np.testing.assert_array_equal(found.labels(), whole.labels)
     assert (found.party, found.agreement_digest, found.anchor_tag, found.simulated) == (
         whole.party,
@@ -73,9 +72,9 @@ def test_rows_come_back_as_floats_within_the_precisions_rounding(path, name):
 def test_the_folder_of_uploads_reads_small_images_as_float32(path):
     in_precision(path, to=path, precision="fp16")
     folder = UploadFolder(path.parent)
-    assert folder.anchor_images()["north"].dtype == np.float32
+    assert folder["north"].read_image().dtype == np.float32
     np.testing.assert_array_equal(
-        folder.anchor_images()["north"], folder["north"].anchor_image(), strict=True
+        folder["north"].read_image(), folder["north"].read_image(), strict=True
     )
 
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from cobasis import Analyst
-from cobasis.bundle.uploads import read_upload, write_upload
-from cobasis.store.folder import UploadFolder
+from cobasis.bundle.uploads import UploadFolder, write_upload
 from protocol.consortium import NAMES, consortium
 
 
@@ -15,14 +14,14 @@ def test_an_analyst_that_reads_files_ends_with_the_same_alignment(tmp_path, task
     changes = {} if task == "classification" else {"task": task, "classes": (), "model": None}
     made = consortium(**changes)
     uploads = made.uploads()
-    in_memory, from_files = Analyst(made.agreement), Analyst(made.agreement)
+    in_memory = Analyst(made.agreement)
     for name in NAMES:
         write_upload(uploads[name], tmp_path / f"{name}.safetensors")
     for name, payload in UploadFolder(tmp_path).items():
         assert payload.n_rows == len(uploads[name].rows)
         in_memory.receive(uploads[name])
-        from_files.receive(read_upload(payload.path))
-    expected, found = in_memory.align(), from_files.align()
+    expected = in_memory.align()
+    found = Analyst(made.agreement, uploads=UploadFolder(tmp_path)).align()
     for name in NAMES:
         np.testing.assert_array_equal(
             found.fits[name].change_of_basis, expected.fits[name].change_of_basis
@@ -37,7 +36,7 @@ def graph():
 @pytest.mark.parametrize("secret", ["secrets", "party", "choice"])
 @pytest.mark.parametrize(
     "module",
-    ["bundle.payload", "bundle.uploads", "store.folder", "engine.alignments", "engine.fit_folder"],
+    ["bundle.payload", "bundle.uploads", "bundle.run_folder", "protocol.analyst"],
 )
 def test_what_reads_uploads_has_no_path_to_a_secret(graph, module, secret):
     chain = graph.find_shortest_chain(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from bundle.payloads import read_upload
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
 from cobasis.bundle.agreement_file import commit, enrol, read_agreement, seal, write_new
 from cobasis.bundle.enclosing import write_bundle
@@ -18,7 +19,6 @@ from cobasis.bundle.messages import (
     proposal_in,
     upload_in,
 )
-from cobasis.bundle.uploads import read_upload
 from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.sources import read_chain

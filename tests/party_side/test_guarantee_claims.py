@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cobasis.analyst_side import desk as lab_desk
-from cobasis.analyst_side.receiving import receive
+from cobasis.analyst_side import session as lab_session
+from cobasis.analyst_side.receive import receive
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.messages import enclose_upload, upload_in
 from cobasis.errors import ForeignBundleError
@@ -20,8 +20,8 @@ def noisy(make):
 @pytest.fixture
 def lab(noisy, monkeypatch):
     (noisy.home("lab") / "keys").mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(lab_desk, "load_identity", lambda *_, **__: noisy.lab)
-    return lambda: lab_desk.open_desk(
+    monkeypatch.setattr(lab_session, "load_identity", lambda *_, **__: noisy.lab)
+    return lambda: lab_session.open_session(
         noisy.agreement_path, home=noisy.home("lab"), name="lab", passphrase=str
     )
 

@@ -98,10 +98,10 @@ MUTANTS = {
     "what reads bundles does": ("bundle.payload", "import cobasis.protocol.secrets"),
     "what keeps bundles does": ("store.folder", "from cobasis.protocol.projection import Sink"),
     "what trains out of core reads tables": ("engine.training", "import cobasis.tables.sources"),
-    "what receives opens a vault": ("analyst_side.receiving", "import cobasis.vault.vault"),
-    "what runs borrows from a party": ("analyst_side.running", "import cobasis.party_side.desk"),
+    "what receives opens a vault": ("analyst_side.receive", "import cobasis.vault.vault"),
+    "what runs borrows from a party": ("analyst_side.run", "import cobasis.party_side.desk"),
     "what removes turns secrets to bytes": (
-        "analyst_side.removal",
+        "analyst_side.membership",
         "import cobasis.protocol.keeping",
     ),
 }

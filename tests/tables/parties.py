@@ -92,7 +92,7 @@ def assert_same(path, upload, *, atol=1e-10):
     rows = found.row_block(0, found.n_rows)
     assert rows.dtype == upload.rows.dtype
     np.testing.assert_allclose(rows, upload.rows, atol=atol, rtol=0)
-    np.testing.assert_allclose(found.anchor_image(), upload.anchor_image, atol=atol, rtol=0)
+    np.testing.assert_allclose(found.read_image(), upload.anchor_image, atol=atol, rtol=0)
     if upload.labels is None:
         assert found.labels() is None
     else:

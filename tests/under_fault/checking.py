@@ -5,10 +5,9 @@ from unittest import mock
 
 from cobasis.party_side.readying import make_ready
 
-from cobasis.analyst_side.checking import file_digest
-from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
-from cobasis.analyst_side.work import WorkFolder
+from cobasis.analyst_side.receive import file_digest
+from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.receipts import read_receipt
@@ -24,7 +23,7 @@ from party_side.sites import NAMES, PEOPLE, ROUND
 def analyst_of(site):
     """A fresh desk of the analyst's."""
     work = WorkFolder(site.agreement_path.with_suffix(".round"))
-    return AnalystDesk(site.agreement, identity=site.lab, work=work)
+    return AnalystSession(site.agreement, identity=site.lab, work=work)
 
 
 def problems(site, command, *, whole):

@@ -12,11 +12,11 @@ import numpy as np
 
 from bundle.bundles import opened
 from cobasis.analyst_side import training
-from cobasis.analyst_side.changing import add, remove
 from cobasis.analyst_side.consensus import consensus
-from cobasis.analyst_side.keeping import forget as destroy
-from cobasis.analyst_side.receiving import receive
-from cobasis.analyst_side.running import run
+from cobasis.analyst_side.forget import forget as destroy
+from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.run import run
 from cobasis.bundle.agreement_file import enrol, write_new
 from cobasis.errors import AgreementError, BundleError
 from cobasis.party_side import desk as desk_module

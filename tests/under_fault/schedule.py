@@ -5,18 +5,16 @@ from contextlib import suppress
 from datetime import timedelta
 
 import numpy as np
+from cobasis.engine.fit_folder import FitFolder
 
-from cobasis.analyst_side.changing import add, remove
-from cobasis.analyst_side.checking import file_digest
-from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.history import RECEIVED, history_of
-from cobasis.analyst_side.keeping import forget
-from cobasis.analyst_side.receiving import receive
-from cobasis.analyst_side.running import run
-from cobasis.analyst_side.work import WorkFolder
+from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.receive import file_digest, receive
+from cobasis.analyst_side.run import run
+from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.engine.fit_folder import FitFolder
 from cobasis.errors import CobasisError
 from faults import Killed, at_call, changes, dying_after
 from under_fault.simulated import (
@@ -57,7 +55,7 @@ class Schedule:
     def desk(self):
         """A fresh desk, as every command opens one."""
         identity = self.cast.identities["lab"]
-        return AnalystDesk(self.agreement, identity=identity, work=self.work)
+        return AnalystSession(self.agreement, identity=identity, work=self.work)
 
     def history(self):
         """Where the round stands, by the transcript."""

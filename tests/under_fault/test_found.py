@@ -2,9 +2,9 @@
 
 from analyst_side.rounds import real_round
 from analyst_side.test_running import opened_return
-from cobasis.analyst_side.changing import add, remove
-from cobasis.analyst_side.receiving import receive
-from cobasis.analyst_side.running import run
+from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.run import run
 
 
 def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(tmp_path):

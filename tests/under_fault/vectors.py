@@ -17,7 +17,7 @@ from analyst_side.rounds import NAMES, real_round
 from bundle import bundles
 from bundle.payloads import described
 from cobasis import ConsortiumSecret
-from cobasis.analyst_side.receiving import receive
+from cobasis.analyst_side.receive import receive
 from cobasis.bundle.manifest import moment_text
 from cobasis.keys.identity import Identity
 

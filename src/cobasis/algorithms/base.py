@@ -9,11 +9,12 @@ images are read batch by batch and fits handed on as they are made.
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from cobasis.algorithms.images import Images, Steady, batches, require_some
+from cobasis.algorithms.images import Images, Reported, Steady, batches, require_some
 from cobasis.algorithms.one_span import TurnedTarget
 from cobasis.algorithms.views import Overlay, View
 from cobasis.errors import DuplicatePartyError, UnknownPartyError
@@ -23,6 +24,9 @@ from cobasis.linalg.threads import one_blas_thread
 
 FitKind = Literal["rotation", "whitened rotation", "least squares"]
 """What makes a change of basis the right one; ``certificate.fit_error`` checks it."""
+
+State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]]
+"""What an interrupted run goes on from, by name: tables, and facts that JSON can hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +271,7 @@ def align(
     True
     """
     require_some(images)
-    source = images if isinstance(images, dict) else Steady(images)
+    source = images if isinstance(images, dict | Reported) else Steady(images)
     kept = {} if sink is None else sink
     with one_blas_thread():
         made = target or aligner.target(source, workers=workers)

@@ -1,12 +1,13 @@
 """ODC-GOPP: Procrustes onto a mean of all images (ODC paper, arXiv v4, Appendix B)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, FitKind, Target
+from cobasis.algorithms.base import Fit, FitKind, State, Target
 from cobasis.algorithms.fits import procrustes_fits, turned_onto
 from cobasis.algorithms.images import Images, batches, check_image
 from cobasis.algorithms.options import require_word
@@ -14,6 +15,9 @@ from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.linalg.pool import in_order
+
+ITERATE, SECONDS = "iterate", 10.0
+"""Under which name the iterate is kept, and how often: what a kill can lose, and a pass more."""
 
 _EXACT = 1e-25
 """The share of squared distances in all squares that is nothing but rounding."""
@@ -101,8 +105,7 @@ class GOPP:
         images: Images,
         *,
         workers: int | None = None,
-        since: Iterate | None = None,
-        keep: Callable[[Iterate], None] | None = None,
+        state: State | None = None,
     ) -> Target:
         """Alternate until the objective stands still.
 
@@ -112,10 +115,9 @@ class GOPP:
             The A_i by party name.
         workers : int, optional
             Threads.
-        since : Iterate, optional
-            Where an earlier call was left, to go on from there; by default it begins anew.
-        keep : callable, optional
-            Handed what each iteration leads to.
+        state : mutable mapping, optional
+            Where the iterate is kept every ten seconds, and where a call that was interrupted
+            goes on from, to end with the very same Z.
 
         Returns
         -------
@@ -131,16 +133,18 @@ class GOPP:
 
         Notes
         -----
-        **Who sees what.** `keep` is handed means of all turned images.
+        **Who sees what.** The state holds means of all turned images.
 
         **Cost.** See the class.
         """
         require_word(self.start, ("spectral", "odc"), option="start")
-        reached = since or _at_rest(self._start(images, workers))
+        reached = _kept(state) or _at_rest(self._start(images, workers))
+        written = time.monotonic()
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
-            if keep:
-                keep(reached)
+            if state is not None and time.monotonic() - written >= SECONDS:
+                _keep(state, reached)
+                written = time.monotonic()
         self._refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
         return Target(
             rows=_in_the_frame_of(next(iter(images.values())), reached.mean),
@@ -215,6 +219,21 @@ class _Turned:
     distance: float = 0.0
     energy: float = 0.0
     n_widest: int = 0
+
+
+def _keep(state: State, reached: Iterate) -> None:
+    """Put down where the alternation stands."""
+    facts = asdict(reached)
+    tables = {name: facts.pop(name) for name in ("mean", "ahead")}
+    state[ITERATE] = tables, facts
+
+
+def _kept(state: State | None) -> Iterate | None:
+    """Return where an earlier call was left; None where it begins anew."""
+    if state is None or ITERATE not in state:
+        return None
+    tables, facts = state[ITERATE]
+    return Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
 
 
 def _at_rest(mean: Matrix) -> Iterate:

@@ -1,15 +1,16 @@
 """Anchor images as they come in: read party by party, and checked before they are used."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from cobasis.algorithms.factors import by_reflections, named
-from cobasis.algorithms.views import View
+from cobasis.algorithms.views import Lazy, View
 from cobasis.errors import FileChangedError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_table
 from cobasis.linalg.cholesky import triangle_of
+from cobasis.progress import AGAIN, Report, silent
 
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
@@ -43,6 +44,32 @@ class Steady(View[Matrix]):
                 "in this run, so target and fits would belong to different images. Let nothing "
                 "write to the uploads while they are aligned, and run again."
             )
+        return image
+
+
+class Reported(Lazy[Matrix]):
+    """Images that are read from what refuses to change, and report every reading."""
+
+    def __init__(
+        self,
+        names: Collection[str],
+        *,
+        read: Callable[[str], Matrix],
+        step: str,
+        report: Report = silent,
+        done: int = 0,
+    ) -> None:
+        super().__init__(names, read=read)
+        self._step, self._report, self._done = step, report, done
+        report(step, done, len(names))
+
+    def __getitem__(self, party: str) -> Matrix:
+        """Read one image, and say so."""
+        image = super().__getitem__(party)
+        before, done = divmod(self._done, len(self))
+        self._done += 1
+        again = f"{AGAIN}{before + 1}" if before else ""
+        self._report(f"{self._step}{again}", done + 1, len(self))
         return image
 
 

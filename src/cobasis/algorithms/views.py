@@ -1,7 +1,7 @@
 """Mappings that read an entry when it is asked for, and never to tell whether it is there."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -28,6 +28,18 @@ class View(Mapping[str, Value], Generic[Value]):
     def __len__(self) -> int:
         """Count entries; nothing is read."""
         return len(self._names)
+
+
+class Lazy(View[Value]):
+    """A mapping whose entries a function reads."""
+
+    def __init__(self, names: Collection[str], *, read: Callable[[str], Value]) -> None:
+        super().__init__(names)
+        self._read = read
+
+    def __getitem__(self, name: str) -> Value:
+        """Read one entry."""
+        return self._read(name)
 
 
 class Overlay(Mapping[str, Value], Generic[Value]):

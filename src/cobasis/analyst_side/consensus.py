@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobasis.algorithms.bases import BASES
-from cobasis.analyst_side.desk import AnalystDesk
+from cobasis.analyst_side.forget import require_enough
 from cobasis.analyst_side.history import CONSENSUS, History
-from cobasis.analyst_side.keeping import require_enough
-from cobasis.analyst_side.reception import FileVerdict
+from cobasis.analyst_side.receive import FileVerdict
+from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.envelope import Limits, write_bundle
 from cobasis.bundle.messages import enclose_consensus, proposal_in
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree
 from cobasis.errors import AnotherRunError, CobasisError, DiskError, OptionError, StepError
 from cobasis.progress import Report, silent
-from cobasis.protocol.common_span import make_consensus
+from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal
 from cobasis.protocol.refusals import refuse_second
 
@@ -48,30 +48,32 @@ class CommonSpan:
     written: Mapping[str, Path]
 
 
-def consensus(desk: AnalystDesk, spans: Path, *, to: Path, report: Report = silent) -> CommonSpan:
+def consensus(
+    session: AnalystSession, spans: Path, *, to: Path, report: Report = silent
+) -> CommonSpan:
     """Make the common span once, and seal it to every enrolled party.
 
     Once made it stays as it is: a second one would split the round into two. The same command
     writes the same span again, whatever is in the folder by then.
     """
-    if not BASES[desk.agreement.basis].proposes:
+    if not BASES[session.agreement.basis].proposes:
         raise StepError(
-            f"basis='{desk.agreement.basis}' of round '{desk.agreement.round_id}' takes no common "
-            "span, so there is none to make. Parties go on with 'cobasis party prepare'."
+            f"basis='{session.agreement.basis}' of round '{session.agreement.round_id}' takes no "
+            "common span, so there is none to make. Parties go on with 'cobasis party prepare'."
         )
-    with desk.at_work() as history:
+    with session.at_work() as history:
         verdicts: tuple[FileVerdict, ...] = ()
-        span = _kept(desk, history)
+        span = _kept(session, history)
         if span is None:
-            proposals, verdicts = _proposals(desk, spans, report=report)
-            span = _made(desk, proposals, verdicts)
-        written = _send_all(desk, span, to=to, report=report)
-    away = tuple(name for name in desk.agreement.parties if name not in span.contributors)
+            proposals, verdicts = _proposals(session, spans, report=report)
+            span = _made(session, proposals, verdicts)
+        written = _send_all(session, span, to=to, report=report)
+    away = tuple(name for name in session.agreement.parties if name not in span.contributors)
     return CommonSpan(contributors=span.contributors, missing=away, files=verdicts, written=written)
 
 
 def _proposals(
-    desk: AnalystDesk, spans: Path, *, report: Report
+    session: AnalystSession, spans: Path, *, report: Report
 ) -> tuple[dict[str, SpanProposal], tuple[FileVerdict, ...]]:
     """Open every proposal; one that cannot be used blocks no other."""
     if not spans.is_dir():
@@ -82,7 +84,7 @@ def _proposals(
     for done, path in enumerate(paths):
         report("opening proposals", done, len(paths))
         try:
-            proposal = _proposal(desk, path)
+            proposal = _proposal(session, path)
             refuse_second(proposal.party, found)
         except (DiskError, AnotherRunError):
             raise
@@ -98,41 +100,43 @@ def _proposals(
     return dict(sorted(found.items())), tuple(verdicts)
 
 
-def _proposal(desk: AnalystDesk, path: Path) -> SpanProposal:
+def _proposal(session: AnalystSession, path: Path) -> SpanProposal:
     try:
-        bundle = desk.opened(path, kind="proposal", limits=_LIMITS)
-        return proposal_in(bundle, agreement=desk.agreement)
+        bundle = session.opened(path, kind="proposal", limits=_LIMITS)
+        return proposal_in(bundle, agreement=session.agreement)
     finally:
-        remove_tree(desk.work.incoming)
+        remove_tree(session.work.incoming)
 
 
 def _made(
-    desk: AnalystDesk, proposals: Mapping[str, SpanProposal], verdicts: tuple[FileVerdict, ...]
+    session: AnalystSession,
+    proposals: Mapping[str, SpanProposal],
+    verdicts: tuple[FileVerdict, ...],
 ) -> ConsensusSpan:
     """Make the span and keep it, before anybody gets it."""
     refused = [f"{each.file} ({each.code})" for each in verdicts if each.verdict == "refused"]
-    away = [name for name in desk.agreement.parties if name not in proposals]
+    away = [name for name in session.agreement.parties if name not in proposals]
     if len(proposals) < MIN_PARTIES:
         raise StepError(
             f"{len(proposals)} proposal(s) can be used ({', '.join(proposals) or 'none'}), and a "
             f"common span needs {MIN_PARTIES}. Missing: {', '.join(away) or 'nobody'}; refused: "
             f"{', '.join(refused) or 'none'}. Collect them first."
         )
-    require_enough(desk, proposals, missing=away)
-    span = make_consensus(proposals.values(), desk.agreement)
+    require_enough(session, proposals, missing=away)
+    span = Analyst(session.agreement).consensus(proposals.values())
     told = {"contributors": json.dumps(span.contributors), "anchor_tag": span.anchor_tag.hex()}
-    write_tables(desk.work.consensus, {"rows": span.rows}, metadata=told)
-    desk.transcript.append(CONSENSUS, {"contributors": list(span.contributors)})
+    write_tables(session.work.consensus, {"rows": span.rows}, metadata=told)
+    session.transcript.append(CONSENSUS, {"contributors": list(span.contributors)})
     return span
 
 
-def _kept(desk: AnalystDesk, history: History) -> ConsensusSpan | None:
+def _kept(session: AnalystSession, history: History) -> ConsensusSpan | None:
     """Return the span that was made before; None when there was none yet."""
     if not history.contributors:
         return None
-    tables, header = read_tables(desk.work.consensus)
+    tables, header = read_tables(session.work.consensus)
     return ConsensusSpan(
-        agreement_digest=desk.agreement.digest(),
+        agreement_digest=session.agreement.digest(),
         anchor_tag=bytes.fromhex(header.metadata["anchor_tag"]),
         rows=tables["rows"],
         contributors=history.contributors,
@@ -141,16 +145,18 @@ def _kept(desk: AnalystDesk, history: History) -> ConsensusSpan | None:
 
 
 def _send_all(
-    desk: AnalystDesk, span: ConsensusSpan, *, to: Path, report: Report
+    session: AnalystSession, span: ConsensusSpan, *, to: Path, report: Report
 ) -> dict[str, Path]:
     """Seal the span for each enrolled party by itself."""
     make_folder(to)
-    draft, parts = enclose_consensus(span, agreement=desk.agreement, sender=desk.name)
+    draft, parts = enclose_consensus(span, agreement=session.agreement, sender=session.name)
     written = {}
-    for done, (party, identity) in enumerate(desk.enrolled.items()):
-        report("sealing", done, len(desk.enrolled))
+    for done, (party, identity) in enumerate(session.enrolled.items()):
+        report("sealing", done, len(session.enrolled))
         path = to / f"{party}.consensus"
-        write_bundle(path, draft=draft, parts=parts, sign=desk.identity.sign, recipients=[identity])
+        write_bundle(
+            path, draft=draft, parts=parts, sign=session.identity.sign, recipients=[identity]
+        )
         written[party] = path
     report("sealing", len(written), len(written))
     return written

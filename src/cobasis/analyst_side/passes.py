@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from cobasis.analyst_side.cluster import cluster_at
-from cobasis.disk.space import require_room
 from cobasis.disk.tensors import read_tables, write_tables
-from cobasis.disk.whole import make_folder, remove_tree
+from cobasis.disk.whole import make_folder, remove_tree, require_room
 from cobasis.linalg.threads import available_threads
 from cobasis.models.boosting import ROW_BYTES
 from cobasis.models.families import ModelName

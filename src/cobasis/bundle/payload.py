@@ -95,7 +95,17 @@ class Payload:
         stored = self.rows_place.dtype
         return stored if stored in _WIDE else np.dtype("<f4")
 
-    def anchor_image(self) -> Matrix:
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Rows and columns of the anchor image."""
+        return self.image_place.shape
+
+    @property
+    def n_labels(self) -> int | None:
+        """How many labels there are; None without any."""
+        return None if self.labels_place is None else self.labels_place.shape[0]
+
+    def read_image(self) -> Matrix:
         """Read ``A F_i``: float64 or float32, as float32 where the file has float16."""
         return self._read(self.image_place)
 

@@ -1,11 +1,18 @@
-"""An upload that fits in memory, written to a file and read from one."""
+"""Uploads as files: one that is in memory written, a folder of them opened and read lazily."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from cobasis.bundle.payload import open_payload
+from cobasis.algorithms.views import View
+from cobasis.bundle.payload import Payload, open_payload
 from cobasis.bundle.precision import STORED, UploadFile
+from cobasis.errors import DiskError, DuplicatePartyError
 from cobasis.protocol.agreement_fields import Precision
 from cobasis.protocol.messages import Upload, UploadHeader
+
+SUFFIX = ".safetensors"
+_SHARED = ("agreement_digest", "anchor_tag", "image_place", "labels_place", "rows_place")
 
 
 def write_upload(
@@ -36,15 +43,53 @@ def write_upload(
         writer.write_rows(0, upload.rows)
 
 
-def read_upload(path: Path) -> Upload:
-    """Read a whole upload, for ``Analyst.receive``."""
-    payload = open_payload(path)
-    return Upload(
-        party=payload.party,
-        agreement_digest=payload.agreement_digest,
-        anchor_tag=payload.anchor_tag,
-        rows=payload.row_block(0, payload.n_rows),
-        labels=payload.labels(),
-        anchor_image=payload.anchor_image(),
-        simulated=payload.simulated,
-    )
+class UploadFolder(View[Payload]):
+    """The uploads in a folder, by party name, in the names' order.
+
+    What is in the folder is looked at once, here; a file that is changed later is refused when
+    it is read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     list(UploadFolder(Path(folder)))
+    []
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        found: dict[str, Payload] = {}
+        alike: dict[object, Any] = {}  # of 20,000 headers most say the same: it is kept once
+        for name in _file_names(self.path):
+            payload = open_payload(self.path / name)
+            if payload.party in found:
+                raise DuplicatePartyError(
+                    f"'{found[payload.party].path}' and '{payload.path}' are both uploads of party "
+                    f"'{payload.party}': one is a duplicate or an impostor's. Remove it from the "
+                    "folder."
+                )
+            said = {word: getattr(payload, word) for word in _SHARED}
+            once = {word: alike.setdefault(each, each) for word, each in said.items()}
+            found[payload.party] = replace(payload, **once)
+        self._payloads = dict(sorted(found.items()))
+        super().__init__(self._payloads)
+
+    def __getitem__(self, party: str) -> Payload:
+        """Return one party's upload; its numbers stay on disk."""
+        return self._payloads[party]
+
+    def __repr__(self) -> str:
+        """Say where, and how many."""
+        return f"<UploadFolder '{self.path}' of {len(self)} parties>"
+
+
+def _file_names(folder: Path) -> list[str]:
+    """Return the names of a folder's files that are whole, hidden ones not counted."""
+    try:
+        names = [path.name for path in folder.iterdir()]
+    except OSError as error:
+        raise DiskError(
+            f"the folder '{folder}' cannot be read: {error.strerror}. Check the path."
+        ) from error
+    return sorted(name for name in names if name.endswith(SUFFIX) and not name.startswith("."))

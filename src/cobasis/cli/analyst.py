@@ -16,6 +16,7 @@ Returns = Annotated[Path, typer.Option("-o", "--out", help="Folder for one retur
 Family = Annotated[
     ModelName | None, typer.Option(help="A family that the agreement allows; else its own.")
 ]
+
 Cluster = Annotated[
     str | None,
     typer.Option(help="Train on the Dask cluster whose scheduler answers at this address."),
@@ -37,13 +38,13 @@ def consensus(
     from cobasis.analyst_side.consensus import consensus as make
     from cobasis.cli.analyst_answers import ConsensusAnswer
 
-    desk = owner.analyst(agreement)
+    session = owner.analyst(agreement)
     with progress() as report:
-        found = make(desk, spans, to=out, report=report)
+        found = make(session, spans, to=out, report=report)
     owner.say(
         ConsensusAnswer(
             command="analyst consensus",
-            round=desk.agreement.round_id,
+            round=session.agreement.round_id,
             contributors=list(found.contributors),
             missing=list(found.missing),
             files=file_answers(found.files),
@@ -70,13 +71,13 @@ def receive(
 
     Example: cobasis analyst receive icu.toml inbox/
     """
-    from cobasis.analyst_side.receiving import receive as take
+    from cobasis.analyst_side.receive import receive as take
     from cobasis.cli.analyst_answers import ReceiveAnswer
 
-    desk = owner.analyst(agreement)
+    session = owner.analyst(agreement)
     with progress() as report:
-        found = take(desk, inbox, report=report)
-    agreed = desk.agreement
+        found = take(session, inbox, report=report)
+    agreed = session.agreement
     count = f"{len(found.received)} of {len(agreed.parties)}, {agreed.minimum_parties} are needed"
     lines = [
         *said_of_files(found.files),
@@ -84,7 +85,7 @@ def receive(
         f"In: {', '.join(found.received) or 'nobody'} ({count})",
         f"Missing: {', '.join(found.missing) or 'nobody'}"
         + (f"; the deadline is {agreed.deadline}" if agreed.deadline and found.missing else ""),
-        f"Receipts: {desk.work.receipts}",
+        f"Receipts: {session.work.receipts}",
         *([f"After the run: {', '.join(found.late)} (analyst add)"] if found.late else []),
     ]
     owner.say(
@@ -95,7 +96,7 @@ def receive(
             received=list(found.received),
             missing=list(found.missing),
             late=list(found.late),
-            receipts={party: str(desk.work.receipt(party)) for party in found.received},
+            receipts={party: str(session.work.receipt(party)) for party in found.received},
             minimum_parties=agreed.minimum_parties,
             deadline=agreed.deadline,
         ),
@@ -121,20 +122,20 @@ def run(
 
     Example: cobasis analyst run icu.toml --model mlp -o returns/
     """
-    from cobasis.analyst_side import running
+    from cobasis.analyst_side.run import run as start
 
-    desk = owner.analyst(agreement)
+    session = owner.analyst(agreement)
     with progress() as report:
-        ran = running.run(
-            desk, to=out, model=model, exclude=exclude or [], cluster=cluster, report=report
+        ran = start(
+            session, to=out, model=model, exclude=exclude or [], cluster=cluster, report=report
         )
     notes = [f"Missing: {', '.join(ran.missing)}: analyst add takes them."] if ran.missing else []
     if ran.before_deadline:
-        notes.append(f"The deadline, {desk.agreement.deadline}, had not passed.")
+        notes.append(f"The deadline, {session.agreement.deadline}, had not passed.")
     answer, lines = certified(
         ran.concluded,
         command="analyst run",
-        round_id=desk.agreement.round_id,
+        round_id=session.agreement.round_id,
         missing=ran.missing,
         excluded=ran.excluded,
         before_deadline=ran.before_deadline,
@@ -156,12 +157,12 @@ def add(
 
     Example: cobasis analyst add icu.toml late.upload -o returns/
     """
-    from cobasis.analyst_side import changing
+    from cobasis.analyst_side.membership import add as take
 
-    desk = owner.analyst(agreement)
+    session = owner.analyst(agreement)
     with progress() as report:
-        concluded = changing.add(desk, upload, to=out, model=model, cluster=cluster, report=report)
-    answer, lines = certified(concluded, command="analyst add", round_id=desk.agreement.round_id)
+        concluded = take(session, upload, to=out, model=model, cluster=cluster, report=report)
+    answer, lines = certified(concluded, command="analyst add", round_id=session.agreement.round_id)
     owner.say(answer, lines=lines)
 
 
@@ -181,19 +182,19 @@ def remove(
 
     Example: cobasis analyst remove icu.toml south -o returns/
     """
-    from cobasis.analyst_side import changing
+    from cobasis.analyst_side.membership import remove as take_out
     from cobasis.cli.analyst_answers import RemoveAnswer
 
-    desk = owner.analyst(agreement)
+    session = owner.analyst(agreement)
     with progress() as report:
-        done = changing.remove(desk, party, to=out, realign=realign, cluster=cluster, report=report)
+        done = take_out(session, party, to=out, realign=realign, cluster=cluster, report=report)
     removal = done.removal
     files = {} if done.concluded is None else done.concluded.files
     owner.say(
         RemoveAnswer.of(
             removal,
             command="analyst remove",
-            round=desk.agreement.round_id,
+            round=session.agreement.round_id,
             certificate=[str(path) for path in done.files],
             returns={name: str(path) for name, path in files.items()},
         ),
@@ -223,15 +224,15 @@ def forget(
 
     Example: cobasis analyst forget icu.toml --with-key --yes
     """
-    from cobasis.analyst_side.keeping import forget as destroy
+    from cobasis.analyst_side.forget import forget as destroy
     from cobasis.cli.answers import ForgetAnswer
 
-    desk = owner.analyst(agreement)
-    what = f"all uploads of this round{f' and the key of {desk.name!r}' if with_key else ''}"
+    session = owner.analyst(agreement)
+    what = f"all uploads of this round{f' and the key of {session.name!r}' if with_key else ''}"
     consent(f"Destroy {what}?", yes=yes, what="the deletion")
-    key = owner.key(desk.name) if with_key else None
-    time = destroy(desk, early=early, key=key)
-    answer = ForgetAnswer(command="analyst forget", round=desk.agreement.round_id, time=time)
-    lines = [f"The uploads of round '{desk.agreement.round_id}' were destroyed on {time}."]
+    key = owner.key(session.name) if with_key else None
+    time = destroy(session, early=early, key=key)
+    answer = ForgetAnswer(command="analyst forget", round=session.agreement.round_id, time=time)
+    lines = [f"The uploads of round '{session.agreement.round_id}' were destroyed on {time}."]
     lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
     owner.say(answer, lines=lines)

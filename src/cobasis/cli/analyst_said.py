@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cobasis.analyst_side.concluding import Concluded
-    from cobasis.analyst_side.reception import FileVerdict
+    from cobasis.analyst_side.receive import FileVerdict
+    from cobasis.analyst_side.run import Concluded
     from cobasis.cli.analyst_answers import FileAnswer, RunAnswer
 
 

@@ -16,7 +16,7 @@ import typer
 from cobasis.errors import DiskError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
-    from cobasis.analyst_side.desk import AnalystDesk
+    from cobasis.analyst_side.session import AnalystSession
     from cobasis.cli.answers import Answer
     from cobasis.keys.identity import Identity
     from cobasis.party_side.desk import PartyDesk
@@ -89,11 +89,11 @@ class Owner:
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
-    def analyst(self, agreement: Path) -> "AnalystDesk":
-        """Open the analyst's desk in a round."""
-        from cobasis.analyst_side.desk import open_desk
+    def analyst(self, agreement: Path) -> "AnalystSession":
+        """Open the analyst's session of a round."""
+        from cobasis.analyst_side.session import open_session
 
-        return open_desk(agreement, home=self.home, name=self.name, passphrase=self.passphrase)
+        return open_session(agreement, home=self.home, name=self.name, passphrase=self.passphrase)
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""

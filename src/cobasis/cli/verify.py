@@ -23,11 +23,11 @@ def verify(
 
     Example: cobasis verify icu.toml transcript/
     """
-    from cobasis.analyst_side import verifying
+    from cobasis.analyst_side.verify import verify as check
     from cobasis.cli.analyst_answers import FindingAnswer, VerifyAnswer
 
     with progress() as report:
-        found = verifying.verify(agreement, folder, report=report)
+        found = check(agreement, folder, report=report)
     answers = [FindingAnswer.of(each) for each in found.findings]
     lines = [
         f"{'holds' if each.holds else 'FAILS':>5}  {each.what:<10} {each.name}"

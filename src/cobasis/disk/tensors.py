@@ -144,9 +144,11 @@ def write_tables(
             file.write(np.ascontiguousarray(tables[name]), offset=place.offset)
 
 
-def read_tables(path: Path) -> tuple[dict[str, npt.NDArray[Any]], Header]:
+def read_tables(
+    path: Path, *, max_header: int = MAX_HEADER
+) -> tuple[dict[str, npt.NDArray[Any]], Header]:
     """Read every table of a safetensors file, whatever it holds."""
-    header = read_header(path)
+    header = read_header(path, max_bytes=max_header)
     tables: dict[str, npt.NDArray[Any]] = {}
     for name, place in header.places.items():
         tables[name] = np.empty(place.shape, place.dtype)

@@ -150,7 +150,7 @@ def _subject(
         rows=raw,
         release=Release(
             rows=_released(payload, sent),
-            anchor_image=payload.anchor_image().astype(np.float64),
+            anchor_image=payload.read_image().astype(np.float64),
             labels=None if told is None else told[sent],
         ),
         basis=made.projection.basis.project(np.eye(agreement.n_features)),

@@ -1,19 +1,35 @@
 """The analyst: receives uploads, aligns them, certifies, trains once, and returns.
 
-This file cannot import a secret, a basis or a party; a contract checks it.
+It sees projected rows, projected anchors and labels; never raw rows, the anchor or a basis. This
+file cannot import a secret, a basis or a party; a contract checks it. Where uploads, fits and
+state lie is for whoever gives them: dictionaries in a simulation, files on an analyst's machine.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 
-from cobasis.algorithms.base import Aligner, Alignment, align
-from cobasis.algorithms.certificate import Certificate, certify, row_moments
-from cobasis.errors import StepError
-from cobasis.models.families import Estimator
+from cobasis.algorithms.base import Aligner, Alignment, Fit, State, Target, align
+from cobasis.algorithms.bases import BASES
+from cobasis.algorithms.certificate import Certificate, RowMoments, certify, row_moments
+from cobasis.algorithms.consensus import consensus_span
+from cobasis.algorithms.gopp import GOPP, ITERATE
+from cobasis.algorithms.images import Reported
+from cobasis.algorithms.views import Lazy, Overlay
+from cobasis.errors import AnotherRunError, RowCarryingError, StepError
+from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.families import Estimator, ModelName
+from cobasis.models.passes import LabelledRows, Pass
+from cobasis.models.training import Model, train
+from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.common_span import make_consensus
-from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
-from cobasis.protocol.returns import make_returns
+from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal, Upload
+
+TARGET = "target"
 
 
 class Analyst:
@@ -23,39 +39,71 @@ class Analyst:
     ----------
     agreement : Agreement
         What everybody signed.
+    uploads : mapping of str to upload, optional
+        By party name, in memory or read lazily from files; by default those that `receive` takes.
+        Nothing is deleted from it.
+    fits : mutable mapping of str to Fit, optional
+        Where fits go as they are made; parties that it has already are not fitted again.
+    state : mutable mapping, optional
+        Where the target is kept, and what training and iterating targets go on from.
+    contributors : iterable of str
+        Whose directions shaped the consensus span, where there is one.
+    removed : iterable of str
+        Parties whose uploads are left out, as if they were not there.
+    model : Chain, optional
+        Trained before on these uploads; `train` then returns it.
     aligner : Aligner, optional
-        Another than the agreement's, for experiments; by default the agreement's.
+        Another than the agreement's, for experiments.
+    report : callable, optional
+        Told of progress.
 
     Notes
     -----
     **Who sees what.** Uploads: projected rows, projected anchor, labels. Never raw rows, the
-    anchor, or a basis. **Cost.** Holds all uploads in memory.
+    anchor, or a basis. **Cost.** What the given mappings hold, and one batch of images.
     """
 
-    def __init__(self, agreement: Agreement, *, aligner: Aligner | None = None) -> None:
+    def __init__(
+        self,
+        agreement: Agreement,
+        *,
+        uploads: Mapping[str, ReadableUpload] | None = None,
+        fits: MutableMapping[str, Fit] | None = None,
+        state: State | None = None,
+        contributors: Iterable[str] = (),
+        removed: Iterable[str] = (),
+        model: Model | None = None,
+        aligner: Aligner | None = None,
+        report: Report = silent,
+    ) -> None:
         self.agreement = agreement
         self._aligner = aligner or agreement.make_aligner()
-        self._uploads: dict[str, Upload] = {}
+        self._received: dict[str, ReadableUpload] = {}
+        self._given = self._received if uploads is None else uploads
+        self._removed = dict.fromkeys(removed)
+        self._fits: MutableMapping[str, Fit] = {} if fits is None else fits
+        self._state: State = {} if state is None else state
+        self._contributors = tuple(contributors)
+        self._model, self._report = model, report
         self._alignment: Alignment | None = None
         self._certificate: Certificate | None = None
-        self._contributors: tuple[str, ...] = ()
+
+    @property
+    def uploads(self) -> Mapping[str, ReadableUpload]:
+        """The uploads that take part, by party name."""
+        return Overlay(self._given, self._removed)
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """Whose uploads are in."""
-        return tuple(self._uploads)
-
-    def upload(self, party: str) -> Upload:
-        """Return the upload of a party that is in."""
-        refusals.require_known(party, self._uploads)
-        return self._uploads[party]
+        """Whose uploads take part."""
+        return tuple(self.uploads)
 
     @property
     def alignment(self) -> Alignment:
         """Target and fits; StepError before `align`."""
-        if self._alignment is not None:
-            return self._alignment
-        raise StepError("nothing is aligned yet. Call align() after receiving the uploads.")
+        if self._alignment is None:
+            raise StepError("nothing is aligned yet. Call align() after receiving the uploads.")
+        return self._alignment
 
     @property
     def certificate(self) -> Certificate:
@@ -63,6 +111,11 @@ class Analyst:
         if self._certificate is None:
             raise StepError("nothing is certified yet. Call certify() after align().")
         return self._certificate
+
+    @property
+    def target_carries(self) -> tuple[str, ...]:
+        """Whose trace target or consensus basis carry, those that left included."""
+        return tuple(dict.fromkeys((*self.alignment.target.shaped_by, *self._contributors)))
 
     def consensus(self, proposals: Iterable[SpanProposal]) -> ConsensusSpan:
         """Make the common span that every party will take its basis from.
@@ -87,16 +140,32 @@ class Analyst:
         **Who sees what.** The analyst sees angles between spans; only parties can undo the
         anchor in what returns. **Cost.** A thin SVD of an ``a x sum r_i`` matrix.
         """
-        span = make_consensus(proposals, self.agreement)
-        self._contributors = span.contributors
-        return span
+        received: dict[str, SpanProposal] = {}
+        for proposal in proposals:
+            refusals.check_envelope(proposal, self.agreement)
+            refusals.refuse_second(proposal.party, received)
+            received[proposal.party] = proposal
+        refusals.refuse_different_anchors(received)
+        rows = consensus_span(
+            {name: proposal.image for name, proposal in received.items()},
+            n_components=self.agreement.n_components,
+            weighted=BASES[self.agreement.basis].weighted,
+        )
+        self._contributors = tuple(received)
+        return ConsensusSpan(
+            agreement_digest=self.agreement.digest(),
+            anchor_tag=next(iter(received.values())).anchor_tag,
+            rows=rows,
+            contributors=self._contributors,
+            simulated=any(proposal.simulated for proposal in received.values()),
+        )
 
-    def receive(self, upload: Upload) -> None:
+    def receive(self, upload: ReadableUpload) -> None:
         """Take one upload in; after `align`, fit it to the frozen target as a late party.
 
         Parameters
         ----------
-        upload : Upload
+        upload : Upload, or an upload that lies in a file
             From a party that the agreement names.
 
         Raises
@@ -108,18 +177,25 @@ class Analyst:
         Notes
         -----
         **Who sees what.** A late G_i needs Z and its own image, nobody else's.
-        **Cost.** One QR factorisation; late, one fit.
+        **Cost.** One pass over its rows, one QR factorisation; late, one fit.
         """
-        checked = refusals.check_upload(upload, self.agreement)
-        refusals.refuse_second(upload.party, self._uploads)
+        refusals.check_envelope(upload, self.agreement)
+        checked = refusals.as_tables(upload) if isinstance(upload, Upload) else upload
+        refusals.check_upload(checked, self.agreement)
+        refusals.refuse_second(upload.party, self.uploads)
         if self._alignment is not None:
-            refusals.refuse_different_anchors({**self._uploads, upload.party: upload})
-            self._alignment = self._alignment.add(upload.party, checked.anchor_image)
-            self._certificate = None
-        self._uploads[upload.party] = checked
+            refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
+        self._received[upload.party] = checked
+        self._removed.pop(upload.party, None)
+        if self._alignment is not None:
+            try:
+                self.align()
+            except Exception:
+                del self._received[upload.party]
+                raise
 
     def remove(self, party: str) -> None:
-        """Drop a party's upload and fit; nobody else's change of basis changes.
+        """Leave a party's upload and fit out; nobody else's change of basis changes.
 
         Parameters
         ----------
@@ -129,21 +205,21 @@ class Analyst:
         Raises
         ------
         UnknownPartyError
-            No upload of that name is in.
+            No upload of that name takes part.
 
         Notes
         -----
         **Who sees what.** The target keeps the party's trace, and `Return.target_carries`
         says so, until `realign`. **Cost.** None; train again afterwards.
         """
-        refusals.require_known(party, self._uploads)
-        del self._uploads[party]
+        refusals.require_known(party, self.uploads)
+        self._removed[party] = None
+        self._certificate = self._model = None
         if self._alignment is not None:
-            self._alignment = self._alignment.remove(party) if self._uploads else None
-            self._certificate = None
+            self._alignment = self._alignment.remove(party) if self.uploads else None
 
     def align(self) -> Alignment:
-        """Make the target from all uploads that are in, and fit each of them to it.
+        """Make the target, unless the state has one, and fit each upload that has no fit yet.
 
         Returns
         -------
@@ -153,24 +229,31 @@ class Analyst:
         Raises
         ------
         CobasisError
-            No upload is in; parties used different anchors (found exactly, before any
-            residual is looked at); an image fits no target.
+            No upload is in; parties used different anchors (found exactly, before any image is
+            read); an image fits no target.
 
         Notes
         -----
         **Who sees what.** Reads anchor images only. **Cost.** The aligner's.
         """
-        if not self._uploads:
+        uploads = self.uploads
+        if not uploads:
             raise StepError("no upload is in, so there is nothing to align. Call receive() first.")
-        refusals.refuse_different_anchors(self._uploads)
-        self._alignment = align(
-            self._aligner, {name: each.anchor_image for name, each in self._uploads.items()}
-        )
+        for upload in uploads.values():
+            refusals.check_header(upload, self.agreement)
+        refusals.refuse_different_anchors(uploads)
+        with one_blas_thread():
+            target = self._target()
+        fitted = sum(party in self._fits for party in uploads)
+        images = self._images("fitting", done=fitted)
+        made = align(self._aligner, images, target=target, sink=self._fits)
+        others: dict[str, Fit | None] = {name: None for name in self._fits if name not in uploads}
+        self._alignment = replace(made, fits=Overlay(self._fits, others))
         self._certificate = None
         return self._alignment
 
     def certify(self) -> Certificate:
-        """State the facts of the alignment, and the evidence.
+        """State what is exact of the alignment, and what evidence the round itself gives.
 
         Returns
         -------
@@ -184,80 +267,130 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** Uploads only. **Cost.** ``min(c, 15)`` small products a party.
+        **Who sees what.** Uploads only. **Cost.** One pass over rows and images.
         """
+        uploads, agreed = self.uploads, self.agreement
         self._certificate = certify(
-            {name: each.anchor_image for name, each in self._uploads.items()},
+            self._images("certifying"),
             self.alignment,
-            moments={n: row_moments([x.rows], party=n) for n, x in self._uploads.items()},
-            order=self.agreement.parties,
-            anchor=self.agreement.anchor,
-            basis=self.agreement.basis,
-            n_features=self.agreement.n_features,
+            moments=Lazy(uploads, read=partial(_moments, uploads)),
+            order=agreed.parties,
+            anchor=agreed.anchor,
+            basis=agreed.basis,
+            n_features=agreed.n_features,
         )
         return self._certificate
 
     def train(
         self,
         *,
-        model: Estimator | None = None,
+        model: ModelName | Estimator | None = None,
+        rows: LabelledRows | None = None,
+        over: Pass | None = None,
         allow_row_carrying: bool = False,
-    ) -> Mapping[str, Return]:
-        """Train the model on all aligned rows and make one return per party.
+    ) -> Model | None:
+        """Train the model on all aligned rows, unless it was trained already.
 
         Parameters
         ----------
-        model : scikit-learn estimator, optional
-            Instead of the agreement's family; cloned and fitted as it is.
+        model : str or scikit-learn estimator, optional
+            Instead of the agreement's family; an estimator is cloned and fitted as it is.
+        rows : LabelledRows, optional
+            The aligned rows, where they lie somewhere else; by default they are made of uploads
+            and changes of basis in each pass.
+        over : Pass, optional
+            How blocks of rows are gone through; by default by threads of this process.
         allow_row_carrying : bool
             Accept a model that stores rows; with simulated uploads only.
 
         Returns
         -------
-        mapping of str to Return
-            By party name; each is for that party alone.
+        Chain, TrainedModel or None
+            Kept for `returns`; None for a representation.
 
         Raises
         ------
-        StepError, UndeterminedFitError, ScaleError, FitCheckError
-            Nothing is certified yet, or a fact of the certificate forbids it.
-        LabelError
-            All rows are of one class.
-        RowCarryingError
-            The model carries rows.
+        CobasisError
+            Nothing is certified yet, a fact of the certificate forbids it, all rows are of one
+            class, or the model carries rows.
 
         Notes
         -----
-        **Who sees what.** G_i goes to party i only; the model to all. **Cost.** Five folds.
+        **Who sees what.** The model goes to all parties. **Cost.** The family's.
         """
-        return make_returns(
-            self._uploads,
-            self.alignment,
-            certificate=self.certificate,
-            agreement=self.agreement,
-            contributors=self._contributors,
-            model=model,
+        refusals.refuse_certificate(self.certificate, self.agreement)
+        if allow_row_carrying and not all(each.simulated for each in self.uploads.values()):
+            raise RowCarryingError(
+                "allow_row_carrying is for simulations, and these uploads are real: every party "
+                "could read the others' records from the model. Use model='rff'."
+            )
+        if self.agreement.task == "representation" or self._model is not None:
+            return self._model
+        self._model = train(
+            rows or AlignedRows(self.uploads, self.alignment.changes_of_basis),
+            model=self.agreement.model if model is None else model,
+            task=self.agreement.task,
+            n_classes=len(self.agreement.classes),
+            seed=int.from_bytes(self.agreement.digest()[:4]),
+            over=over,
+            state=self._state,
+            report=self._report,
             allow_row_carrying=allow_row_carrying,
         )
+        return self._model
+
+    def returns(self) -> Iterator[Return]:
+        """Make one return for each party, one at a time; each is for that party alone.
+
+        Returns
+        -------
+        iterator of Return
+            In the order of the uploads.
+
+        Raises
+        ------
+        StepError
+            Nothing was trained yet.
+
+        Notes
+        -----
+        **Who sees what.** G_i goes to party i only; the model to all. **Cost.** None.
+        """
+        if self._model is None and self.agreement.task != "representation":
+            raise StepError("no model is trained yet. Call train() first.")
+        uploads, alignment = self.uploads, self.alignment
+        simulated = any(each.simulated for each in uploads.values())
+        for party in uploads:
+            yield Return(
+                party=party,
+                agreement_digest=self.agreement.digest(),
+                change_of_basis=alignment.fits[party].change_of_basis,
+                model=self._model,
+                evidence=self.certificate.parties[party].evidence,
+                trained_on=tuple(uploads),
+                target_carries=self.target_carries,
+                simulated=simulated,
+            )
 
     def run(
         self,
         *,
         exclude: Iterable[str] = (),
-        model: Estimator | None = None,
+        model: ModelName | Estimator | None = None,
         allow_row_carrying: bool = False,
+        realign: bool = False,
     ) -> Mapping[str, Return]:
-        """Align, certify and train, without the parties that are excluded by name.
-
-        Run after `remove`, it is the only exact removal, but for a consensus basis: that keeps
-        its trace of who is gone until a new exchange with new uploads.
+        """Align, certify, train and return, without the parties that are excluded by name.
 
         Parameters
         ----------
         exclude : iterable of str
-            Parties whose uploads are dropped before anything is aligned.
+            Parties whose uploads are left out before anything is aligned.
         model, allow_row_carrying : optional
             As in `train`.
+        realign : bool
+            Make a new target, which after `remove` is the only exact removal. A consensus basis
+            keeps its trace of who is gone until a new exchange with new uploads.
 
         Returns
         -------
@@ -271,20 +404,60 @@ class Analyst:
 
         Notes
         -----
-        **Who sees what.** As `train`. **Cost.** As the three steps.
+        **Who sees what.** As the steps. **Cost.** As the steps.
         """
-        excluded = tuple(dict.fromkeys(exclude))
-        refusals.refuse_exclusion(excluded, self._uploads)
-        before, self._alignment, self._certificate = dict(self._uploads), None, None
-        for name in excluded:
-            self.remove(name)
+        excluded, before = tuple(dict.fromkeys(exclude)), self._removed
+        refusals.refuse_exclusion(excluded, self.uploads)
+        if realign:
+            self._fits, self._state = {}, {}  # those that were given stay as they are
+        self._removed, self._model = {**before, **dict.fromkeys(excluded)}, None
         try:
             self.align()
             self.certify()
-            return self.train(model=model, allow_row_carrying=allow_row_carrying)
+            self.train(model=model, allow_row_carrying=allow_row_carrying)
+            return {each.party: each for each in self.returns()}
         except Exception:
             if excluded:  # what was aligned without them does not fit the uploads that are back
-                self._uploads, self._alignment, self._certificate = before, None, None
+                self._removed, self._alignment, self._certificate = before, None, None
+                self._fits, self._state = {}, {}
             raise
 
-    realign = run
+    def _images(self, step: str, *, done: int = 0) -> Reported:
+        """Return the anchor images, each read when it is asked for."""
+        uploads = self.uploads
+        read = partial(_image, uploads)
+        return Reported(uploads, read=read, step=step, report=self._report, done=done)
+
+    def _target(self) -> Target:
+        """Return the target that is kept, or make it and keep it before the first fit."""
+        if TARGET not in self._state:
+            self._keep_target()
+        with suppress(KeyError):  # a kill may have left it beside the target
+            del self._state[ITERATE]
+        tables, facts = self._state[TARGET]
+        told = {**facts, "shaped_by": tuple(facts["shaped_by"])}
+        return Target(rows=tables["rows"], **told)
+
+    def _keep_target(self) -> None:
+        """Make the target, going on where an interrupted run was."""
+        if len(self._fits):
+            raise AnotherRunError(
+                f"there are {len(self._fits)} fits, but not the target that they were made to, so "
+                "that going on could mix two runs. Delete the folder that they are in, and start "
+                "again."
+            )
+        images, aligner = self._images("making the target"), self._aligner
+        if isinstance(aligner, GOPP):
+            target = aligner.target(images, state=self._state)
+        else:
+            target = aligner.target(images)
+        facts = {"iterations": target.iterations, "converged": target.converged}
+        self._state[TARGET] = {"rows": target.rows}, {"shaped_by": list(target.shaped_by), **facts}
+
+
+def _image(uploads: Mapping[str, ReadableUpload], party: str) -> Matrix:
+    return uploads[party].read_image()
+
+
+def _moments(uploads: Mapping[str, ReadableUpload], party: str) -> RowMoments:
+    return row_moments(refusals.row_blocks(uploads[party]), party=party)

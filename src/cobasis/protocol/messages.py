@@ -76,6 +76,55 @@ class ConsensusSpan:
         return int(self.rows.nbytes)
 
 
+class ReadableUpload(Protocol):
+    """What the analyst reads of an upload, in memory or on disk: some rows at a time.
+
+    Attributes
+    ----------
+    party : str
+        Who sends it.
+    agreement_digest, anchor_tag : bytes
+        Which agreement and which anchor it belongs to.
+    simulated : bool
+        Whether it was drawn from a seed.
+    n_rows, n_components : int
+        Shape of the rows.
+    image_shape : tuple of int
+        Of the anchor image.
+    n_labels : int or None
+        How many labels it has; None without any.
+    """
+
+    @property
+    def party(self) -> str: ...  # noqa: D102 -- above
+    @property
+    def agreement_digest(self) -> bytes: ...  # noqa: D102 -- above
+    @property
+    def anchor_tag(self) -> bytes: ...  # noqa: D102 -- above
+    @property
+    def simulated(self) -> bool: ...  # noqa: D102 -- above
+    @property
+    def n_rows(self) -> int: ...  # noqa: D102 -- above
+    @property
+    def n_components(self) -> int: ...  # noqa: D102 -- above
+    @property
+    def image_shape(self) -> tuple[int, ...]: ...  # noqa: D102 -- above
+    @property
+    def n_labels(self) -> int | None: ...  # noqa: D102 -- above
+
+    def read_image(self) -> Matrix:
+        """Read ``A F_i``."""
+        ...
+
+    def row_block(self, start: int, stop: int) -> Matrix:
+        """Read rows `start` to `stop`, as wide floats as were sent, float32 at least."""
+        ...
+
+    def label_block(self, start: int, stop: int) -> Labels | None:
+        """Read their labels; None for a representation."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class UploadHeader:
     """What is known of an upload before its first row is there.
@@ -134,55 +183,42 @@ class Upload:
     simulated: bool
 
     @property
-    def n_bytes(self) -> int:
-        """What the arrays weigh."""
-        labels = 0 if self.labels is None else self.labels.nbytes
-        return int(self.rows.nbytes + self.anchor_image.nbytes + labels)
-
-    @property
     def n_rows(self) -> int:
         """How many rows the party sent."""
-        return len(self.rows)
+        return self.rows.shape[0]
 
     @property
     def n_components(self) -> int:
         """How many columns they have."""
-        return int(self.rows.shape[1])
+        return self.rows.shape[1]
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Rows and columns of the anchor image."""
+        return self.anchor_image.shape
+
+    @property
+    def n_labels(self) -> int | None:
+        """How many labels there are; None without any."""
+        return None if self.labels is None else len(self.labels)
+
+    def read_image(self) -> Matrix:
+        """Return ``A F_i``."""
+        return self.anchor_image
 
     def row_block(self, start: int, stop: int) -> Matrix:
         """Return rows `start` to `stop`."""
         return self.rows[start:stop]
 
     def label_block(self, start: int, stop: int) -> Labels | None:
-        """Return the labels of rows `start` to `stop`."""
+        """Return their labels."""
         return None if self.labels is None else self.labels[start:stop]
 
-
-class ReadableUpload(Protocol):
-    """An upload's rows and labels, in memory or on disk, read in parts.
-
-    Attributes
-    ----------
-    party : str
-        Who sent it.
-    n_rows, n_components : int
-        Shape of the rows.
-    """
-
     @property
-    def party(self) -> str: ...  # noqa: D102 -- above
-    @property
-    def n_rows(self) -> int: ...  # noqa: D102 -- above
-    @property
-    def n_components(self) -> int: ...  # noqa: D102 -- above
-
-    def row_block(self, start: int, stop: int) -> Matrix:
-        """Return rows `start` to `stop`, as wide floats as were sent, float32 at least."""
-        ...
-
-    def label_block(self, start: int, stop: int) -> Labels | None:
-        """Return the labels of rows `start` to `stop`; None for a representation."""
-        ...
+    def n_bytes(self) -> int:
+        """What the arrays weigh."""
+        labels = 0 if self.labels is None else self.labels.nbytes
+        return int(self.rows.nbytes + self.anchor_image.nbytes + labels)
 
 
 @dataclass(frozen=True, kw_only=True)

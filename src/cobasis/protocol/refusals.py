@@ -1,6 +1,6 @@
 """What the analyst refuses, and why."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -22,9 +22,13 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.features.reading import refuse_huge
-from cobasis.linalg.arrays import as_matrix
+from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import SpanProposal, Upload
+from cobasis.protocol.messages import ReadableUpload, SpanProposal, Upload
+
+LISTED = 5
+BLOCK_CELLS = 2**21
+"""How many numbers of a party's rows are read at a time: 16 MB as float64."""
 
 
 def require_known(party: str, known: Collection[str]) -> None:
@@ -90,39 +94,46 @@ def as_message_error(what: str) -> Iterator[None]:
         ) from None
 
 
-def check_upload(upload: Upload, agreement: Agreement) -> Upload:
-    """Return the upload with its tables checked: finite, and of the agreement's shapes."""
-    check_envelope(upload, agreement)
-    width = agreement.n_components
+def as_tables(upload: Upload) -> Upload:
+    """Return an upload in memory with its numbers as finite tables."""
     with as_message_error(f"the upload of party '{upload.party}'"):
-        rows = as_matrix(upload.rows, name="its table of rows", columns=width)
-        image = check_image(upload.party, upload.anchor_image, n_rows=agreement.n_anchor_rows)
-        refuse_huge(rows, name="its table of rows")
+        rows = as_matrix(upload.rows, name="its table of rows")
+        image = as_matrix(upload.anchor_image, name="its anchor image")
     labels = None if upload.labels is None else np.atleast_1d(upload.labels)
-    found = None if labels is None else len(labels)
-    refuse_sizes(upload.party, agreement, rows=rows.shape, image=image.shape, n_labels=found)
-    if labels is not None:
-        refuse_labels(labels, agreement, party=upload.party)
-    return replace(upload, rows=rows, anchor_image=image)
+    return replace(upload, rows=rows, anchor_image=image, labels=labels)
 
 
-def refuse_sizes(
-    party: str,
-    agreement: Agreement,
-    *,
-    rows: tuple[int, ...],
-    image: tuple[int, ...],
-    n_labels: int | None,
-) -> None:
-    """Raise MessageError for an upload whose tables are not of the agreement's sizes."""
+def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
+    """Refuse an upload of another agreement or of other sizes; no number of it is read."""
+    check_envelope(upload, agreement)
+    rows, image = (upload.n_rows, upload.n_components), upload.image_shape
     width, height = agreement.n_components, agreement.n_anchor_rows
     expected = None if agreement.task == "representation" else rows[0]
-    if rows[1] != width or image != (height, width) or n_labels != expected:
+    if rows[1] != width or image != (height, width) or upload.n_labels != expected:
         raise MessageError(
-            f"the upload of party '{party}' holds rows of shape {rows}, {n_labels} labels and an "
-            f"anchor image of shape {image}; {width} columns, {expected} labels and "
+            f"the upload of party '{upload.party}' holds rows of shape {rows}, {upload.n_labels} "
+            f"labels and an anchor image of shape {image}; {width} columns, {expected} labels and "
             f"{(height, width)} are needed. Ask the party to prepare it again."
         )
+
+
+def check_upload(upload: ReadableUpload, agreement: Agreement) -> None:
+    """Refuse an upload whose tables no run could use; its rows are read block by block."""
+    check_header(upload, agreement)
+    labels, name = upload.label_block(0, upload.n_rows), "its table of rows"
+    if labels is not None:
+        refuse_labels(labels, agreement, party=upload.party)
+    with as_message_error(f"the upload of party '{upload.party}'"):
+        check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
+        for block in row_blocks(upload):
+            refuse_huge(as_matrix(block, name=name), name=name)
+
+
+def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:
+    """Read all rows of an upload, some at a time."""
+    size = max(1, BLOCK_CELLS // upload.n_components)
+    for start in range(0, upload.n_rows, size):
+        yield upload.row_block(start, min(start + size, upload.n_rows))
 
 
 def refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str) -> None:
@@ -139,17 +150,23 @@ def refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str)
         )
 
 
-def refuse_different_anchors(messages: Mapping[str, SpanProposal | Upload]) -> None:
+def refuse_different_anchors(messages: Mapping[str, SpanProposal | ReadableUpload]) -> None:
     """Raise AnchorTagError unless all parties used one anchor."""
     groups: dict[bytes, list[str]] = {}
     for party, message in messages.items():
         groups.setdefault(message.anchor_tag, []).append(party)
     if len(groups) > 1:
-        listed = " | ".join(", ".join(names) for names in groups.values())
+        listed = " | ".join(_few(names) for names in groups.values())
         raise AnchorTagError(
             f"the parties used {len(groups)} different anchors: {listed}. Their images cannot be "
             "compared. Have those in the minority check the consortium secret and prepare again."
         )
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return "north, south and 7 more"."""
+    more = len(names) - LISTED
+    return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from cobasis.protocol.returns import train_together
 
 from cobasis import Analyst, simulate
 from cobasis.errors import OptionError, ScaleError, ShapeError
 from cobasis.privacy.attacks.poisoning import AnotherAnchor, OtherScale, TurnedRows, WrongLabels
 from cobasis.privacy.attacks.release import Release
-from cobasis.protocol.returns import train_together
 from privacy.attacks.constructions import digits
 
 NAMES = tuple(f"party{number}" for number in range(10))

@@ -1,19 +1,25 @@
-"""Uploads as they come in: verified, stored, acknowledged; each file by itself."""
+"""``analyst receive``: uploads as they come in, verified, stored and acknowledged one by one."""
 
-from dataclasses import replace
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
-from cobasis.analyst_side.audit_record import audit_record, audit_words
-from cobasis.analyst_side.checking import check_payload, file_digest
-from cobasis.analyst_side.desk import AnalystDesk
-from cobasis.analyst_side.history import RECEIVED, History, Received
-from cobasis.analyst_side.keeping import refuse_forgotten
-from cobasis.analyst_side.reception import FileVerdict, Reception, late, missing
+from cobasis.analyst_side.history import (
+    RECEIVED,
+    AuditRecord,
+    History,
+    Received,
+    audit_record,
+    audit_words,
+)
+from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import Bundle, Limits
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.receipts import receipt_text
+from cobasis.disk.files import opened
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree, write_whole
 from cobasis.errors import (
     AnotherRunError,
@@ -25,13 +31,85 @@ from cobasis.errors import (
     TranscriptError,
 )
 from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.receipts import Receipt, sign_receipt
+from cobasis.protocol.refusals import check_upload
 
 PATTERN = "*.upload"
+_PIECE = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileVerdict:
+    """What became of one file of the inbox.
+
+    Attributes
+    ----------
+    file : str
+        Its name.
+    verdict : {"accepted", "received before", "refused"}
+        Only the last leaves something to do.
+    party : str or None
+        Whose it is; None where nobody's signature was found good.
+    n_rows : int or None
+        Rows that were accepted.
+    code, reason : str
+        Of the refusal; empty otherwise.
+    audit : AuditRecord or None
+        What an upload says of the party's audit; None where it says nothing.
+    """
+
+    file: str
+    verdict: Literal["accepted", "received before", "refused"]
+    party: str | None = None
+    n_rows: int | None = None
+    code: str = ""
+    reason: str = ""
+    audit: AuditRecord | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reception:
+    """What became of an inbox, and where the round stands.
+
+    Attributes
+    ----------
+    files : tuple of FileVerdict
+        In the order of their names.
+    received : mapping of str to Received
+        Everybody who is in.
+    missing : tuple of str
+        Enrolled parties whose upload is not.
+    late : tuple of str
+        Parties that came after the run, and wait for ``analyst add``.
+    """
+
+    files: tuple[FileVerdict, ...]
+    received: Mapping[str, Received]
+    missing: tuple[str, ...]
+    late: tuple[str, ...]
+
+    @property
+    def refused(self) -> tuple[FileVerdict, ...]:
+        """The files that were refused."""
+        return tuple(each for each in self.files if each.verdict == "refused")
+
+
+def missing(agreement: Agreement, history: History) -> tuple[str, ...]:
+    """Return the enrolled parties that have no upload in, and were not removed."""
+    known = {*history.received, *history.removed}
+    return tuple(name for name in agreement.parties if name not in known)
+
+
+def late(history: History) -> tuple[str, ...]:
+    """Return the parties whose upload is in, and no part of the last run."""
+    if history.outcome is None:
+        return ()
+    return tuple(name for name in history.received if name not in history.outcome.uploads)
 
 
 def receive(
-    desk: AnalystDesk,
+    session: AnalystSession,
     inbox: Path,
     *,
     limits: Limits | None = None,
@@ -45,40 +123,40 @@ def receive(
     """
     files = _files(inbox)
     verdicts = []
-    with desk.at_work() as before:
-        refuse_forgotten(desk, before)
+    with session.at_work() as before:
+        refuse_forgotten(session, before)
         history = before
         for done, path in enumerate(files):
             report("receiving", done, len(files))
-            verdict, taken = _verdict(desk, path, history=history, limits=limits)
+            verdict, taken = _verdict(session, path, history=history, limits=limits)
             verdicts.append(verdict)
             if taken is not None:
                 history = replace(history, received={**history.received, taken.party: taken})
         report("receiving", len(files), len(files))
         for each in history.received.values():
-            _give_receipt(desk, each)
+            _give_receipt(session, each)
     return Reception(
         files=tuple(verdicts),
         received=history.received,
-        missing=missing(desk.agreement, history),
+        missing=missing(session.agreement, history),
         late=late(history),
     )
 
 
 def take_in(
-    desk: AnalystDesk, path: Path, *, history: History, limits: Limits | None = None
+    session: AnalystSession, path: Path, *, history: History, limits: Limits | None = None
 ) -> tuple[Received, bool]:
-    """Take in one upload, inside `AnalystDesk.at_work`."""
+    """Take in one upload, inside `AnalystSession.at_work`."""
     before = _known(path, history)
     if before is not None:
-        _give_receipt(desk, before)
+        _give_receipt(session, before)
         return before, False
     try:
-        bundle = desk.opened(path, kind="upload", limits=limits)
-        received = _stored(desk, bundle, history)
+        bundle = session.opened(path, kind="upload", limits=limits)
+        received = _stored(session, bundle, history)
     finally:
-        remove_tree(desk.work.incoming)
-    _give_receipt(desk, received)
+        remove_tree(session.work.incoming)
+    _give_receipt(session, received)
     return received, True
 
 
@@ -97,7 +175,7 @@ def _files(inbox: Path) -> list[Path]:
 
 
 def _verdict(
-    desk: AnalystDesk, path: Path, *, history: History, limits: Limits | None
+    session: AnalystSession, path: Path, *, history: History, limits: Limits | None
 ) -> tuple[FileVerdict, Received | None]:
     """Take one file in and say what it was, or say why not."""
     try:
@@ -105,7 +183,7 @@ def _verdict(
     except DiskError as error:
         return _refused(path, error), None
     try:
-        received, new = take_in(desk, path, history=history, limits=limits)
+        received, new = take_in(session, path, history=history, limits=limits)
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
     except CobasisError as error:
@@ -134,17 +212,17 @@ def _known(path: Path, history: History) -> Received | None:
     return next((each for each in history.received.values() if each.upload == digest), None)
 
 
-def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
+def _stored(session: AnalystSession, bundle: Bundle, history: History) -> Received:
     """Check an opened bundle, put it on the disk twice, and write the line that acknowledges it."""
-    manifest, work = bundle.manifest, desk.work
+    manifest, work = bundle.manifest, session.work
     party = manifest.sender
     if party in history.removed:
         raise ReplayError(_gone(party))
     before = history.received.get(party)
     accepted = None if before is None else before.accepted
     refuse_replay(manifest, digest=bundle.digest, accepted=accepted)
-    payload = upload_in(bundle, agreement=desk.agreement)
-    check_payload(payload, desk.agreement)
+    payload = upload_in(bundle, agreement=session.agreement)
+    check_upload(payload, session.agreement)
     copy_whole(bundle.path, work.sealed(party))
     if file_digest(work.sealed(party)) != bundle.digest:
         raise FileChangedError(
@@ -160,23 +238,23 @@ def _stored(desk: AnalystDesk, bundle: Bundle, history: History) -> Received:
         "n_rows": payload.n_rows,
     }
     words = audit_words(manifest.audit)
-    entry = desk.transcript.append(RECEIVED, {**told, "audit": words})
+    entry = session.transcript.append(RECEIVED, {**told, "audit": words})
     return Received(**told, time=entry.time, line=entry.hash, audit=audit_record(words))
 
 
-def _give_receipt(desk: AnalystDesk, received: Received) -> None:
+def _give_receipt(session: AnalystSession, received: Received) -> None:
     """Write a party's receipt, unless it is there as it has to be."""
     receipt = Receipt(
-        round_id=desk.agreement.round_id,
-        agreement=desk.digest,
+        round_id=session.agreement.round_id,
+        agreement=session.digest,
         party=received.party,
-        analyst=desk.name,
+        analyst=session.name,
         upload=received.upload,
         time=received.time,
         transcript=received.line,
     )
-    text = receipt_text(sign_receipt(receipt, desk.identity.sign))
-    path = desk.work.receipt(received.party)
+    text = receipt_text(sign_receipt(receipt, session.identity.sign))
+    path = session.work.receipt(received.party)
     if not path.is_file() or path.read_bytes() != text:
         write_whole(path, text)
 
@@ -186,3 +264,12 @@ def _gone(party: str) -> str:
         f"the upload of party '{party}' was removed from this round, and is not taken again. If "
         "the party comes back, agree on a new round."
     )
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    with opened(path) as (file, _):
+        while piece := cast("bytes", file.read(_PIECE)):
+            digest.update(piece)
+    return digest.hexdigest()

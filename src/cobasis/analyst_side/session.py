@@ -1,4 +1,4 @@
-"""The analyst's desk: agreement, identity, work folder and transcript of one round."""
+"""What the analyst's commands work with: agreement, identity, work folder and transcript."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -6,12 +6,13 @@ from functools import cached_property
 from pathlib import Path
 
 from cobasis.analyst_side.history import OPENED, History, history_of
-from cobasis.analyst_side.work import SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
 from cobasis.bundle.parts import Kind
 from cobasis.bundle.transcript import Transcript, verify_transcript
-from cobasis.errors import AgreementError, AnotherRunError, IdentityError
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import make_folder, remove_left, remove_tree
+from cobasis.errors import AgreementError, AnotherRunError, IdentityError, RetentionError
 from cobasis.keys.at_rest import load_identity
 from cobasis.keys.home import home as home_folder
 from cobasis.keys.home import key_path
@@ -20,9 +21,63 @@ from cobasis.linalg.hidden import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 
+SUFFIX = ".round"
 
-class AnalystDesk(Hidden):
-    """All that the analyst's commands work with."""
+
+class WorkFolder:
+    """The analyst's folder of one round: ``icu.round`` beside ``icu.toml``.
+
+    Attributes
+    ----------
+    transcript, uploads, payloads, receipts, incoming, alignments, models, certificates : Path
+        Inside it: uploads as they came, and opened; what was signed; what was made of them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.transcript = path / "transcript.jsonl"
+        self.uploads = path / "uploads"
+        self.payloads = path / "payloads"
+        self.receipts = path / "receipts"
+        self.incoming = path / "incoming"
+        self.alignments = path / "alignment"
+        self.models = path / "models"
+        self.certificates = path / "certificates"
+
+    def sealed(self, party: str) -> Path:
+        """Return where a party's upload stands as it came."""
+        return self.uploads / f"{party}.upload"
+
+    def payload(self, party: str) -> Path:
+        """Return where a party's upload stands when it is opened."""
+        return self.payloads / f"{party}.safetensors"
+
+    def receipt(self, party: str) -> Path:
+        """Return where a party's receipt stands."""
+        return self.receipts / f"{party}.receipt"
+
+    @property
+    def consensus(self) -> Path:
+        """Where the common span stands, when there is one."""
+        return self.path / "consensus.safetensors"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Make the folder, keep other processes out, and clear what a crash left half done."""
+        for folder in (self.path, self.uploads, self.payloads, self.receipts):
+            make_folder(folder)
+        busy = (
+            f"another process is at work in '{self.path}'. Two at a time would mix their "
+            "results. Wait for it, then start again."
+        )
+        with Lock(self.path / "lock", what=f"'{self.path}'", busy=busy):
+            remove_tree(self.incoming)
+            remove_left(self.path)
+            yield
+
+
+class AnalystSession(Hidden):
+    """What each of the analyst's commands works with."""
 
     def __init__(self, agreement: Agreement, *, identity: Identity, work: WorkFolder) -> None:
         enrolled = _analyst_of(agreement)
@@ -96,20 +151,20 @@ class AnalystDesk(Hidden):
             yield history
 
 
-def open_desk(
+def open_session(
     agreement_path: Path,
     *,
     home: Path | None,
     name: str | None,
     passphrase: Callable[[], str],
-) -> AnalystDesk:
-    """Open the analyst's desk for an agreement that everybody signed."""
+) -> AnalystSession:
+    """Open the analyst's session of an agreement that everybody signed."""
     file = read_agreement(agreement_path)
     file.check_sealed()
     whose = name or _analyst_of(file.agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
     work = WorkFolder(agreement_path.with_suffix(SUFFIX))
-    return AnalystDesk(file.agreement, identity=identity, work=work)
+    return AnalystSession(file.agreement, identity=identity, work=work)
 
 
 def _analyst_of(agreement: Agreement) -> PublicIdentity:
@@ -119,3 +174,13 @@ def _analyst_of(agreement: Agreement) -> PublicIdentity:
         f"the agreement of round '{agreement.round_id}' enrols no analyst, so nobody may receive "
         "uploads. Enrol one: cobasis agreement enrol ... --analyst lab.pub."
     )
+
+
+def refuse_forgotten(session: AnalystSession, history: History) -> None:
+    """Raise RetentionError once the uploads were destroyed."""
+    if history.forgotten:
+        raise RetentionError(
+            f"the uploads of round '{session.agreement.round_id}' were destroyed on "
+            f"{history.forgotten}, as agreed, so nothing can be trained again. Agree on a new "
+            "round; what was returned stays in use."
+        )

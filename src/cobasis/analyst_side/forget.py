@@ -1,74 +1,64 @@
-"""The uploads that the analyst keeps: found, compared with the transcript, opened again if lost."""
+"""The uploads that the analyst keeps: compared with what was received, and at last destroyed."""
 
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from cobasis.analyst_side.checking import file_digest
-from cobasis.analyst_side.desk import AnalystDesk
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Received
+from cobasis.analyst_side.receive import file_digest
+from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import Limits
 from cobasis.bundle.manifest import moment_of, moment_text
 from cobasis.bundle.messages import upload_in
+from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.whole import move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
 from cobasis.progress import Report, silent
-from cobasis.store.folder import UploadFolder
 
 _NO_LIMIT = Limits(n_bytes=2**48)  # it was within the limits when it was received
 
 
 def kept_uploads(
-    desk: AnalystDesk,
+    session: AnalystSession,
     history: History,
     *,
     parties: Collection[str],
     report: Report = silent,
 ) -> UploadFolder:
     """Return the folder of opened uploads, once every one that is needed is as it was received."""
-    refuse_forgotten(desk, history)
+    refuse_forgotten(session, history)
     for done, party in enumerate(parties):
         report("comparing digests", done, len(parties))
-        _restore(desk, history.received[party])
+        _restore(session, history.received[party])
     report("comparing digests", len(parties), len(parties))
-    return UploadFolder(desk.work.payloads)
+    return UploadFolder(session.work.payloads)
 
 
-def refuse_forgotten(desk: AnalystDesk, history: History) -> None:
-    """Raise RetentionError once the uploads were destroyed."""
-    if history.forgotten:
-        raise RetentionError(
-            f"the uploads of round '{desk.agreement.round_id}' were destroyed on "
-            f"{history.forgotten}, as agreed, so nothing can be trained again. Agree on a new "
-            "round; what was returned stays in use."
-        )
-
-
-def _restore(desk: AnalystDesk, received: Received) -> None:
+def _restore(session: AnalystSession, received: Received) -> None:
     """Make sure that a party's opened upload is the one that was acknowledged."""
-    path, sealed = desk.work.payload(received.party), desk.work.sealed(received.party)
+    path, sealed = session.work.payload(received.party), session.work.sealed(received.party)
     if path.is_file() and file_digest(path) == received.payload:
         return
     if not sealed.is_file() or file_digest(sealed) != received.upload:
         raise RetentionError(
             f"the upload of party '{received.party}' ({received.upload[:16]}) is not in "
-            f"'{desk.work.path}' any more, or was changed there. Restore the folder from a copy; "
-            "if it was destroyed on purpose, agree on a new round."
+            f"'{session.work.path}' any more, or was changed there. Restore the folder from a "
+            "copy; if it was destroyed on purpose, agree on a new round."
         )
-    bundle = desk.opened(sealed, kind="upload", limits=_NO_LIMIT)
-    move_whole(upload_in(bundle, agreement=desk.agreement).path, path)
-    remove_tree(desk.work.incoming)
+    bundle = session.opened(sealed, kind="upload", limits=_NO_LIMIT)
+    move_whole(upload_in(bundle, agreement=session.agreement).path, path)
+    remove_tree(session.work.incoming)
 
 
-def retained_until(desk: AnalystDesk, history: History) -> datetime | None:
+def retained_until(session: AnalystSession, history: History) -> datetime | None:
     """Return until when uploads are kept: retention_days after the last one came; None before."""
-    days = desk.agreement.retention_days
+    days = session.agreement.retention_days
     times = [moment_of(each.time) for each in history.received.values()]
     return max(times) + timedelta(days=days) if times and days is not None else None
 
 
 def forget(
-    desk: AnalystDesk,
+    session: AnalystSession,
     *,
     early: bool = False,
     key: Path | None = None,
@@ -81,40 +71,42 @@ def forget(
     runs the machine to destroy. Sealed copies are closed for good with the key, and copies of the
     key file are to be destroyed with it. Without its key the analyst can do nothing more.
     """
-    with desk.at_work() as history:
-        until = retained_until(desk, history)
+    with session.at_work() as history:
+        until = retained_until(session, history)
         if not history.forgotten and until is None:
             raise StepError(
-                f"no upload of round '{desk.agreement.round_id}' is kept, so none is destroyed. "
+                f"no upload of round '{session.agreement.round_id}' is kept, so none is destroyed. "
                 "Look at 'cobasis analyst receive'."
             )
         if until is not None and (now or datetime.now(UTC)) < until and not early:
             raise StepError(
-                f"the uploads of round '{desk.agreement.round_id}' are agreed to be kept until "
+                f"the uploads of round '{session.agreement.round_id}' are agreed to be kept until "
                 f"{moment_text(until)}: parties may still come or leave. Wait, or say --early."
             )
         time = history.forgotten
         if not time:
             uploads = [each.upload for each in history.received.values()]
-            time = desk.transcript.append(FORGOTTEN, {"uploads": uploads}).time
-        work = desk.work
+            time = session.transcript.append(FORGOTTEN, {"uploads": uploads}).time
+        work = session.work
         for path in (work.payloads, work.uploads, work.alignments, work.consensus):
             remove_tree(path)
         if key is not None:
-            told = {"fingerprint": desk.identity.public.fingerprint}
-            desk.transcript.append(KEY_DESTROYED, told)
+            told = {"fingerprint": session.identity.public.fingerprint}
+            session.transcript.append(KEY_DESTROYED, told)
             remove_tree(key)
         return time
 
 
-def require_enough(desk: AnalystDesk, parties: Iterable[str], *, missing: Iterable[str]) -> None:
+def require_enough(
+    session: AnalystSession, parties: Iterable[str], *, missing: Iterable[str]
+) -> None:
     """Raise StepError below the agreed minimum, with the names of those who are missing."""
     here, away = tuple(parties), tuple(missing)
-    least = desk.agreement.minimum_parties
+    least = session.agreement.minimum_parties
     if len(here) >= max(1, least):
         return
     raise StepError(
-        f"{len(here)} upload(s) of round '{desk.agreement.round_id}' would be used "
+        f"{len(here)} upload(s) of round '{session.agreement.round_id}' would be used "
         f"({', '.join(here) or 'none'}), and the agreement asks for at least {least}: with fewer, "
         f"each shows more of itself. Missing: {', '.join(away) or 'nobody'}. Receive theirs first."
     )

@@ -1,22 +1,34 @@
 """``cobasis verify``: what anybody can check of a round, and what only its analyst can."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
-from cobasis.analyst_side.finding import Finding, checked
-from cobasis.analyst_side.history import OPENED, RECEIVED
-from cobasis.analyst_side.removal import check_removal
-from cobasis.analyst_side.verifying_files import checked_fits, compared_files
+from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
+from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
+from cobasis.analyst_side.membership import check_removal
+from cobasis.analyst_side.receive import file_digest
+from cobasis.analyst_side.session import WorkFolder
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.chain import Entry
 from cobasis.bundle.receipts import read_receipt
+from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.bundle.transcript import Checked, verify_transcript
+from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.files import opened
-from cobasis.errors import OptionError, SignatureError, TranscriptError
+from cobasis.errors import (
+    CobasisError,
+    FileChangedError,
+    OptionError,
+    SignatureError,
+    TranscriptError,
+)
+from cobasis.linalg.arrays import Matrix
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.analyst import TARGET
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.receipts import (
     Receipt,
@@ -26,6 +38,40 @@ from cobasis.protocol.receipts import (
 )
 
 _MAX_SMALL = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that was checked.
+
+    Attributes
+    ----------
+    what : {"agreement", "transcript", "receipt", "upload", "payload", "return", "removal", "fit"}
+        Its kind.
+    name : str
+        Whose, or which file.
+    code, reason : str
+        Why it failed; empty where it holds.
+    """
+
+    what: str
+    name: str
+    code: str = ""
+    reason: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is as it should be."""
+        return not self.code
+
+
+def checked(what: str, name: str, *, by: Callable[[], object]) -> Finding:
+    """Check one thing; an error of ours is what came of it."""
+    try:
+        by()
+    except CobasisError as error:
+        return Finding(what=what, name=name, code=error.code, reason=str(error.args[0]))
+    return Finding(what=what, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,3 +229,66 @@ def _analyst(agreement: Agreement) -> PublicIdentity:
             "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
         )
     return agreement.analyst
+
+
+def compared_files(folder: Path, entries: Iterable[Entry], *, report: Report) -> Iterator[Finding]:
+    """Compare uploads and returns that are in a folder with the digests that a transcript has."""
+    known = _known(entries)
+    paths = sorted(path for path in folder.rglob("*") if path.name in known and path.is_file())
+    for done, path in enumerate(paths):
+        report("comparing digests", done, len(paths))
+        what = "payload" if path.suffix == ".safetensors" else path.suffix[1:]
+        yield checked(what, path.name, by=partial(_compare, path, known[path.name]))
+
+
+def _known(entries: Iterable[Entry]) -> dict[str, set[str]]:
+    """Return the digests that a file of each name may have."""
+    known: dict[str, set[str]] = {}
+    for entry in entries:
+        told = cast("dict[str, Any]", entry.told)
+        if entry.event == RECEIVED:
+            known.setdefault(f"{told['party']}.upload", set()).add(told["upload"])
+            known.setdefault(f"{told['party']}.safetensors", set()).add(told["payload"])
+        for line in told.get("returns", []):
+            digest, name = line.split("  ", 1)
+            known.setdefault(f"{name}.return", set()).add(digest)
+    return known
+
+
+def _compare(path: Path, digests: set[str]) -> None:
+    if file_digest(path) not in digests:
+        raise FileChangedError(
+            f"'{path.name}' is not the file that the transcript names. It was changed, or is of "
+            "another round. Ask for the right one."
+        )
+
+
+def checked_fits(
+    folder: Path, agreement: Agreement, *, entries: Iterable[Entry], report: Report
+) -> Iterator[Finding]:
+    """Check every fit of the last run, where anchor images and target are."""
+    work, outcome = WorkFolder(folder), history_of(entries).outcome
+    if outcome is None or not work.payloads.is_dir():
+        return
+    place = work.alignments / outcome.alignment
+    state = StateFolder(place)
+    if TARGET not in state:
+        return
+    fits, target = FitFolder(place), state[TARGET][0]["rows"]
+    uploads = UploadFolder(work.payloads)
+    for done, party in enumerate(outcome.uploads):
+        report("checking fits", done, len(outcome.uploads))
+        check = partial(_fit, party, uploads, fits=fits, target=target, agreement=agreement)
+        yield checked("fit", party, by=check)
+
+
+def _fit(
+    party: str, uploads: UploadFolder, *, fits: FitFolder, target: Matrix, agreement: Agreement
+) -> None:
+    error = fit_error(
+        uploads[party].read_image(),
+        fits[party].change_of_basis,
+        target=target,
+        kind=agreement.make_aligner().fit_kind,
+    )
+    refuse_wrong_fit(error, party=party)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit
+from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk import files
-from cobasis.engine.fit_folder import FitFolder
 from cobasis.errors import (
     DiskError,
     DuplicatePartyError,
@@ -126,22 +126,29 @@ def test_a_disk_that_fills_up_loses_no_fit_that_was_written(tmp_path, monkeypatc
     assert numbers_in(FitFolder(tmp_path)) == {"p0": 0, "p1": 1, "p2": 2, "p3": 3}
 
 
-def test_the_target_comes_back_bit_for_bit_with_all_that_is_said_of_it(tmp_path):
+def test_what_a_run_keeps_comes_back_bit_for_bit(tmp_path):
     rows = np.random.default_rng(0).normal(size=(7, 3))
-    with FitFolder(tmp_path) as fits:
-        assert fits.target is None
-        fits.keep_target(
-            Target(rows=rows, shaped_by=("north", "süd"), iterations=7, converged=False)
-        )
-    found = FitFolder(tmp_path).target
-    np.testing.assert_array_equal(found.rows, rows)
-    assert (found.shaped_by, found.iterations, found.converged) == (("north", "süd"), 7, False)
-
-
-def test_a_target_is_not_replaced_once_there_are_fits_to_it(tmp_path):
+    facts = {"shaped_by": ["north", "süd"], "first": 1 / 7, "last": float("inf"), "step": 7}
+    StateFolder(tmp_path)["target"] = {"rows": rows, "ahead": rows + 1 / 3}, facts
     filled(tmp_path)
-    with FitFolder(tmp_path) as fits, pytest.raises(StepError, match="holds fits to another"):
-        fits.keep_target(Target(rows=np.eye(3), shaped_by=()))
+    state = StateFolder(tmp_path)
+    assert list(state) == ["target"]
+    tables, told = state["target"]
+    np.testing.assert_array_equal(tables["rows"], rows)
+    np.testing.assert_array_equal(tables["ahead"], rows + 1 / 3)
+    assert told == facts
+    del state["target"]
+    assert "target" not in state
+
+
+@pytest.mark.parametrize("kept", [0, 1, -1])
+def test_what_cannot_be_read_counts_as_not_there(tmp_path, kept):
+    StateFolder(tmp_path)["iterate"] = {"mean": np.eye(3)}, {"step": 4}
+    file = tmp_path / "iterate.safetensors"
+    file.write_bytes(file.read_bytes()[:kept])
+    assert "iterate" not in StateFolder(tmp_path)
+    del StateFolder(tmp_path)["iterate"]
+    assert not file.exists()
 
 
 def test_a_party_has_one_fit_and_keeps_it(tmp_path):
@@ -149,7 +156,7 @@ def test_a_party_has_one_fit_and_keeps_it(tmp_path):
         fits["north"] = fit(1)
         with pytest.raises(DuplicatePartyError, match="party 'north' has a fit"):
             fits["north"] = fit(2)
-        with pytest.raises(StepError, match=r"Use Alignment\.remove"):
+        with pytest.raises(StepError, match=r"Use Analyst\.remove"):
             del fits["north"]
     assert numbers_in(fits) == {"north": 1}
 
@@ -163,7 +170,7 @@ def test_a_fit_is_only_added_inside_a_with_block(tmp_path):
 def test_a_second_process_may_read_but_not_write(tmp_path):
     script = (
         "import sys; from pathlib import Path\n"
-        "from cobasis.engine.fit_folder import FitFolder\n"
+        "from cobasis.bundle.run_folder import FitFolder\n"
         "fits = FitFolder(Path(sys.argv[1]))\n"
         "assert list(fits) == ['p0']\n"
         "fits.__enter__()\n"

@@ -1,14 +1,50 @@
-"""Folders of uploads for the alignment's tests, and children that are stopped on the way."""
+"""Folders of uploads for the analyst's tests, and children that are stopped on the way."""
 
 import json
+import os
 import subprocess
 import sys
 
 import numpy as np
 
+from cobasis import Agreement, Analyst, ConsortiumSecret, numeric_features
+from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.tensors import make_header
+from cobasis.progress import silent
 
 FLOAT = np.dtype("<f4")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def agreement_of(*, n_parties, n_anchor_rows=40, n_components=4):
+    """What the parties of a folder agreed on."""
+    return Agreement(
+        round_id="folders",
+        parties=tuple(f"party-{number:06d}" for number in range(n_parties)),
+        task="representation",
+        features=numeric_features([f"f{column}" for column in range(n_anchor_rows)]),
+        n_components=n_components,
+        n_anchor_rows=n_anchor_rows,
+        commitment=ConsortiumSecret(bytes(32), simulated=True).commitment("folders"),
+    )
+
+
+def align_folder(uploads, *, aligner, to, report=silent, removed=()):
+    """Align the uploads of a folder, or go on with that."""
+    folder = UploadFolder(uploads)
+    image = folder[next(iter(folder))].image_shape
+    agreement = agreement_of(n_parties=len(folder), n_anchor_rows=image[0], n_components=image[1])
+    with FitFolder(to) as fits:
+        return Analyst(
+            agreement,
+            aligner=aligner,
+            uploads=folder,
+            fits=fits,
+            state=StateFolder(to),
+            removed=removed,
+            report=report,
+        ).align()
 
 
 def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0, own=0.01):
@@ -16,6 +52,9 @@ def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0,
 
     Quickly: the disk is not waited for.
     """
+    agreement = agreement_of(
+        n_parties=n_parties, n_anchor_rows=n_anchor_rows, n_components=n_components
+    )
     rng = np.random.default_rng(seed)
     seen = rng.normal(size=(n_anchor_rows, n_components)).astype(FLOAT)
     rows = np.zeros((1, n_components), FLOAT)
@@ -26,7 +65,7 @@ def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0,
         told = {
             "format": "cobasis/upload/1",
             "party": f"party-{number:06d}",
-            "agreement_digest": "00" * 32,
+            "agreement_digest": agreement.digest().hex(),
             "anchor_tag": "11" * 32,
             "simulated": "true",
         }
@@ -42,9 +81,8 @@ from pathlib import Path
 from cobasis import ODC
 from cobasis.algorithms import images
 from cobasis.disk import files
-from cobasis.engine.alignments import align_folder
-from cobasis.engine.fit_folder import FitFolder
-from cobasis.store.folder import UploadFolder
+from cobasis.bundle.run_folder import FitFolder
+from protocol.upload_folders import align_folder
 
 uploads, to, stop, step, count, shard_bytes = sys.argv[1:]
 FitFolder.__init__.__kwdefaults__["shard_bytes"] = int(shard_bytes)
@@ -67,7 +105,7 @@ def fsync(descriptor, real=os.fsync):
 
 if step == "fsync":
     files.os.fsync = fsync
-found = align_folder(UploadFolder(Path(uploads)), aligner=ODC(), to=Path(to), report=report)
+found = align_folder(Path(uploads), aligner=ODC(), to=Path(to), report=report)
 print("done", len(found.fits))
 """
 
@@ -75,7 +113,7 @@ print("done", len(found.fits))
 def run_child(uploads, to, *, stop="SIGKILL", step="", count=0, shard_bytes=1000):
     """Align in a process of its own, which stops itself at a point of the work."""
     command = [sys.executable, "-c", CHILD, uploads, to, stop, step, str(count), str(shard_bytes)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
 
 
 PEAK = """
@@ -94,6 +132,6 @@ def measured(script, *arguments):
     """Run a script in a process of its own; return what `result` holds, and its peak memory."""
     ends = "\nprint(json.dumps([result, peak()]))\n"
     command = [sys.executable, "-c", PEAK + script + ends, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

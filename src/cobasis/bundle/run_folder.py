@@ -1,28 +1,24 @@
-"""Fits that go to disk as they are made, and are read back one at a time.
+"""What a run keeps on disk: the fits that were made, and what making them goes on from.
 
-A folder holds `run.json` (whose run it is), `target.safetensors` (Z) and shards of some
-megabytes, `fits-00000.safetensors` and on. Each of them is there whole or not at all, so that
-a run that was killed at any moment is taken up where the last shard ends.
+Fits stand in shards of some megabytes, `fits-00000.safetensors` and on; each thing of the state
+(the target, an iterate, how far a training has come) in a file of its own. Each file is there
+whole or not at all, so that a run that was killed at any moment goes on where the last one ends.
 """
 
 import json
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from cobasis.algorithms.base import Fit, Target
+from cobasis.algorithms.base import Fit
 from cobasis.disk.files import Stamp, read_array
 from cobasis.disk.lock import Lock
-from cobasis.disk.tensors import Header, read_header, write_tables
-from cobasis.disk.whole import make_folder
-from cobasis.errors import (
-    DiskError,
-    DuplicatePartyError,
-    FileFormatError,
-    StepError,
-)
+from cobasis.disk.tensors import Header, read_header, read_tables, write_tables
+from cobasis.disk.whole import make_folder, remove_tree
+from cobasis.errors import CobasisError, DiskError, DuplicatePartyError, FileFormatError, StepError
 
 if TYPE_CHECKING:
     from cobasis.linalg.arrays import Matrix
@@ -34,8 +30,62 @@ _MAX_HEADER = 2**26  # files of one's own; the target's names everybody who shap
 _NUMBERS = np.dtype("<f8")
 _TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
 
+Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
+"""Tables, and facts that JSON can hold."""
 
-class _Kept(NamedTuple):
+
+class StateFolder(MutableMapping[str, Kept]):
+    """Tables and facts by name, each name a file; what cannot be read counts as not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     StateFolder(Path(folder))["iterate"] = {"mean": np.eye(2)}, {"step": 7}
+    ...     StateFolder(Path(folder))["iterate"][1]
+    {'step': 7}
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def __getitem__(self, name: str) -> Kept:
+        """Read one thing; KeyError where there is none that can be read."""
+        path = self._path(name)
+        if not path.exists():
+            raise KeyError(name)
+        try:
+            tables, header = read_tables(path, max_header=_MAX_HEADER)
+            return tables, json.loads(header.metadata["facts"])
+        except (CobasisError, KeyError, ValueError):
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, kept: Kept) -> None:
+        """Replace one thing, whole or not at all."""
+        make_folder(self.path)
+        tables, facts = kept
+        write_tables(self._path(name), tables, metadata={"facts": json.dumps(facts)})
+
+    def __delitem__(self, name: str) -> None:
+        """Delete one thing, whether it can be read or not."""
+        if not self._path(name).exists():
+            raise KeyError(name)
+        remove_tree(self._path(name))
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over names."""
+        files = self.path.glob("*.safetensors")
+        return iter(sorted(path.stem for path in files if not path.stem.startswith("fits-")))
+
+    def __len__(self) -> int:
+        """Count what is there."""
+        return len(list(iter(self)))
+
+    def _path(self, name: str) -> Path:
+        return self.path / f"{name}.safetensors"
+
+
+class _Place(NamedTuple):
     """Where a fit stands, and its one scalar."""
 
     shard: int
@@ -45,7 +95,7 @@ class _Kept(NamedTuple):
 
 
 class FitFolder(MutableMapping[str, Fit]):
-    """A sink for fits on disk, by party name; what is in it is never fitted again.
+    """Fits on disk, by party name; what is in it is never fitted again.
 
     Fits are added inside a ``with`` block, by one process at a time; at its end, or when
     something is raised in it, Ctrl-C included, what was gathered is written. They are read
@@ -66,38 +116,18 @@ class FitFolder(MutableMapping[str, Fit]):
         self._shard_bytes = shard_bytes
         self._gathered: dict[str, Fit] = {}
         self._gathered_bytes = 0
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _Place] = {}
         self._shards: dict[int, Stamp] = {}
         self._shapes: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._lock: Lock | None = None
         make_folder(self.path)
-        self._target: Target | None = None
         self._load()
 
     def _load(self) -> None:
         """Look at what is in the folder, again when it has been locked."""
         self._kept, self._shards = {}, {}
-        if self._target_path.exists():
-            self._target = self._read_target()
         for shard in sorted(self.path.glob("fits-*.safetensors")):
-            self._index(int(shard.stem.partition("-")[2]), _own_header(shard))
-
-    @property
-    def target(self) -> Target | None:
-        """The target that was kept; None before."""
-        return self._target
-
-    def keep_target(self, target: Target) -> None:
-        """Write the target down, before the first fit to it."""
-        if len(self):
-            raise StepError(f"'{self.path}' holds fits to another target. Choose another folder.")
-        told = {
-            "shaped_by": json.dumps(target.shaped_by),
-            "iterations": json.dumps(target.iterations),
-            "converged": json.dumps(target.converged),
-        }
-        write_tables(self._target_path, {"rows": target.rows}, metadata=told)
-        self._target = self._read_target()
+            self._index(int(shard.stem.partition("-")[2]), shard)
 
     def flush(self) -> None:
         """Write what was gathered; afterwards a kill loses none of it."""
@@ -109,7 +139,7 @@ class FitFolder(MutableMapping[str, Fit]):
         determinations = [fit.determination for _, fit in fits]
         path = self._shard_path(number)
         write_tables(path, tables, metadata={"determination": json.dumps(determinations)})
-        self._index(number, _own_header(path))
+        self._index(number, path)
         self._gathered, self._gathered_bytes = {}, 0
 
     def __enter__(self) -> Self:
@@ -160,8 +190,8 @@ class FitFolder(MutableMapping[str, Fit]):
         return Fit(change_of_basis=change, determination=determination)
 
     def __delitem__(self, party: str) -> None:
-        """Refuse: what was made to a target stays; ``Alignment.remove`` leaves a party out."""
-        raise StepError(f"the fit of party '{party}' stays in '{self.path}'. Use Alignment.remove.")
+        """Refuse: what was made to a target stays; ``Analyst.remove`` leaves a party out."""
+        raise StepError(f"the fit of party '{party}' stays in '{self.path}'. Use Analyst.remove.")
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over party names, in the order in which they were fitted; nothing is read."""
@@ -180,36 +210,22 @@ class FitFolder(MutableMapping[str, Fit]):
         """Say where, and how many."""
         return f"<FitFolder '{self.path}' of {len(self)} parties>"
 
-    @property
-    def _target_path(self) -> Path:
-        return self.path / "target.safetensors"
-
     def _shard_path(self, number: int) -> Path:
         return self.path / f"fits-{number:05d}.safetensors"
 
-    def _index(self, number: int, header: Header) -> None:
+    def _index(self, number: int, path: Path) -> None:
         """Remember where a shard's fits stand."""
-        determinations = _told(header, "determination", path=self._shard_path(number))
+        header = _own_header(path)
+        try:
+            determinations: Any = json.loads(header.metadata["determination"])
+        except (KeyError, ValueError):
+            _refuse_damaged(path)
         if not isinstance(determinations, list) or len(determinations) != len(header.places):
-            _refuse_damaged(self._shard_path(number))
+            _refuse_damaged(path)
         self._shards[number] = header.stamp
         for (name, place), each in zip(header.places.items(), determinations, strict=True):
             shape = self._shapes.setdefault(place.shape, place.shape)
-            self._kept[name.removeprefix(_TENSOR)] = _Kept(number, place.offset, shape, each)
-
-    def _read_target(self) -> Target:
-        """Read the target that an earlier run kept."""
-        path = self._target_path
-        header = _own_header(path)
-        place = header.places.get("rows") or _refuse_damaged(path)
-        rows: Matrix = np.empty(place.shape, place.dtype)
-        read_array(path, rows, offset=place.offset, stamp=header.stamp, what=header.what)
-        return Target(
-            rows=rows,
-            shaped_by=tuple(_told(header, "shaped_by", path=path)),
-            iterations=_told(header, "iterations", path=path),
-            converged=_told(header, "converged", path=path),
-        )
+            self._kept[name.removeprefix(_TENSOR)] = _Place(number, place.offset, shape, each)
 
 
 def _own_header(path: Path) -> Header:
@@ -217,14 +233,6 @@ def _own_header(path: Path) -> Header:
     try:
         return read_header(path, max_bytes=_MAX_HEADER)
     except FileFormatError:
-        _refuse_damaged(path)
-
-
-def _told(header: Header, word: str, *, path: Path) -> Any:  # noqa: ANN401 -- what JSON holds
-    """Return one of the things that an earlier run wrote down."""
-    try:
-        return json.loads(header.metadata[word])
-    except (KeyError, ValueError):
         _refuse_damaged(path)
 
 

@@ -1,20 +1,17 @@
 """GOPP's target goes on from its last kept iteration, and ends bit for bit as without a stop."""
 
 import itertools
-import json
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from cobasis import GOPP, align
+from cobasis.algorithms import gopp
 from cobasis.algorithms.gopp import Iterate
-from cobasis.disk.tensors import read_tables
-from cobasis.engine import iterates
-from cobasis.engine.alignments import align_folder
-from cobasis.errors import AnotherRunError
-from cobasis.store.folder import UploadFolder
-from engine.anchor_folders import write_folder
+from cobasis.bundle.run_folder import StateFolder
+from cobasis.bundle.uploads import UploadFolder
+from protocol.upload_folders import align_folder, write_folder
 
 N_PARTIES = 12
 STARTING = 1  # readings of all images before the first iteration
@@ -25,13 +22,13 @@ ALIGNER = GOPP()
 def uploads(tmp_path_factory):
     folder = tmp_path_factory.mktemp("all") / "uploads"
     write_folder(folder, n_parties=N_PARTIES, own=1.0)
-    return UploadFolder(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def expected(uploads):
-    found = uploads.anchor_images()
-    target = align(ALIGNER, {name: found[name] for name in found}).target
+    found = UploadFolder(uploads)
+    target = align(ALIGNER, {name: found[name].read_image() for name in found}).target
     assert target.iterations > 4
     return target
 
@@ -39,7 +36,7 @@ def expected(uploads):
 @pytest.fixture
 def at_once(monkeypatch):
     """Every iteration is kept."""
-    monkeypatch.setattr(iterates, "SECONDS", 0.0)
+    monkeypatch.setattr(gopp, "SECONDS", 0.0)
 
 
 def stopped(uploads, to, *, in_pass):
@@ -63,7 +60,7 @@ def resumed(uploads, to, expected):
     found = align_folder(uploads, aligner=ALIGNER, to=to, report=report).target
     np.testing.assert_array_equal(found.rows, expected.rows)
     assert (found.iterations, found.converged) == (expected.iterations, True)
-    assert not (to / iterates.NAME).exists()
+    assert "iterate" not in StateFolder(to)
     return sum(told)
 
 
@@ -71,8 +68,7 @@ def resumed(uploads, to, expected):
 @pytest.mark.usefixtures("at_once")
 def test_what_was_iterated_is_not_iterated_again(tmp_path, uploads, expected, step):
     stopped(uploads, tmp_path / "fits", in_pass=STARTING + step + 1)
-    state = json.loads(read_tables(tmp_path / "fits" / iterates.NAME)[1].metadata["state"])
-    assert state["step"] == step
+    assert StateFolder(tmp_path / "fits")["iterate"][1]["step"] == step
     whole = N_PARTIES * (STARTING + expected.iterations + 1)  # and one to look for the arbitrary
     in_all = resumed(uploads, tmp_path / "again", expected)
     assert abs(in_all - whole) <= N_PARTIES
@@ -98,26 +94,26 @@ def test_everything_that_going_on_needs_is_kept(tmp_path):
         n_widest=3,
         converged=True,
     )
-    iterates._write(tmp_path / iterates.NAME, reached)
-    again = iterates._read(tmp_path / iterates.NAME)
+    gopp._keep(StateFolder(tmp_path), reached)
+    again = gopp._kept(StateFolder(tmp_path))
     for each in fields(Iterate):
         np.testing.assert_array_equal(getattr(again, each.name), getattr(reached, each.name))
 
 
-def test_an_iterate_is_written_every_ten_seconds(tmp_path, monkeypatch):
+def test_an_iterate_is_kept_every_ten_seconds(monkeypatch):
     clock, written = itertools.count(step=4.0), []
-    monkeypatch.setattr(iterates.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(iterates, "_write", lambda _, reached: written.append(reached.step))
+    monkeypatch.setattr(gopp.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(gopp, "_keep", lambda _, reached: written.append(reached.step))
     rng = np.random.default_rng(0)
     images = {f"p{index}": rng.random((60, 4)) for index in range(30)}
-    made = iterates.made_target(ALIGNER, images, folder=tmp_path)
+    made = ALIGNER.target(images, state={})
     assert 2 <= len(written) <= 1 + made.iterations / 3
     assert np.diff(written).min() >= 2
 
 
 def test_quick_iterations_are_not_written(tmp_path, uploads, expected):
     stopped(uploads, tmp_path / "fits", in_pass=STARTING + 4)
-    assert not (tmp_path / "fits" / iterates.NAME).exists()
+    assert "iterate" not in StateFolder(tmp_path / "fits")
     assert resumed(uploads, tmp_path / "fits", expected) > N_PARTIES * expected.iterations
 
 
@@ -125,24 +121,17 @@ def test_quick_iterations_are_not_written(tmp_path, uploads, expected):
 @pytest.mark.usefixtures("at_once")
 def test_a_damaged_file_makes_the_target_begin_anew(tmp_path, uploads, expected, kept):
     stopped(uploads, tmp_path / "fits", in_pass=STARTING + 4)
-    file = tmp_path / "fits" / iterates.NAME
+    file = tmp_path / "fits" / "iterate.safetensors"
     file.write_bytes(file.read_bytes()[:kept])
     assert resumed(uploads, tmp_path / "fits", expected) > N_PARTIES * expected.iterations
 
 
 @pytest.mark.usefixtures("at_once")
-def test_an_iterate_of_nobody_knows_which_run_is_not_gone_on_with(tmp_path, uploads):
-    stopped(uploads, tmp_path / "fits", in_pass=STARTING + 4)
-    (tmp_path / "fits" / "run.json").unlink()
-    with pytest.raises(AnotherRunError, match="holds results, but not whose"):
-        align_folder(uploads, aligner=ALIGNER, to=tmp_path / "fits")
-
-
-@pytest.mark.usefixtures("at_once")
 def test_what_a_kill_left_beside_the_target_is_cleared_away(tmp_path, uploads):
     stopped(uploads, tmp_path / "fits", in_pass=STARTING + 4)
-    left = (tmp_path / "fits" / iterates.NAME).read_bytes()
+    file = tmp_path / "fits" / "iterate.safetensors"
+    left = file.read_bytes()
     align_folder(uploads, aligner=ALIGNER, to=tmp_path / "fits")
-    (tmp_path / "fits" / iterates.NAME).write_bytes(left)
+    file.write_bytes(left)
     align_folder(uploads, aligner=ALIGNER, to=tmp_path / "fits")
-    assert not (tmp_path / "fits" / iterates.NAME).exists()
+    assert not file.exists()

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
+from cobasis import GOPP, ODC, Analyst, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms import images
+from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.bundle.uploads import UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.disk.tensors import read_header
-from cobasis.engine.alignments import align_folder
-from cobasis.engine.fit_folder import FitFolder
-from cobasis.errors import AnotherRunError, FileChangedError, ShapeError
-from cobasis.store.folder import UploadFolder
-from engine.anchor_folders import run_child, write_folder
+from cobasis.errors import AnotherRunError, FileChangedError, StepError
+from protocol.upload_folders import agreement_of, align_folder, run_child, write_folder
 
 N_PARTIES = 60
 
@@ -36,8 +35,8 @@ def small_batches_and_shards(monkeypatch):
 
 
 def in_memory(uploads, aligner):
-    found = UploadFolder(uploads).anchor_images()
-    return align(aligner, {name: found[name] for name in found})
+    found = UploadFolder(uploads)
+    return align(aligner, {name: found[name].read_image() for name in found})
 
 
 def assert_same(found, expected):
@@ -66,14 +65,14 @@ ALIGNERS = [ODC(), Whitened(), GOPP(), Imakura(), Kawakami()]
 
 @pytest.mark.parametrize("aligner", ALIGNERS, ids=lambda each: type(each).__name__)
 def test_a_folder_aligns_as_arrays_do(tmp_path, uploads, aligner):
-    found = align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits")
+    found = align_folder(uploads, aligner=aligner, to=tmp_path / "fits")
     assert_same(found, in_memory(uploads, aligner))
     assert found.aligner is aligner
 
 
 def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
     told = Stopper()
-    align_folder(UploadFolder(uploads), aligner=GOPP(), to=tmp_path / "fits", report=told)
+    align_folder(uploads, aligner=GOPP(), to=tmp_path / "fits", report=told)
     steps = list(dict.fromkeys(step for step, _, _ in told.told))
     passes = [f"making the target, pass {number}" for number in range(2, len(steps))]
     assert steps == ["making the target", *passes, "fitting"]
@@ -95,10 +94,10 @@ def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
 def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads, aligner, stop):
     stopper = Stopper(*stop)
     with pytest.raises(KeyboardInterrupt):
-        align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits", report=stopper)
+        align_folder(uploads, aligner=aligner, to=tmp_path / "fits", report=stopper)
     fitted = len(FitFolder(tmp_path / "fits"))
     again = Stopper()
-    found = align_folder(UploadFolder(uploads), aligner=aligner, to=tmp_path / "fits", report=again)
+    found = align_folder(uploads, aligner=aligner, to=tmp_path / "fits", report=again)
     assert_same(found, in_memory(uploads, aligner))
     read = [told for told in again.told if told[0] == "fitting"]
     assert read[0] == ("fitting", fitted, N_PARTIES)
@@ -125,14 +124,14 @@ def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads,
 def test_after_a_kill_at_any_moment_the_same_call_ends_the_same(
     tmp_path, uploads, stop, step, count
 ):
-    """fsync: in the middle of writing the mark, the target, the first or second shard."""
+    """fsync: in the middle of writing the target, the first or second shard."""
     to = tmp_path / "fits"
     done = run_child(uploads, to, stop=stop, step=step, count=count)
     assert done.returncode in {-9, -2}
     assert "done" not in done.stdout
     for path in to.glob("*.safetensors"):
         assert read_header(path).places  # what has its name is whole
-    found = align_folder(UploadFolder(uploads), aligner=ODC(), to=to)
+    found = align_folder(uploads, aligner=ODC(), to=to)
     assert_same(found, in_memory(uploads, ODC()))
     assert [path.name for path in to.glob("*.part")] == []
 
@@ -145,33 +144,15 @@ def test_ctrl_c_loses_the_batches_under_way_and_a_kill_the_shard_under_way(
     assert done.returncode in {-9, -2}
     fits = FitFolder(tmp_path / "fits")
     assert len(fits) in kept
-    assert fits.target.shaped_by == ("party-000000",)
+    assert StateFolder(tmp_path / "fits")["target"][1]["shaped_by"] == ["party-000000"]
 
 
 def test_a_finished_run_is_read_back_without_reading_an_image(tmp_path, uploads):
-    first = align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+    first = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
     again = Stopper()
-    second = align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits", report=again)
+    second = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits", report=again)
     assert again.told == [("fitting", N_PARTIES, N_PARTIES)]
     assert_same(second, first)
-
-
-def test_a_run_does_not_go_on_with_another_runs_folder(tmp_path, uploads):
-    align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
-    for other in (Whitened(), ODC(reference="party-000003"), ODC(rotation=np.eye(4))):
-        with pytest.raises(AnotherRunError, match="holds the results of another run"):
-            align_folder(UploadFolder(uploads), aligner=other, to=tmp_path / "fits")
-    fewer = UploadFolder(uploads).anchor_images(excluded=["party-000007"])
-    with pytest.raises(AnotherRunError, match="party 'party-000007' are gone"):
-        align_folder(fewer, aligner=ODC(), to=tmp_path / "fits")
-
-
-def test_a_run_does_not_go_on_after_a_party_sent_another_upload(tmp_path):
-    write_folder(tmp_path / "uploads", n_parties=5)
-    align_folder(UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits")
-    os.utime(tmp_path / "uploads" / "000002.safetensors", ns=(0, 1))
-    with pytest.raises(AnotherRunError, match="party 'party-000002' sent another file since"):
-        align_folder(UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits")
 
 
 def test_an_upload_that_changes_between_target_and_fit_stops_the_run(tmp_path):
@@ -182,42 +163,30 @@ def test_an_upload_that_changes_between_target_and_fit_stops_the_run(tmp_path):
             os.utime(tmp_path / "uploads" / "000002.safetensors", ns=(0, 1))
 
     with pytest.raises(FileChangedError, match="party 'party-000002'"):
-        align_folder(
-            UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits", report=report
-        )
+        align_folder(tmp_path / "uploads", aligner=ODC(), to=tmp_path / "fits", report=report)
 
 
 def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads):
-    align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+    align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
     (tmp_path / "fits" / "target.safetensors").unlink()
     with pytest.raises(AnotherRunError, match="not the target that they were made to"):
-        align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
+        align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
 
 
-@pytest.mark.parametrize("left", ["target.safetensors", "fits-00000.safetensors"])
-def test_results_that_do_not_say_whose_they_are_are_not_gone_on_with(tmp_path, uploads, left):
-    fits = tmp_path / "fits"
-    align_folder(UploadFolder(uploads), aligner=ODC(), to=fits)
-    for path in fits.iterdir():
-        if path.name not in {left, "target.safetensors"}:
-            path.unlink()
-    with pytest.raises(AnotherRunError, match="holds results, but not whose"):
-        align_folder(UploadFolder(uploads), aligner=ODC(), to=fits)
+def test_without_an_upload_there_is_nothing_to_align():
+    agreement = agreement_of(n_parties=1)
+    with pytest.raises(StepError, match="no upload is in"):
+        Analyst(agreement, uploads={}).align()
 
 
-def test_an_empty_folder_is_refused_before_anything_is_made(tmp_path):
-    (tmp_path / "uploads").mkdir()
-    with pytest.raises(ShapeError, match="there is no anchor image"):
-        align_folder(UploadFolder(tmp_path / "uploads"), aligner=ODC(), to=tmp_path / "fits")
-    assert not (tmp_path / "fits").exists()
-
-
-def test_late_parties_and_leavers_do_not_touch_the_folder(tmp_path, uploads):
-    found = align_folder(UploadFolder(uploads), aligner=ODC(), to=tmp_path / "fits")
-    image = UploadFolder(uploads).anchor_images()["party-000005"]
-    later = found.add("late", image).remove("party-000001")
-    np.testing.assert_allclose(
-        later.changes_of_basis["late"], found.changes_of_basis["party-000005"], atol=1e-12
-    )
-    assert "party-000001" not in later.fits
+def test_late_parties_and_leavers_change_nobody_elses_fit(tmp_path, uploads):
+    """Fits to a target stay where they are; who is removed is left out of the view."""
+    names = [f"party-{number:06d}" for number in range(N_PARTIES)]
+    first = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits", removed=names[5:7])
+    assert "party-000005" not in first.fits
+    later = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits", removed=names[1:2])
+    assert set(later.fits) == {*names} - {"party-000001"}
     assert len(FitFolder(tmp_path / "fits")) == N_PARTIES
+    for name in set(first.fits) & set(later.fits):
+        before, after = first.fits[name].change_of_basis, later.fits[name].change_of_basis
+        np.testing.assert_array_equal(before, after)

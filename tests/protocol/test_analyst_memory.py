@@ -2,14 +2,13 @@
 
 import pytest
 
-from engine.anchor_folders import measured, write_folder
+from protocol.upload_folders import measured, write_folder
 
 FROM_FILES = """
 import sys
 from cobasis import ODC
-from cobasis.engine.alignments import align_folder
-from cobasis.store.folder import UploadFolder
-found = align_folder(UploadFolder(Path(sys.argv[1])), aligner=ODC(), to=Path(sys.argv[2]))
+from protocol.upload_folders import align_folder
+found = align_folder(Path(sys.argv[1]), aligner=ODC(), to=Path(sys.argv[2]))
 result = [len(found.fits), found.changes_of_basis["party-001999"].shape]
 """
 

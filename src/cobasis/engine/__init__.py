@@ -1,1 +1,0 @@
-"""Out of core: what is larger than memory is read in parts, and resumed where it stopped."""
