@@ -2,14 +2,15 @@
 
 import hashlib
 from datetime import UTC, datetime
+from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
 
 from analyst_side.rounds import NAMES, real_round
-from analyst_side.test_receiving import contents, killed_at, points_of
+from analyst_side.test_receiving import contents
 from cobasis import Analyst, ConsortiumSecret, Party
-from cobasis.analyst_side import training
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.bundle.envelope import open_bundle
@@ -25,6 +26,8 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.models.chain_file import encode_chain
+from cobasis.protocol.aligned import AlignedRows
+from faults import died, dying_after
 
 
 def opened_return(made, name, *, path=None):
@@ -173,10 +176,11 @@ def test_more_rows_than_memory_may_hold_are_trained_on_in_parts(made, monkeypatc
     want = opened_return(made, "north").model.predict(rows)
     for path in made.work.models.iterdir():
         path.unlink()
-    monkeypatch.setattr(training, "IN_MEMORY_CELLS", 10)
+    for name, value in {"most_cells": 10, "block_bytes": 2000}.items():
+        monkeypatch.setitem(AlignedRows.__init__.__kwdefaults__, name, value)
     outside = run(made.desk(), to=made.returns)
     got = opened_return(made, "north").model.predict(rows)
-    assert (got == want).mean() > 0.95  # the penalty is chosen in another way
+    np.testing.assert_array_equal(got, want)
     assert inside.concluded.outcome.n_rows == outside.concluded.outcome.n_rows
     assert [path.suffix for path in made.work.models.iterdir()] == [".safetensors"]
 
@@ -193,13 +197,11 @@ def test_uploads_in_fewer_bits_are_received_and_trained_on(tmp_path, precision):
     assert (got.model.predict(rows) == made.rows["north"][1]).mean() > 0.9
 
 
-def test_killed_at_every_point_of_a_run_a_plain_retry_gives_all_the_same_model(made):
-    trial = made.desk()
+def test_killed_anywhere_in_a_run_a_plain_retry_gives_all_the_same_model(made):
     kept = contents(made.work.path)
-    names = points_of(lambda: run(trial, to=made.folder / "trial"))
-    assert len(set(names)) >= 10
+    run(made.desk(), to=made.folder / "trial")
     wanted = verify_transcript(made.work.transcript).entries[-1].told["model_sha256"]
-    for number in range(1, len(names) + 1):
+    for number in count(1, 6):  # the slow tests under fault take each
         again = real_round(
             made.folder / str(number), identities=made.identities, secret=made.secret
         )
@@ -207,21 +209,15 @@ def test_killed_at_every_point_of_a_run_a_plain_retry_gives_all_the_same_model(m
             path = again.work.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        killed_at(number, lambda again=again: run(again.desk(), to=again.returns))
+        if not died(dying_after, number, partial(run, again.desk(), to=again.returns)):
+            break
         for path in again.returns.glob("*.return") if again.returns.exists() else []:
             opened_return(again, path.stem)  # what is there is whole
         ran = run(again.desk(), to=again.returns)
         assert ran.concluded.outcome.model_sha256 == wanted
         assert len(list(again.returns.iterdir())) == 4
         assert not list(again.work.path.rglob("*.part"))
-
-
-def test_receive_and_run_pass_at_least_twenty_named_points(tmp_path):
-    made = real_round(tmp_path)
-    made.uploads()
-    names = points_of(lambda: receive(made.desk(), made.inbox))
-    names += points_of(lambda: run(made.desk(), to=made.returns))
-    assert len(set(names)) >= 20, sorted(set(names))
+    assert number > 60
 
 
 def test_a_lost_opened_upload_is_opened_again_from_the_sealed_one(made):

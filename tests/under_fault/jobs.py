@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from bundle.bundles import opened
-from cobasis.analyst_side import training
 from cobasis.analyst_side.consensus import consensus
 from cobasis.analyst_side.forget import forget as destroy
 from cobasis.analyst_side.membership import add, remove
@@ -28,11 +27,15 @@ from cobasis.party_side.scoring import score
 from cobasis.party_side.secret import forget, join
 from cobasis.party_side.send import prepare, propose
 from cobasis.privacy.audit import audit
+from cobasis.protocol.aligned import AlignedRows
 from faults import at_call, calls_of, changes, half
 from party_side.sites import FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems
 from under_fault.warm import say
+
+IN_PARTS = {"most_cells": 10, "block_bytes": 1000}
+"""Rows of the tests are many blocks, as those of more than memory are."""
 
 
 def unlock(patch):
@@ -104,7 +107,7 @@ def _run(site):
 
 
 def _parts(site):
-    training.IN_MEMORY_CELLS = 10  # in this child only
+    AlignedRows.__init__.__kwdefaults__.update(IN_PARTS)  # in this child only
     _run(site)
 
 

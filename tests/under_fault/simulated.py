@@ -12,9 +12,10 @@ import numpy as np
 
 from analyst_side.rounds import RealRound
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.analyst_side import keeping, running, training
+from cobasis.analyst_side import forget, run
 from cobasis.bundle import expecting, transcript
 from cobasis.keys.identity import Identity
+from cobasis.protocol import analyst
 
 NAMES = ("east", "north", "south", "west", "young")
 SIZES = {name: 3 ** (number + 1) for number, name in enumerate(NAMES)}
@@ -22,7 +23,7 @@ LABELS = {name: 1000.0 + number for number, name in enumerate(NAMES)}
 START = datetime(2026, 3, 29, 0, tzinfo=UTC)  # an hour before clocks change in Europe
 FUTURE = timedelta(hours=100)
 VARIANTS = ("good", "second", "future", "forged", "foreign", "spoilt", "partial")
-REAL_TRAINING = training.train_together
+REAL_TRAINING = analyst.train
 MINIMUM = 2
 STEPS = {
     "deliver": 30,
@@ -53,7 +54,7 @@ def clocked():
     """Let all modules that read the time read ours."""
     return [
         mock.patch.object(module, "datetime", Clock)
-        for module in (expecting, keeping, running, transcript)
+        for module in (expecting, forget, run, transcript)
     ]
 
 
@@ -122,14 +123,14 @@ class Cast:
         path.unlink()
         return data[: len(data) // 2] if variant == "partial" else data
 
-    def train(self, uploads, changes, *, agreement, model):
+    def train(self, rows, **options):
         """Count whose rows are trained on, then give the model of these parties."""
-        labels = np.concatenate([each.labels for each in uploads.values()])
+        labels = rows.block(0).labels
         values, counts = np.unique(labels, return_counts=True)
         self.trainings.append(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        who = tuple(uploads)
+        who = tuple(values.tolist())
         if who not in self.models:  # the model itself has its own tests
-            self.models[who] = REAL_TRAINING(uploads, changes, agreement=agreement, model=model)
+            self.models[who] = REAL_TRAINING(rows, **options)
         return self.models[who]
 
     def secrets(self):

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from cobasis.analyst_side import training
+from cobasis.protocol import analyst
 from under_fault.schedule import Schedule
 from under_fault.simulated import Cast, clocked
 
@@ -43,7 +43,7 @@ class Theatre:
 
 @pytest.fixture
 def theatre(cast, in_memory, monkeypatch):
-    monkeypatch.setattr(training, "train_together", cast.train)
+    monkeypatch.setattr(analyst, "train", cast.train)
     with ExitStack() as clocks:
         for patch in clocked():
             clocks.enter_context(patch)
