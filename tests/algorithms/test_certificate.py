@@ -368,10 +368,7 @@ def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
     toy = close_spans(3)
     found = state(toy.images, rows_of(toy))
     first, _, *lines = found.summary().splitlines()
-    assert first == (
-        "Certificate: not a random turn: 3 of 3 parties; of the others it cannot tell, and "
-        f"{CAVEAT}."
-    )
+    assert first == f"Certificate: 3 of 3 parties not a random turn, 0 cannot tell; {CAVEAT}."
     assert [line.split()[0] for line in lines] == ["p0", "p1", "p2"]
     assert all(line.endswith("not a random turn") for line in lines)
     assert "array(" not in repr(found)

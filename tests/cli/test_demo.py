@@ -48,7 +48,7 @@ def test_the_demo_prints_its_four_numbers_and_writes_one_page(tmp_path):
         "consensus",
         "pooled",
         "bytes up",
-        "Certificate: not a random turn: ",
+        "parties not a random turn, ",
     ):
         assert word in done.stdout
     assert "cobasis-report.html" in done.stdout

@@ -3,7 +3,7 @@
 import os
 from unittest import mock
 
-from cobasis.party_side.readying import make_ready
+from cobasis.party_side.preview import make_ready
 
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
 from cobasis.analyst_side.receive import file_digest

@@ -157,10 +157,8 @@ class Certificate:
     def headline(self) -> str:
         """How many parties the evidence says something of, in one sentence."""
         told = sum(each.evidence == "not a random turn" for each in self.parties.values())
-        return (
-            f"not a random turn: {told} of {len(self.parties)} parties; of the others it cannot "
-            f"tell, and {CAVEAT}"
-        )
+        count = len(self.parties)
+        return f"{told} of {count} parties not a random turn, {count - told} cannot tell; {CAVEAT}"
 
     def summary(self) -> str:
         """Return the figures of every party as a table for people.
