@@ -52,7 +52,9 @@ def unfitted(name, task):
         "logistic": LogisticRegression(),
         "ridge": ridge,
         "rff": make_pipeline(RBFSampler(gamma="scale", n_components=1000, random_state=0), ridge),
-        "mlp": network((256,), learning_rate_init=2e-3, max_iter=40, random_state=0),
+        "mlp": network(
+            hidden_layer_sizes=(256,), learning_rate_init=2e-3, max_iter=40, random_state=0
+        ),
         "boosted_trees": trees(max_iter=6, random_state=0),
     }[name]
 

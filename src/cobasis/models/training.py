@@ -42,6 +42,7 @@ from cobasis.models.passes import (
     Threads,
     WholeRows,
 )
+from cobasis.models.sources import read_chain
 from cobasis.models.sums import Design, draw_waves, fit_ridge, head_of
 from cobasis.progress import Report, silent
 
@@ -234,10 +235,8 @@ class Job:
 
     def read(self, estimator: Estimator) -> Chain:
         """Return a fitted estimator's layers, the axes before them."""
-        from cobasis.models.graph_sources import read_chain
-
         trained = TrainedModel(axes=self.axes, estimator=estimator)
-        return read_chain(trained, task=cast("Any", self.task), n_classes=self.n_classes)
+        return read_chain(trained, task=self.task, n_classes=self.n_classes)
 
 
 def _ridge(job: Job) -> Chain:
