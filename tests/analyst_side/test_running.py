@@ -182,7 +182,7 @@ def test_more_rows_than_memory_may_hold_are_trained_on_in_parts(made, monkeypatc
     got = opened_return(made, "north").model.predict(rows)
     np.testing.assert_array_equal(got, want)
     assert inside.concluded.outcome.n_rows == outside.concluded.outcome.n_rows
-    assert [path.suffix for path in made.work.models.iterdir()] == [".safetensors"]
+    assert [path.suffix for path in made.work.models.iterdir()] == [".model"]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
