@@ -156,8 +156,9 @@ _add(
         "a head that nobody knows": ("'top' is none that", _told(head="top")),
         "a head that is a list": (NO_MODEL, _told(head=["probabilities"])),
         "layers that are a word": (NO_MODEL, _told(layers="affine")),
-        "a layer that is a number": ("'7' is none of the format", _layer(7)),
-        "a layer of another kind": ("'Gather' is none", _layer("Gather")),
+        "a layer that is a number": ("layer 1 is none of the format", _layer(7)),
+        "a layer of 500 brackets": ("layer 1 is none", _layer(json.loads("[" * 500 + "]" * 500))),
+        "a layer of another kind": ("layer 1 is none of the format", _layer("Gather")),
         "a layer of another family": ("has no layer 'Cos'", _layer("Cos")),
         "trees in a network": (
             "missing or not described",

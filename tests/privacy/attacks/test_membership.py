@@ -4,11 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from cobasis.errors import OptionError, ShapeError
+from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
 from cobasis.privacy.attacks.membership import (
     MembershipByFit,
@@ -104,6 +105,20 @@ def test_a_regression_is_asked_for_its_error(asked):
     model = TrainedModel(axes=np.eye(rows.shape[1]), estimator=Ridge().fit(rows, target))
     attack = MembershipByFit(shared_map=done.shared_map, records=records, labels=target)
     np.testing.assert_allclose(attack.decide(model), -((model.predict(rows) - target) ** 2))
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression(max_iter=2000), RidgeClassifier(), Ridge()])
+def test_a_model_that_came_as_a_chain_tells_as_much_and_stores_no_row(asked, kind):
+    done, records, labels, _ = asked
+    model, regresses = done.fitted(kind), isinstance(kind, Ridge)
+    chain = read_chain(
+        model, task="regression" if regresses else "classification", n_classes=labels.max() + 1
+    )
+    known = {"shared_map": done.shared_map, "records": records}
+    attack = MembershipByFit(**known, labels=labels)
+    np.testing.assert_allclose(attack.decide(chain), attack.decide(model), rtol=1e-9)
+    with pytest.raises(ShapeError, match="stores no rows"):
+        MembershipByStoredRows(**known).decide(chain)
 
 
 def test_what_does_not_fit_is_refused(asked):
