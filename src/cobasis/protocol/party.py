@@ -232,8 +232,9 @@ class Party(Predictor):
         **Who sees what.** As `prepare`. **Cost.** One or two passes over the rows for a basis of
         their own, none for another; one to bind noise to them; one to project them.
         """
-        made = self.project(rows, consensus=consensus, basis=basis, memory=memory)
-        made.write(to, report=report)
+        with one_blas_thread():  # once, for it costs as much as a small table's product
+            made = self.project(rows, consensus=consensus, basis=basis, memory=memory)
+            made.write(to, report=report)
         self._basis, self._return = made.basis, None
         if memory is not None:
             memory.clear()
