@@ -1,4 +1,4 @@
-"""Uploads on disk with an alignment, and the aligned rows they make."""
+"""Uploads on disk with an alignment, and the aligned rows that they make."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from cobasis.algorithms.base import Alignment, Fit, Target
 from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.views import Overlay
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
-from cobasis.engine.partitioning import write_aligned
+from cobasis.protocol.aligned import AlignedRows
 
 
 def rotation(size, seed):
@@ -59,14 +59,19 @@ def parties(folder, rows, labels, *, sizes, dtype="float64"):
     return uploads, alignment_of(changes)
 
 
-def aligned_rows(folder, rows, labels, *, n_parties=4, n_partitions=3, dtype="float64"):
-    """Write rows as a few parties' uploads, and those as partitions."""
+def aligned_rows(folder, rows, labels, *, n_parties=4, n_blocks=3, dtype="float64"):
+    """A view of rows as a few parties' uploads, of so many blocks, or of one in memory."""
     sizes = [len(part) for part in np.array_split(rows, n_parties)]
     uploads, alignment = parties(folder / "uploads", rows, labels, sizes=sizes, dtype=dtype)
-    n_bytes = len(rows) * rows.shape[1] * np.dtype(dtype).itemsize
-    return write_aligned(
-        uploads, alignment, to=folder / "aligned", partition_bytes=-(-n_bytes // n_partitions)
-    )
+    return cut(uploads, alignment.changes_of_basis, n_blocks=n_blocks)
+
+
+def cut(uploads, changes, *, n_blocks):
+    """A view of uploads in so many blocks."""
+    if n_blocks == 1:
+        return AlignedRows(uploads, changes)
+    cells = sum(each.n_rows * each.n_components for each in uploads.values())
+    return AlignedRows(uploads, changes, most_cells=0, block_bytes=-(-8 * cells // n_blocks))
 
 
 def digits():

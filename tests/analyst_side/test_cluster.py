@@ -1,0 +1,234 @@
+"""On a Dask cluster of two processes the same models come from the same uploads."""
+
+import os
+import pickle
+import signal
+import socket
+import sys
+from functools import partial
+from threading import Timer
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from aligned import aligned_rows, cut, parties
+from cobasis.analyst_side.cluster import ClusterPasses, _address, cluster_at
+from cobasis.analyst_side.passes import passes_for
+from cobasis.errors import CobasisError, FileChangedError, MissingExtraError, OptionError
+from cobasis.models import boosting
+from cobasis.models.training import train
+from cobasis.progress import silent
+
+CLASSES = {"task": "classification", "seed": 0}
+
+
+def rows_and_labels(n_rows=1200):
+    rng = np.random.default_rng(0)
+    rows = (rng.exponential(size=(n_rows, 5)) - 0.8) * [4.0, 2.0, 1.0, 0.5, 0.3]
+    return rows, (rows[:, 0] + rows[:, 1] * rows[:, 2] > 0.5).astype(np.int64)
+
+
+def two_workers():
+    from distributed import LocalCluster  # noqa: PLC0415 -- only these tests need it
+
+    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Of a scheduler with two workers in processes of their own; they end with the tests."""
+    with two_workers() as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def over(address):
+    with cluster_at(address, model="ridge", report=silent) as passes:
+        yield passes
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory):
+    return aligned_rows(tmp_path_factory.mktemp("cluster"), *rows_and_labels(), n_blocks=5)
+
+
+@pytest.mark.parametrize("model", ["logistic", "ridge", "rff"])
+def test_models_of_sums_are_the_same_to_rounding(over, aligned, model):
+    """The same sums in the same order: tolerance 1e-12."""
+    afar, here = (train(aligned, model=model, over=where, **CLASSES) for where in (over, None))
+    for found, known in zip(afar.layers, here.layers, strict=True):
+        if not isinstance(found, str):
+            size = np.abs(known.weights).max()
+            np.testing.assert_allclose(found.weights, known.weights, atol=1e-12 * size)
+
+
+def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, monkeypatch):
+    """Likelihoods within 0.02 on average, and 98 % of labels."""
+    monkeypatch.setattr(boosting, "MAX_ROUNDS", 15)
+    afar, here = (train(aligned, model="xgboost", over=where, **CLASSES) for where in (over, None))
+    rows, labels = rows_and_labels()
+    found, known = (each.scores(rows, method="predict_proba") for each in (afar, here))
+    assert np.mean(np.abs(found - known)) < 0.02
+    assert np.mean(afar.predict(rows) == here.predict(rows)) > 0.98
+    assert np.mean(afar.predict(rows) == labels) > 0.95
+
+
+def test_a_worker_gets_paths_and_changes_of_basis_of_its_blocks_and_no_rows(tmp_path):
+    rows, labels = rows_and_labels(4000)
+    uploads, alignment = parties(tmp_path, rows, labels, sizes=[3000, 997, 1, 1, 1])
+    aligned = cut(uploads, alignment.changes_of_basis, n_blocks=500)
+    sent = aligned.only([0])
+    data = pickle.dumps(sent)
+    assert len(data) < 10_000
+    assert set(sent._uploads) < set(uploads)
+    for row in rows[:50]:
+        assert row.tobytes() not in data
+
+
+def test_fewer_blocks_than_workers_are_boosted_by_fewer(over, tmp_path, monkeypatch):
+    monkeypatch.setattr(boosting, "MAX_ROUNDS", 2)
+    one = aligned_rows(tmp_path, *rows_and_labels(90), n_blocks=1)
+    assert train(one, model="xgboost", over=over, **CLASSES).family == "boosted_trees"
+
+
+def test_an_upload_that_a_worker_cannot_use_is_the_same_error(over, tmp_path):
+    uploads, alignment = parties(tmp_path, *rows_and_labels(90), sizes=[45, 45])
+    damaged = cut(uploads, alignment.changes_of_basis, n_blocks=3)
+    uploads["p01"].path.write_bytes(uploads["p01"].path.read_bytes()[:-8])
+    with pytest.raises(FileChangedError, match="party 'p01'"):
+        train(damaged, model="ridge", over=over, **CLASSES)
+
+
+@pytest.mark.parametrize("model", ["mlp", "boosted_trees"])
+def test_what_a_cluster_does_not_train_is_refused_before_it_is_asked(model, tmp_path):
+    with (
+        pytest.raises(OptionError, match=f"model='{model}' is not trained on a cluster"),
+        passes_for(model, folder=tmp_path, cluster="tcp://nowhere:1", report=silent),
+    ):
+        pass
+
+
+def test_an_address_without_an_answer_is_refused(monkeypatch):
+    from cobasis.analyst_side import cluster  # noqa: PLC0415
+
+    monkeypatch.setattr(cluster, "_ANSWER_SECONDS", 1)
+    for address in ("tcp://127.0.0.1:1", "no://where"):
+        with (
+            pytest.raises(OptionError, match=f"no cluster answers at '{address}'"),
+            cluster_at(address, model="ridge", report=silent),
+        ):
+            pass
+
+
+def test_without_distributed_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[dask\]'"),
+        cluster_at("tcp://here:1", model="ridge", report=silent),
+    ):
+        pass
+
+
+def fail_once(rows, share, *, path):
+    """What a worker does whose file is gone while the other waits for it."""
+    from xgboost import collective  # noqa: PLC0415
+
+    if 1 in share.blocks:
+        raise FileChangedError(path)
+    collective.broadcast("waiting", 0)
+    return rows.n_rows
+
+
+def test_a_worker_that_fails_while_boosting_does_not_leave_the_others_waiting(over, aligned):
+    with pytest.raises(FileChangedError, match="gone"):
+        over.together(partial(fail_once, path="gone"), aligned)
+
+
+def test_few_results_of_a_pass_are_under_way_however_many_blocks_there_are(over, tmp_path):
+    """Two for each of two threads, and what the client has just let go."""
+    many = aligned_rows(tmp_path, *rows_and_labels(90), n_blocks=30)
+    before, most, results = set(over.client.futures), 0, []
+    for result in over(_index, many, step="counting"):
+        results.append(result)
+        most = max(most, len(set(over.client.futures) - before))
+    assert results == list(range(30))
+    assert 0 < most <= 8
+
+
+def _index(_, index):
+    return index
+
+
+def scheduler_at(address):
+    return SimpleNamespace(scheduler=SimpleNamespace(address=address))
+
+
+def test_a_scheduler_may_be_reached_by_either_kind_of_address(monkeypatch):
+    asked = []
+
+    class Probe:
+        def __init__(self, family, _):
+            asked.append(family)
+
+        __enter__ = lambda self: self  # noqa: E731
+        __exit__ = connect = lambda *_: None
+
+        def getsockname(self):
+            return ("::1" if asked[-1] == socket.AF_INET6 else "127.0.0.1", 9)
+
+    monkeypatch.setattr(socket, "socket", Probe)
+    assert _address(scheduler_at("tcp://[::1]:8786")) == "::1"
+    assert _address(scheduler_at("tcp://127.0.0.1:8786")) == "127.0.0.1"
+
+
+def test_a_scheduler_that_is_not_found_is_named(monkeypatch):
+    def unknown(*_, **__):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(OptionError, match="no way to its scheduler 'nowhere'"):
+        _address(scheduler_at("tcp://nowhere:8786"))
+
+
+def die(rows, index):
+    """End the worker's process, once for each worker."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return rows, index
+
+
+def test_workers_that_die_one_after_the_other_end_a_pass(aligned):
+    from distributed import Client, LocalCluster  # noqa: PLC0415
+
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
+        over = ClusterPasses(client, silent)
+        with pytest.raises(OptionError, match=r"lost its workers|no workers left"):
+            list(over(die, aligned, step="dying"))
+
+
+def test_a_cluster_without_workers_is_refused(aligned):
+    from distributed import Client, LocalCluster  # noqa: PLC0415
+
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster, Client(cluster) as client:
+        over = ClusterPasses(client, silent)
+        for do in (
+            lambda: list(over(_index, aligned, step="waiting")),
+            lambda: over.together(fail_once, aligned),
+        ):
+            with pytest.raises(CobasisError, match="no workers left"):
+                do()
+
+
+def test_a_worker_that_dies_while_boosting_ends_it(over, tmp_path, monkeypatch):
+    """The last test: the worker that dies is the cluster's."""
+    monkeypatch.setattr(boosting, "MAX_ROUNDS", 1_000_000)
+    monkeypatch.setattr(boosting, "PATIENCE", 1_000_000)
+    noise = np.random.default_rng(0).integers(0, 2, 200)  # of 200 rows none is kept apart
+    whole = aligned_rows(tmp_path, rows_and_labels(200)[0], noise)
+    victim = next(iter(over.client.run(os.getpid).values()))
+    killing = Timer(2.0, os.kill, (victim, signal.SIGKILL))
+    killing.start()
+    with pytest.raises(OptionError, match="lost 1 of 2 workers"):
+        train(whole, model="xgboost", over=over, **CLASSES)
+    killing.join()
