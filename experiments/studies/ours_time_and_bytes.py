@@ -103,7 +103,7 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
     exchange.upload()
     started = time.process_time()
     changes = exchange.analyst.align().changes_of_basis
-    uploads = [exchange.analyst.upload(name) for name in dealt.parties]
+    uploads = [exchange.analyst.uploads[name] for name in dealt.parties]
     rows = np.vstack([each.rows @ changes[each.party] for each in uploads])
     labels = np.concatenate([each.labels for each in uploads])
     aligning = time.process_time() - started

@@ -57,7 +57,7 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
         other.replace(path)
     else:
         os.utime(path, ns=(0, 1))  # what a rewrite does, however coarse the disk's clock
-    for read in (payload.anchor_image, payload.labels, lambda: payload.row_block(0, 1)):
+    for read in (payload.read_image, payload.labels, lambda: payload.row_block(0, 1)):
         with pytest.raises(FileChangedError, match="party 'north' changed while it was in use"):
             read()
 

@@ -42,7 +42,7 @@ def with_a_wrong_secret(done):
     agreement = done.agreement
     analyst = Analyst(agreement)
     for name in done.analyst.parties:
-        upload = done.analyst.upload(name)
+        upload = done.analyst.uploads[name]
         if name == "label-1-1":
             upload = replace(upload, anchor_image=other_image(done, name))
         analyst.receive(upload)

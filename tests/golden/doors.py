@@ -75,7 +75,7 @@ def upload(basis):
     told = {"public_rows": dealt("cancer")[1]} if basis == "public" else {}
     done, found = simulated("cancer", basis=basis, model="ridge", **told), {}
     for name in ("party-0", "party-3"):
-        sent = done.analyst.upload(name)
+        sent = done.analyst.uploads[name]
         found[name] = {
             "shapes": [*sent.rows.shape, *sent.anchor_image.shape],
             "labels": "".join(map(str, sent.labels)),

@@ -76,10 +76,16 @@ def consortium(seed=0, *, secret=None, keys=None, rows=None, **changes):
     return Consortium(rows, secret, agreement, keys, parties, Analyst(agreement))
 
 
+def trained(analyst):
+    """Train, and return what goes back by party name."""
+    analyst.train()
+    return {each.party: each for each in analyst.returns()}
+
+
 def state(analyst):
     """What an analyst holds, for 'nothing half done'."""
     return (
-        dict(analyst._uploads),
+        dict(analyst.uploads),
         analyst._alignment,
         analyst._certificate,
         analyst.agreement.digest(),

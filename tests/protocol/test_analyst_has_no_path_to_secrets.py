@@ -16,12 +16,9 @@ ANALYSTS = (
     "cobasis.protocol.analyst",
     "cobasis.protocol.messages",
     "cobasis.protocol.refusals",
-    "cobasis.protocol.returns",
-    "cobasis.protocol.common_span",
+    "cobasis.protocol.aligned",
     "cobasis.protocol.vertical",
     "cobasis.bundle",
-    "cobasis.store",
-    "cobasis.engine",
     "cobasis.analyst_side",
 )
 """Packages stand for every module in them."""
@@ -82,7 +79,7 @@ def lint(package_parent, tmp_path):
 
 def test_the_contract_names_the_analysts_files_and_the_secrets():
     chosen = contract()
-    helpers = {f"cobasis.protocol.{name}" for name in ("refusals", "returns", "common_span")}
+    helpers = {f"cobasis.protocol.{name}" for name in ("refusals", "aligned")}
     assert set(chosen["source_modules"]) >= set(ANALYSTS) - helpers  # which those two import
     assert set(chosen["forbidden_modules"]) >= set(SECRETS)
     assert "allow_indirect_imports" not in chosen
@@ -94,10 +91,13 @@ MUTANTS = {
     "analyst imports the party": ("protocol.analyst", "from cobasis.protocol.party import Party"),
     "messages import secrets": ("protocol.messages", "import cobasis.protocol.secrets"),
     "a helper of the analyst does": ("protocol.refusals", "import cobasis.protocol.choice"),
-    "inside a function": ("protocol.returns", "def f():\n    import cobasis.protocol.secrets"),
+    "inside a function": ("protocol.aligned", "def f():\n    import cobasis.protocol.secrets"),
     "what reads bundles does": ("bundle.payload", "import cobasis.protocol.secrets"),
-    "what keeps bundles does": ("store.folder", "from cobasis.protocol.projection import Sink"),
-    "what trains out of core reads tables": ("engine.training", "import cobasis.tables.sources"),
+    "what keeps fits does": ("bundle.run_folder", "from cobasis.protocol.projection import Sink"),
+    "what trains out of core reads tables": (
+        "analyst_side.passes",
+        "import cobasis.tables.sources",
+    ),
     "what receives opens a vault": ("analyst_side.receive", "import cobasis.vault.vault"),
     "what runs borrows from a party": ("analyst_side.run", "import cobasis.party_side.desk"),
     "what removes turns secrets to bytes": (

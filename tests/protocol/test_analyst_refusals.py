@@ -223,7 +223,7 @@ def test_a_party_left_out_by_name_leaves_no_trace():
         assert "north" not in returned.target_carries
     rows, labels = tables(n_rows=100)["south"]
     party = made.parties["south"]
-    party.accept(made.analyst.train()["south"])
+    party.accept(trained(made.analyst)["south"])
     assert np.mean(party.predict(rows) == labels) > 0.9
 
 

@@ -6,7 +6,7 @@ import pytest
 from cobasis import Analyst
 from cobasis.algorithms.registry import ALIGNERS
 from cobasis.errors import StepError, UnknownPartyError
-from protocol.consortium import NAMES, consortium, tables
+from protocol.consortium import NAMES, consortium, tables, trained
 
 
 def frozen(analyst):
@@ -38,7 +38,7 @@ def test_a_late_party_is_trained_with_after_a_new_certificate():
     with pytest.raises(StepError, match="nothing is certified"):
         analyst.train()
     analyst.certify()
-    returns = analyst.train()
+    returns = trained(analyst)
     assert returns["west"].trained_on == NAMES
     made.parties["west"].accept(returns["west"])
     rows, labels = tables(n_rows=100)["west"]
@@ -80,7 +80,7 @@ def test_returns_name_whose_trace_the_target_still_carries():
     analyst.remove("north")
     assert analyst.alignment.departed == ("north",)
     analyst.certify()
-    for returned in analyst.train().values():
+    for returned in trained(analyst).values():
         assert returned.target_carries == ("north",)
         assert "north" not in returned.trained_on
 
@@ -96,7 +96,7 @@ def test_realign_after_a_removal_is_a_round_without_the_party(aligner):
             never.receive(upload)
     left.run()
     left.remove("north")
-    returns, expected = left.realign(), never.run()
+    returns, expected = left.run(realign=True), never.run()
     assert left.alignment.departed == ()
     for name, returned in returns.items():
         assert "north" not in (*returned.target_carries, *returned.trained_on)
@@ -112,7 +112,7 @@ def test_without_realign_the_removed_reference_still_shapes_every_result():
     analyst = made.received()
     analyst.run()
     kept = {name: change.copy() for name, change in analyst.alignment.changes_of_basis.items()}
-    analyst.realign(exclude=["north"])
+    analyst.run(exclude=["north"], realign=True)
     moved = [
         np.abs(change - kept[name]).max()
         for name, change in analyst.alignment.changes_of_basis.items()
@@ -125,7 +125,7 @@ def test_a_party_that_left_may_come_back_as_a_late_party():
     analyst = made.received()
     analyst.run()
     changes, _ = frozen(analyst)
-    upload = analyst.upload("south")
+    upload = analyst.uploads["south"]
     analyst.remove("south")
     analyst.receive(upload)
     assert frozen(analyst)[0] == changes
@@ -138,7 +138,7 @@ def test_removing_twice_or_somebody_unknown_is_refused():
         with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here.*\[CB304\]$"):
             analyst.remove(name)
         with pytest.raises(UnknownPartyError):
-            analyst.upload(name)
+            analyst.uploads[name]
     assert len(analyst.parties) == 3
 
 

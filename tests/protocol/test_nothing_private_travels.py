@@ -210,4 +210,4 @@ def test_the_analyst_holds_no_secret_object():
         inner = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
         waiting += list(inner.values())
     assert len(seen) > 4 * len(NAMES)
-    assert made.analyst.upload("north").rows.shape[1] == COMPONENTS
+    assert made.analyst.uploads["north"].rows.shape[1] == COMPONENTS

@@ -8,7 +8,7 @@ import pytest
 from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, simulate
 from cobasis.linalg.spans import principal_cosines
 from cobasis.protocol import round as round_module
-from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables
+from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables, trained
 
 
 def by_hand(made):
@@ -17,7 +17,7 @@ def by_hand(made):
         made.analyst.receive(party.prepare(*made.rows[name]))
     made.analyst.align()
     made.analyst.certify()
-    for name, returned in made.analyst.train().items():
+    for name, returned in trained(made.analyst).items():
         made.parties[name].accept(returned)
     return made
 
@@ -80,7 +80,7 @@ def test_every_line_of_algorithm_1_is_named_in_the_round():
 def test_traffic_counts_every_array_that_went_up_and_came_down():
     done = simulate(tables(), rng=np.random.default_rng(0), n_components=COMPONENTS, model="ridge")
     for name in NAMES:
-        upload = done.analyst.upload(name)
+        upload = done.analyst.uploads[name]
         arrays = upload.rows.nbytes + upload.anchor_image.nbytes + upload.labels.nbytes
         assert done.traffic[name].up == arrays == upload.n_bytes
         assert done.traffic[name].down > 8 * COMPONENTS**2
@@ -89,8 +89,8 @@ def test_traffic_counts_every_array_that_went_up_and_came_down():
 def test_simulate_marks_everything_it_makes_as_simulated():
     rows = tables()
     done = simulate(rows, rng=np.random.default_rng(1), n_components=COMPONENTS, basis="consensus")
-    assert all(done.analyst.upload(name).simulated for name in NAMES)
-    assert all(each.simulated for each in done.analyst.train().values())
+    assert all(done.analyst.uploads[name].simulated for name in NAMES)
+    assert all(each.simulated for each in trained(done.analyst).values())
     proposals = {name: party.propose(rows[name][0]) for name, party in done.parties.items()}
     assert all(each.simulated for each in proposals.values())
     assert done.analyst.consensus(proposals.values()).simulated
@@ -122,7 +122,7 @@ def test_real_secrets_and_keys_mark_nothing_as_simulated():
     for name, party in made.parties.items():
         made.analyst.receive(party.prepare(*made.rows[name], consensus=span))
     returns = made.analyst.run()
-    uploads = [made.analyst.upload(name) for name in NAMES]
+    uploads = [made.analyst.uploads[name] for name in NAMES]
     assert not any(each.simulated for each in [*proposals, span, *uploads, *returns.values()])
 
 
@@ -166,7 +166,7 @@ def test_a_kept_basis_gives_the_same_image_in_a_later_round():
     done = simulate(tables(), rng=np.random.default_rng(3), n_components=COMPONENTS)
     party, basis = done.parties["east"], done.parties["east"].basis
     image = party.prepare(*tables()["east"], basis=basis).anchor_image
-    np.testing.assert_array_equal(image, done.analyst.upload("east").anchor_image)
+    np.testing.assert_array_equal(image, done.analyst.uploads["east"].anchor_image)
 
 
 def test_a_new_upload_forgets_the_return_that_belonged_to_the_old_one():

@@ -17,7 +17,7 @@ from cobasis import (
 )
 from cobasis.algorithms.registry import ALIGNERS
 from cobasis.errors import DimensionError, OptionError, ShapeError, StepError
-from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables, trained
 
 
 def run(rows=None, *, seed=0, **options):
@@ -114,9 +114,9 @@ def test_regression_recovers_a_linear_target():
 def test_a_representation_round_sends_no_labels_trains_no_model_and_transforms():
     rows = {name: (X, None) for name, (X, _) in tables().items()}
     done = run(rows, task="representation", model=None)
-    assert all(done.analyst.upload(name).labels is None for name in NAMES)
+    assert all(done.analyst.uploads[name].labels is None for name in NAMES)
     assert done.parties["north"].transform(rows["south"][0]).shape == (30, COMPONENTS)
-    assert all(each.model is None for each in done.analyst.train().values())
+    assert all(each.model is None for each in trained(done.analyst).values())
     with pytest.raises(StepError, match="trained no model"):
         done.parties["north"].predict(rows["north"][0])
 
@@ -127,7 +127,7 @@ def test_text_labels_come_back_as_text():
     done = run(rows)
     assert done.agreement.classes == ("healthy", "ill")
     assert set(done.parties["west"].predict(rows["west"][0])) == {"healthy", "ill"}
-    assert done.analyst.upload("west").labels.dtype == np.int64
+    assert done.analyst.uploads["west"].labels.dtype == np.int64
 
 
 def test_centre_and_scale_are_the_agreements_constants():
@@ -184,7 +184,7 @@ def test_too_few_rows_are_an_error_unless_the_simulation_completes_bases():
     with pytest.raises(DimensionError, match=r"party 'west' has 2 rows for n_components=3"):
         run(few_rows())
     done = run(few_rows(), complete_bases=True)
-    assert done.analyst.upload("west").rows.shape == (2, COMPONENTS)
+    assert done.analyst.uploads["west"].rows.shape == (2, COMPONENTS)
 
 
 def test_completing_a_basis_that_is_complete_changes_nothing():

@@ -63,7 +63,7 @@ def test_a_consensus_keeps_the_trace_of_who_left_even_after_realigning():
     _, span, analyst = consensus_side()
     assert span.contributors == NAMES
     analyst.remove("east")
-    returns = analyst.realign()
+    returns = analyst.run(realign=True)
     assert "east" in returns["north"].target_carries
     assert "east" not in returns["north"].trained_on
 
@@ -165,7 +165,10 @@ def test_an_oblique_basis_is_not_taken_for_an_undetermined_one(aligner, conditio
     figures, target = done.analyst.certificate.parties, done.analyst.alignment.target.rows
     worst = min(
         1
-        / (np.linalg.cond(done.analyst.upload(name).anchor_image.T @ target) * each.smallest_cosine)
+        / (
+            np.linalg.cond(done.analyst.uploads[name].anchor_image.T @ target)
+            * each.smallest_cosine
+        )
         for name, each in figures.items()
     )
     assert worst < 0.1

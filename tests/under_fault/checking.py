@@ -3,8 +3,6 @@
 import os
 from unittest import mock
 
-from cobasis.party_side.preview import make_ready
-
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
 from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
@@ -14,6 +12,7 @@ from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import CobasisError
 from cobasis.party_side.desk import NOTES
+from cobasis.party_side.preview import make_ready
 from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.receipts import check_receipt
 from cobasis.protocol.secrets import ConsortiumSecret

@@ -198,7 +198,7 @@ class Alignment:
         Notes
         -----
         **Who sees what.** Nothing new is shown. This is not exact removal: only a new target
-        and new returns (``Analyst.realign``) are.
+        and new returns (``Analyst.run(realign=True)``) are.
 
         **Cost.** None.
         """

@@ -179,7 +179,7 @@ def conclude(
         name = history.outcome.alignment
         _require_target(session, history.outcome)
     words = [name, family or "", *sorted(parties), version("cobasis")]
-    path = session.work.models / f"{_name_of(words)}.safetensors"
+    path = session.work.models / f"{_name_of(words)}.model"
     model = model_in(path.read_bytes(), session.agreement) if path.exists() else None
     with _analyst(session, history, parties, name=name, model=model, report=report) as analyst:
         analyst.align()

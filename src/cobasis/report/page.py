@@ -33,7 +33,7 @@ def render(found: Comparison) -> str:
         files("cobasis.report").joinpath("page.html").read_text(encoding="utf-8")
     )
     images = {
-        name: found.round.analyst.upload(name).anchor_image for name in found.round.analyst.parties
+        name: found.round.analyst.uploads[name].anchor_image for name in found.round.analyst.parties
     }
     certificate = found.round.analyst.certificate
     return template.render(
