@@ -28,7 +28,6 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- FileChangedError       CB603  a file that changed while it was in use
     |   |-- AnotherRunError        CB604  a folder that holds another run's results
     |   |-- TableError             CB611  a table that cannot be read to its end
-    |   |-- PartitionError         CB621  aligned rows on disk that are not what was written
     |   |-- MissingExtraError      CB622  an optional package that is not installed
     |   |-- PassphraseError        CB701  a passphrase that does not open the key file
     |   |-- IdentityError          CB702  a key file that is missing, damaged, open or in the way
@@ -187,10 +186,6 @@ class AnotherRunError(LocalError, code="CB604"):
 
 class TableError(LocalError, code="CB611"):
     """A party's table that is truncated, ragged or changing."""
-
-
-class PartitionError(LocalError, code="CB621"):
-    """Aligned rows on disk that are unfinished, changed, or another run's."""
 
 
 class MissingExtraError(LocalError, code="CB622"):

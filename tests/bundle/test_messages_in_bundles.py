@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from bundle.bundles import ENROLLED, LAB, NORTH, opened
 from cobasis import ConsortiumSecret
@@ -133,7 +134,8 @@ def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, prec
 
 
 def test_a_model_in_memory_does_not_travel():
-    trained = train(ROWS, LABELS, model="logistic", task="classification", seed=0)
+    given = LogisticRegression()
+    trained = train(ROWS, LABELS, model=given, task="classification", seed=0)
     with pytest.raises(OptionError, match="only chains travel"):
         messages.enclose_return(
             replace(RETURN, model=trained), agreement=AGREEMENT, sender="lab", upload="a" * 64

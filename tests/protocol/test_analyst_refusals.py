@@ -20,7 +20,7 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.protocol import analyst as analyst_module
-from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, consortium, state, tables
+from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, consortium, state, tables, trained
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,12 @@ FORGERIES = {
     ),
     "infinite rows": (lambda u: {"rows": u.rows * np.inf}, MessageError, "used: "),
     "huge rows": (lambda u: {"rows": u.rows * 1e60}, MessageError, "1e\\+50"),
-    "rows too wide": (lambda u: {"rows": np.hstack([u.rows, u.rows])}, MessageError, "used: "),
-    "rows transposed": (lambda u: {"rows": u.rows.T}, MessageError, "used: "),
+    "rows too wide": (
+        lambda u: {"rows": np.hstack([u.rows, u.rows])},
+        MessageError,
+        r"rows of shape \(30, 6\)",
+    ),
+    "rows transposed": (lambda u: {"rows": u.rows.T}, MessageError, r"rows of shape \(3, 30\)"),
     "no rows": (lambda u: {"rows": u.rows[:0], "labels": u.labels[:0]}, MessageError, "used: "),
     "rows of text": (lambda u: {"rows": u.rows.astype(str)}, MessageError, "used: "),
     "complex rows": (lambda u: {"rows": u.rows + 0j}, MessageError, "used: "),
@@ -66,7 +70,11 @@ FORGERIES = {
         MessageError,
         "an anchor image of shape .*4",
     ),
-    "image too short": (lambda u: {"anchor_image": u.anchor_image[:-1]}, MessageError, "used: "),
+    "image too short": (
+        lambda u: {"anchor_image": u.anchor_image[:-1]},
+        MessageError,
+        r"image of shape \(7, 3\)",
+    ),
     "image one-dimensional": (lambda _: {"anchor_image": np.ones(8)}, MessageError, "used: "),
     "image zero": (lambda u: {"anchor_image": 0 * u.anchor_image}, AnchorImageError, "is zero"),
     "image of rank two": (
@@ -267,7 +275,7 @@ def test_an_undetermined_fit_is_refused():
 def test_all_labels_of_one_class_are_refused():
     made = consortium(rows={name: (X, 0 * y) for name, (X, y) in tables().items()})
     made.received()
-    with pytest.raises(LabelError, match=r"all 120 rows of all 4 parties are of one class"):
+    with pytest.raises(LabelError, match=r"all 120 rows are of one class"):
         made.analyst.run()
 
 

@@ -6,6 +6,7 @@ import pytest
 from cobasis import Analyst
 from cobasis.algorithms.registry import ALIGNERS
 from cobasis.errors import StepError, UnknownPartyError
+from cobasis.models.chain_file import encode_chain
 from protocol.consortium import NAMES, consortium, tables, trained
 
 
@@ -101,9 +102,7 @@ def test_realign_after_a_removal_is_a_round_without_the_party(aligner):
     for name, returned in returns.items():
         assert "north" not in (*returned.target_carries, *returned.trained_on)
         np.testing.assert_array_equal(returned.change_of_basis, expected[name].change_of_basis)
-        np.testing.assert_array_equal(
-            returned.model.estimator.coef_, expected[name].model.estimator.coef_
-        )
+        assert encode_chain(returned.model) == encode_chain(expected[name].model)
 
 
 def test_without_realign_the_removed_reference_still_shapes_every_result():
@@ -137,8 +136,7 @@ def test_removing_twice_or_somebody_unknown_is_refused():
     for name in ("south", "ghost"):
         with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here.*\[CB304\]$"):
             analyst.remove(name)
-        with pytest.raises(UnknownPartyError):
-            analyst.uploads[name]
+        assert name not in analyst.uploads
     assert len(analyst.parties) == 3
 
 

@@ -29,11 +29,13 @@ def test_no_step_of_the_analyst_can_be_skipped():
             getattr(analyst, name)
     made.received()
     with pytest.raises(StepError, match="nothing is aligned"):
-        analyst.train()
+        analyst.certify()
     analyst.align()
     with pytest.raises(StepError, match="nothing is certified"):
         analyst.train()
     analyst.certify()
+    with pytest.raises(StepError, match="no model is trained"):
+        next(analyst.returns())
     assert set(trained(analyst)) == set(NAMES)
 
 

@@ -109,7 +109,8 @@ def join_vertical(uploads: Iterable[Upload], *, party: str, agreement: Agreement
         anchor_image=np.hstack(list(images.values())),
         simulated=any(each.simulated for each in parts.values()),
     )
-    return refusals.check_upload(joined, agreement)
+    refusals.check_upload(joined, agreement)
+    return joined
 
 
 def _refuse_unjoinable(parts: Mapping[str, Upload], *, party: str, agreement: Agreement) -> None:
