@@ -26,7 +26,7 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.models.chain_file import encode_chain
-from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol import aligned
 from faults import died, dying_after
 
 
@@ -176,8 +176,8 @@ def test_more_rows_than_memory_may_hold_are_trained_on_in_parts(made, monkeypatc
     want = opened_return(made, "north").model.predict(rows)
     for path in made.work.models.iterdir():
         path.unlink()
-    for name, value in {"most_cells": 10, "block_bytes": 2000}.items():
-        monkeypatch.setitem(AlignedRows.__init__.__kwdefaults__, name, value)
+    monkeypatch.setattr(aligned, "MOST_CELLS", 10)
+    monkeypatch.setattr(aligned, "BLOCK_BYTES", 1000)
     outside = run(made.desk(), to=made.returns)
     got = opened_return(made, "north").model.predict(rows)
     np.testing.assert_array_equal(got, want)

@@ -94,10 +94,7 @@ MUTANTS = {
     "inside a function": ("protocol.aligned", "def f():\n    import cobasis.protocol.secrets"),
     "what reads bundles does": ("bundle.payload", "import cobasis.protocol.secrets"),
     "what keeps fits does": ("bundle.run_folder", "from cobasis.protocol.projection import Sink"),
-    "what trains out of core reads tables": (
-        "analyst_side.passes",
-        "import cobasis.tables.sources",
-    ),
+    "what passes over files reads tables": ("analyst_side.passes", "import cobasis.tables.sources"),
     "what receives opens a vault": ("analyst_side.receive", "import cobasis.vault.vault"),
     "what runs borrows from a party": ("analyst_side.run", "import cobasis.party_side.desk"),
     "what removes turns secrets to bytes": (

@@ -27,15 +27,12 @@ from cobasis.party_side.scoring import score
 from cobasis.party_side.secret import forget, join
 from cobasis.party_side.send import prepare, propose
 from cobasis.privacy.audit import audit
-from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
 from party_side.sites import FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems
 from under_fault.warm import say
-
-IN_PARTS = {"most_cells": 10, "block_bytes": 1000}
-"""Rows of the tests are many blocks, as those of more than memory are."""
 
 
 def unlock(patch):
@@ -107,7 +104,7 @@ def _run(site):
 
 
 def _parts(site):
-    AlignedRows.__init__.__kwdefaults__.update(IN_PARTS)  # in this child only
+    aligned.MOST_CELLS, aligned.BLOCK_BYTES = 10, 1000  # in this child only
     _run(site)
 
 

@@ -125,8 +125,7 @@ class Cast:
 
     def train(self, rows, **options):
         """Count whose rows are trained on, then give the model of these parties."""
-        labels = rows.block(0).labels
-        values, counts = np.unique(labels, return_counts=True)
+        values, counts = np.unique(rows.block(0).labels, return_counts=True)
         self.trainings.append(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         who = tuple(values.tolist())
         if who not in self.models:  # the model itself has its own tests

@@ -12,10 +12,10 @@ import pytest
 
 from cobasis.disk.whole import make_folder
 from cobasis.errors import CobasisError, DiskError
-from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call
 from under_fault.checking import problems
-from under_fault.jobs import COMMANDS, IN_PARTS, build, site_at, unlock
+from under_fault.jobs import COMMANDS, build, site_at, unlock
 
 ACTS = {"full": FULL, "broken": BROKEN}
 FEWEST = {"prepare": 125, "receive": 165, "run": 150, "parts": 210, "accept": 70}
@@ -35,9 +35,8 @@ class Trials:
 
     def __init__(self, stages, monkeypatch):
         self.stages, self.wrong, self.coded, self.failed = stages, [], 0, 0
-        options = AlignedRows.__init__.__kwdefaults__
-        for name in IN_PARTS:  # "parts" changes them
-            monkeypatch.setitem(options, name, options[name])
+        for name in ("MOST_CELLS", "BLOCK_BYTES"):  # "parts" changes them
+            monkeypatch.setattr(aligned, name, getattr(aligned, name))
 
     def trial(self, command, number, act):
         """Whether a call failed at all; what was wrong is noted."""

@@ -8,7 +8,7 @@ mini-batches the labels of one party at a time. Inside such a block rows are shu
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -63,10 +63,11 @@ class AlignedRows:
         uploads: Mapping[str, ReadableUpload],
         changes_of_basis: Mapping[str, Matrix],
         *,
-        most_cells: int = MOST_CELLS,
-        block_bytes: int = BLOCK_BYTES,
+        most_cells: int | None = None,
+        block_bytes: int | None = None,
     ) -> None:
         _refuse_strangers(uploads, changes_of_basis)
+        block_bytes = BLOCK_BYTES if block_bytes is None else block_bytes
         if block_bytes < 1:
             raise OptionError(f"block_bytes={block_bytes} holds no row. Give those of some rows.")
         self._uploads, self._changes = uploads, changes_of_basis
@@ -74,7 +75,7 @@ class AlignedRows:
         self.n_rows = sum(self._sizes.values())
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
         self.n_blocks = 1
-        if self.n_rows * self.n_columns > most_cells:
+        if self.n_rows * self.n_columns > (MOST_CELLS if most_cells is None else most_cells):
             n_bytes = self.n_rows * self.n_columns * 8
             self.n_blocks = max(1, min(self.n_rows, -(-n_bytes // block_bytes)))
 
@@ -132,10 +133,10 @@ class AlignedRows:
                 stop = min(start + _ROWS_AT_ONCE, part.stop)
                 aligned = upload.row_block(start, stop).astype(np.float64, copy=False) @ change
                 told = upload.label_block(start, stop)
-                here = np.s_[done : done + stop - start]
-                here = here if places is None else places[here]
+                place = slice(done, done + stop - start)
+                here: slice | Integers = place if places is None else places[place]
                 labels = _labels_like(told, labels, n_rows=n_rows, party=part.party)
-                if not (np.isfinite(aligned).all() and np.isfinite(told).all()):
+                if not (np.isfinite(aligned).all() and np.isfinite(cast("Labels", told)).all()):
                     raise NotFiniteError(
                         f"the rows or labels of party '{part.party}' are not all finite, so no "
                         "model can be trained on them. Have the upload made again, or leave the "
