@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.inputs import SEED, Images, Matrix, different, names
+from cobasis import Agreement, ConsortiumSecret, numeric_features
 from cobasis.algorithms.base import Fit
 from cobasis.algorithms.views import View
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
@@ -71,6 +72,20 @@ class Dropped(MutableMapping[str, Fit]):
         return name in self._names
 
 
+def agreement_of(n_parties: int) -> Agreement:
+    """Return what the parties agreed on."""
+    secret = ConsortiumSecret(bytes(32), simulated=True)
+    return Agreement(
+        round_id="many",
+        parties=tuple(names(n_parties)),
+        task="representation",
+        features=numeric_features(f"x{column}" for column in range(A)),
+        n_components=L,
+        n_anchor_rows=A,
+        commitment=secret.commitment("many"),
+    )
+
+
 def write_uploads(folder: Path, n_parties: int) -> int:
     """Write float32 uploads of one row each; return their bytes.
 
@@ -82,7 +97,7 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     path = folder / f"{first_name}.safetensors"
     header = PayloadHeader(
         party=first_name,
-        agreement_digest=bytes(32),
+        agreement_digest=agreement_of(n_parties).digest(),
         anchor_tag=bytes(32),
         simulated=True,
         n_rows=1,
@@ -93,7 +108,7 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     first = images[first_name].astype(np.float32)
     with PayloadWriter(path, header=header) as writer:
         writer.write_anchor_image(first)
-        writer.write_rows(0, np.zeros((1, L), np.float32))
+        writer.write_rows(0, np.full((1, L), A**-0.5, np.float32))
     whole = path.read_bytes()
     place = whole.index(first.tobytes())
     for name in others:

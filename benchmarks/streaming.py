@@ -3,19 +3,18 @@
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from benchmarks import goals
 from benchmarks.children import in_a_child
-from benchmarks.many import A, Dropped, L, SimulatedImages, write_uploads
-from cobasis import ODC, align
-from cobasis.algorithms.certificate import RowMoments, certify
-from cobasis.engine.alignments import align_folder
-from cobasis.store.folder import UploadFolder
+from benchmarks.many import A, Dropped, L, SimulatedImages, agreement_of, write_uploads
+from cobasis import ODC, Analyst, align
+from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.bundle.uploads import UploadFolder
 
 PARTIES, PARTIES_QUICK = 20_000, 1000
 SIMULATED, SIMULATED_QUICK = 100_000, 2000
@@ -96,30 +95,32 @@ def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
 
 def read_folder(folder: str) -> dict[str, Any]:
     """Read every anchor image and do nothing with it: the read floor."""
-    images = UploadFolder(Path(folder)).anchor_images()
-    total = sum(images[name].shape[0] for name in images)
+    uploads = UploadFolder(Path(folder))
+    total = sum(uploads[name].read_image().shape[0] for name in uploads)
     return {"rows": total}
 
 
 def align_files(folder: str, kept: str) -> dict[str, Any]:
     """Align a folder of uploads as a user does, into a folder of changes of basis."""
-    found = align_folder(UploadFolder(Path(folder)), aligner=ODC(), to=Path(kept))
-    return {"parties": len(found.fits)}
+    with _analyst(folder, kept) as analyst:
+        return {"parties": len(analyst.align().fits)}
 
 
 def certify_files(folder: str, kept: str) -> dict[str, Any]:
-    """Certify the alignment that is kept, as every round does; rows are left out."""
-    uploads = UploadFolder(Path(folder))
-    certificate = certify(
-        uploads.anchor_images(),
-        align_folder(uploads, aligner=ODC(), to=Path(kept)),
-        moments=dict.fromkeys(uploads, RowMoments(n_rows=L, second=np.diag(np.arange(1.0, L + 1)))),
-        order=list(uploads),
-        anchor="isometric",
-        basis="svd",
-        n_features=A,
-    )
-    return {"parties": len(certificate.parties)}
+    """Certify the alignment that is kept, as every round does."""
+    with _analyst(folder, kept) as analyst:
+        analyst.align()
+        return {"parties": len(analyst.certify().parties)}
+
+
+@contextmanager
+def _analyst(folder: str, kept: str) -> Iterator[Analyst]:
+    """Give the analyst over two folders."""
+    uploads, run = UploadFolder(Path(folder)), Path(kept)
+    with FitFolder(run) as fits:
+        yield Analyst(
+            agreement_of(len(uploads)), uploads=uploads, fits=fits, state=StateFolder(run)
+        )
 
 
 def align_simulated(n_parties: int) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def uploads(
     done = a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)
     bases = {name: party.basis for name, party in done.parties.items()}
     return Uploads(
-        images={name: done.analyst.uploads[name].anchor_image for name in bases},
+        images={name: done.analyst.uploads[name].read_image() for name in bases},
         rows={name: basis.project(dealt.parties[name][0]) for name, basis in bases.items()},
         tests={name: bases[name].project(dealt.test_rows) for name in list(bases)[:judges]},
         labels=dealt.pooled()[1],

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis.protocol.aligned import AlignedRows
 from experiments.data.adult import adult
 from experiments.data.images import images
 from experiments.fedavg import After, FedAvg, federated
@@ -103,9 +104,7 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
     exchange.upload()
     started = time.process_time()
     changes = exchange.analyst.align().changes_of_basis
-    uploads = [exchange.analyst.uploads[name] for name in dealt.parties]
-    rows = np.vstack([each.rows @ changes[each.party] for each in uploads])
-    labels = np.concatenate([each.labels for each in uploads])
+    rows, labels = AlignedRows(exchange.analyst.uploads, changes).block(0)
     aligning = time.process_time() - started
     judges = [
         party.basis.project(dealt.test_rows) @ changes[name]

@@ -5,7 +5,6 @@ from contextlib import suppress
 from datetime import timedelta
 
 import numpy as np
-from cobasis.engine.fit_folder import FitFolder
 
 from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.history import RECEIVED, history_of
@@ -14,6 +13,7 @@ from cobasis.analyst_side.receive import file_digest, receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.receipts import read_receipt
+from cobasis.bundle.run_folder import FitFolder
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import CobasisError
 from faults import Killed, at_call, changes, dying_after

@@ -183,7 +183,7 @@ def test_only_the_vault_imports_the_door(graph):
     assert all(each.startswith("cobasis.vault.") for each in importers)
 
 
-@pytest.mark.parametrize("module", ["bundle", "store", "engine", "protocol.analyst"])
+@pytest.mark.parametrize("module", ["bundle", "analyst_side", "protocol.analyst"])
 @pytest.mark.parametrize("kept", ["cobasis.vault", "cobasis.protocol.keeping"])
 def test_the_analysts_side_has_no_path_to_the_vault(graph, module, kept):
     chain = graph.find_shortest_chain(importer=f"cobasis.{module}", imported=kept, as_packages=True)

@@ -185,12 +185,12 @@ class Upload:
     @property
     def n_rows(self) -> int:
         """How many rows the party sent."""
-        return self.rows.shape[0]
+        return len(self.rows)
 
     @property
     def n_components(self) -> int:
         """How many columns they have."""
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
     @property
     def image_shape(self) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from cobasis.errors import (
 from cobasis.features.reading import refuse_huge
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import ReadableUpload, SpanProposal, Upload
+from cobasis.protocol.messages import Labels, ReadableUpload, SpanProposal, Upload
 
 LISTED = 5
 BLOCK_CELLS = 2**21
@@ -100,7 +100,7 @@ def as_tables(upload: Upload) -> Upload:
         rows = as_matrix(upload.rows, name="its table of rows")
         image = as_matrix(upload.anchor_image, name="its anchor image")
     labels = None if upload.labels is None else np.atleast_1d(upload.labels)
-    return replace(upload, rows=rows, anchor_image=image, labels=labels)
+    return replace(upload, rows=rows, anchor_image=image, labels=cast("Labels | None", labels))
 
 
 def check_header(upload: ReadableUpload, agreement: Agreement) -> None:

@@ -32,9 +32,7 @@ def render(found: Comparison) -> str:
     template = environment.from_string(
         files("cobasis.report").joinpath("page.html").read_text(encoding="utf-8")
     )
-    images = {
-        name: found.round.analyst.uploads[name].anchor_image for name in found.round.analyst.parties
-    }
+    images = {name: upload.read_image() for name, upload in found.round.analyst.uploads.items()}
     certificate = found.round.analyst.certificate
     return template.render(
         found=found,
