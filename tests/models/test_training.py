@@ -156,7 +156,7 @@ def test_rows_are_held_back_only_where_every_class_has_some(n_classes, stops, mo
     if n_classes == 40:
         labels = np.arange(260) % 40
     options = {"task": "classification", "seed": 0}
-    fitted = families.tuned(FAMILIES["boosted_trees"], rows, labels, **options)
+    fitted = families.tuned(FAMILIES["boosted_trees"], rows, labels=labels, **options)
     assert fitted.get_params()["early_stopping"] is stops
 
 

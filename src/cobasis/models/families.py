@@ -162,7 +162,7 @@ def log_likelihood(estimator: Estimator, rows: Matrix, *, labels: npt.NDArray[An
 
 
 def tuned(
-    chosen: Family, rows: Matrix, labels: npt.NDArray[Any], *, task: Task, seed: int
+    chosen: Family, rows: Matrix, *, labels: npt.NDArray[Any], task: Task, seed: int
 ) -> Estimator:
     """Fit the family with the value of its grid that cross-validates best."""
     from sklearn.exceptions import ConvergenceWarning

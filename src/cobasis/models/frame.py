@@ -79,10 +79,11 @@ def principal_axes(rows: Matrix) -> Matrix:
     do not: they follow the rows.
     """
     source = WholeRows(rows=rows, labels=np.zeros(len(rows)))
-    return axes_of(source, look(source, Threads(), task="regression", n_classes=None), Threads())
+    seen = look(source, Threads(), task="regression", n_classes=None)
+    return axes_of(source, seen, over=Threads())
 
 
-def axes_of(rows: LabelledRows, seen: Seen, over: Pass) -> Matrix:
+def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
     """Return the same of all rows."""
     _, vectors = np.linalg.eigh(seen.second)
     axes = vectors[:, ::-1]
@@ -105,7 +106,7 @@ def with_signs(axes: Matrix, third_moments: Matrix) -> Matrix:
     return signed
 
 
-def variance_of(rows: LabelledRows, axes: Matrix, over: Pass) -> float:
+def variance_of(rows: LabelledRows, axes: Matrix, *, over: Pass) -> float:
     """Return the variance of all numbers of all rows along the axes, about their one mean."""
     parts = list(over(partial(_spread, axes=axes), rows, step="variance"))
     size = sum(each[0] for each in parts)

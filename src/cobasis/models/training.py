@@ -7,7 +7,7 @@ mini-batches and trees are xgboost's.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from cobasis.models.carrying import refuse_row_carrying, stored_bytes
 from cobasis.models.chain import (
     Affine,
     Chain,
+    ChainFamily,
     Head,
     Layer,
     folded,
@@ -160,7 +161,7 @@ def train(
         seen = look(source, over, task=task, n_classes=n_classes)
         job = Job(
             rows=source,
-            axes=axes_of(source, seen, over) if aligned else np.eye(source.n_columns),
+            axes=axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns),
             seen=seen,
             task=task,
             seed=seed,
@@ -221,7 +222,12 @@ class Job:
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
         return Block(block.rows @ self.axes, block.labels)
 
-    def chain(self, name: Any, layers: Sequence[Layer], head: Head) -> Chain:  # noqa: ANN401 -- a family of the format
+    def tuned(self, name: ModelName, block: Block) -> Estimator:
+        """Return scikit-learn's estimator of a family, fitted to rows along the axes."""
+        chosen = family(name, self.task)
+        return tuned(chosen, block.rows, labels=block.labels, task=self.task, seed=self.seed)
+
+    def chain(self, name: ChainFamily, layers: Sequence[Layer], *, head: Head) -> Chain:
         """Return a model whose last layer has a column for each class that rows have."""
         *inner, scores = layers
         if self.task == "classification":
@@ -244,17 +250,19 @@ def _ridge(job: Job) -> Chain:
     width = job.rows.n_columns
     design = Design(width=width, waves=None, n_classes=job.n_classes, present=job.seen.present)
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("linear", [fitted], head_of(design))
+    return job.chain("linear", [fitted], head=head_of(design))
 
 
 def _rff(job: Job) -> Chain:
     """Fit ridge to random features of rows along their axes."""
-    waves = draw_waves(job.axes, variance=variance_of(job.rows, job.axes, job.over), seed=job.seed)
+    waves = draw_waves(
+        job.axes, variance=variance_of(job.rows, job.axes, over=job.over), seed=job.seed
+    )
     design = Design(
         width=len(waves.offset), waves=waves, n_classes=job.n_classes, present=job.seen.present
     )
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("rff", [*waves.layers, fitted], head_of(design))
+    return job.chain("rff", [*waves.layers, fitted], head=head_of(design))
 
 
 def _logistic(job: Job) -> Chain:
@@ -263,28 +271,25 @@ def _logistic(job: Job) -> Chain:
     n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
     start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
     if len(np.unique(sample.labels)) > 1:
-        tried = tuned(
-            family("logistic", job.task), sample.rows, sample.labels, task=job.task, seed=job.seed
-        )
+        tried = job.tuned("logistic", sample)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
             start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
             if n_outputs > 1:
                 start[:, -1] -= start[:, -1].mean()
     fitted = fit_logistic(job.rows, present=present, strength=strength, start=start, over=job.over)
-    return job.chain("logistic", [fitted], "probabilities")
+    return job.chain("logistic", [fitted], head="probabilities")
 
 
 def _perceptron(job: Job) -> Chain:
     """Fit scikit-learn's perceptron to one block, or its mini-batches to many."""
-    chosen = family("mlp", job.task)
     if job.rows.n_blocks == 1:
-        return job.read(tuned(chosen, *job.turned(), task=job.task, seed=job.seed))
+        return job.read(job.tuned("mlp", job.turned()))
     from sklearn.base import clone
 
-    sample = job.turned(SAMPLE_ROWS)
-    tried = tuned(chosen, *sample, task=job.task, seed=job.seed)
-    unfitted = clone(tried).set_params(early_stopping=False, shuffle=False)
+    unfitted = clone(job.tuned("mlp", job.turned(SAMPLE_ROWS))).set_params(
+        early_stopping=False, shuffle=False
+    )
     return job.read(_by_batches(unfitted, job))
 
 
@@ -308,8 +313,7 @@ def _boosted_trees(job: Job) -> Chain:
             f"{job.rows.n_columns} columns are more than is held. Choose model='xgboost', which "
             "reads them block by block, if the agreement allows it."
         )
-    chosen = family("boosted_trees", job.task)
-    return job.read(tuned(chosen, *job.turned(), task=job.task, seed=job.seed))
+    return job.read(job.tuned("boosted_trees", job.turned()))
 
 
 def _xgboost(job: Job) -> Chain:
@@ -321,9 +325,7 @@ def _xgboost(job: Job) -> Chain:
 
 def _svm(job: Job) -> TrainedModel:
     """Fit a support-vector machine, which a simulation may ask for."""
-    block = _whole(job, "svm")
-    fitted = tuned(family("svm", job.task), *block, task=job.task, seed=job.seed)
-    return TrainedModel(axes=job.axes, estimator=fitted)
+    return TrainedModel(axes=job.axes, estimator=job.tuned("svm", _whole(job, "svm")))
 
 
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:
