@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.protocol.aligned import AlignedRows
 from experiments.data.adult import adult
 from experiments.data.images import images
 from experiments.fedavg import After, FedAvg, federated
@@ -104,7 +103,12 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
     exchange.upload()
     started = time.process_time()
     changes = exchange.analyst.align().changes_of_basis
-    rows, labels = AlignedRows(exchange.analyst.uploads, changes).block(0)
+    uploads = [exchange.analyst.uploads[name] for name in dealt.parties]
+    sizes = {each.party: each.n_rows for each in uploads}
+    rows = np.vstack(
+        [each.row_block(0, sizes[each.party]) @ changes[each.party] for each in uploads]
+    )
+    labels = np.concatenate([each.label_block(0, sizes[each.party]) for each in uploads])
     aligning = time.process_time() - started
     judges = [
         party.basis.project(dealt.test_rows) @ changes[name]

@@ -31,10 +31,10 @@ SENTENCES = {
     "anchor_recipe": "same",
     "make_aligner": "same",
     "opens": "same",
+    "target_since": "what `target` does, gone on with",
     "model_validate_json": "pydantic's own name and parameters",
     "model_validate": "same",
     "model_copy": "same",
-    "upload": "returns what was received",
 }
 """Methods whose docstring is one sentence, each with the reason."""
 

@@ -139,8 +139,8 @@ def test_labels_of_another_length_cannot_be_scored(small):
 @pytest.mark.parametrize(
     ("estimator", "methods"),
     [
-        (None, {"predict_proba", "decision_function"}),
-        ("logistic", {"predict_proba", "decision_function"}),
+        (None, {"predict_proba"}),
+        ("logistic", {"predict_proba"}),
         ("ridge", {"decision_function"}),
         ("mlp", {"predict_proba"}),
         (LogisticRegression(), {"predict_proba", "decision_function"}),

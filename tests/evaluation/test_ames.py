@@ -41,7 +41,7 @@ def with_a_wrong_secret(done):
     """Return an analyst with the same uploads, one of them made with another anchor."""
     agreement = done.agreement
     analyst = Analyst(agreement)
-    for name in done.analyst.parties:
+    for name in done.analyst.uploads:
         upload = done.analyst.uploads[name]
         if name == "label-1-1":
             upload = replace(upload, anchor_image=other_image(done, name))

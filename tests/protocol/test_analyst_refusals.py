@@ -119,7 +119,7 @@ def test_a_forged_upload_is_refused_and_changes_nothing(made, uploads, forgery):
     assert caught.value.exit_code == (3 if issubclass(error, RemoteError) else 2)
     assert state(analyst) == before
     analyst.receive(uploads["north"])
-    assert analyst.parties == ("south", "north")
+    assert tuple(analyst.uploads) == ("south", "north")
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)

@@ -72,7 +72,7 @@ def test_a_party_that_leaves_changes_no_other_change_of_basis(aligner, leaver):
     changes_after, target_after = frozen(analyst)
     assert changes_after == {name: each for name, each in changes.items() if name != leaver}
     assert target_after == target
-    assert analyst.parties == tuple(name for name in NAMES if name != leaver)
+    assert tuple(analyst.uploads) == tuple(name for name in NAMES if name != leaver)
 
 
 def test_returns_name_whose_trace_the_target_still_carries():
@@ -137,7 +137,7 @@ def test_removing_twice_or_somebody_unknown_is_refused():
         with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here.*\[CB304\]$"):
             analyst.remove(name)
         assert name not in analyst.uploads
-    assert len(analyst.parties) == 3
+    assert len(analyst.uploads) == 3
 
 
 def test_when_everybody_has_left_nothing_is_aligned_any_more():

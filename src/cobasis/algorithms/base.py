@@ -9,7 +9,7 @@ images are read batch by batch and fits handed on as they are made.
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +89,15 @@ class Aligner(Protocol):
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Fit a batch of images of one shape to a target that may be older than they are."""
+        ...
+
+
+@runtime_checkable
+class IteratingAligner(Aligner, Protocol):
+    """An aligner whose target takes many passes, and that can go on from where it was left."""
+
+    def target_since(self, images: Images, state: "State", *, workers: int | None = None) -> Target:
+        """Make Z, and keep in the state what an interrupted call goes on from."""
         ...
 
 
@@ -208,6 +217,24 @@ class Alignment:
                 f"party '{party}' is not in this alignment of {len(self.fits)} ({known}). Name one."
             )
         return replace(self, fits=self.fits.changed(party, None))
+
+
+TARGET = "target"
+"""Under which name a state keeps Z."""
+
+
+def keep_target(aligner: Aligner, images: Images, *, state: State) -> Target:
+    """Return the target that a state keeps; make it and keep it where there is none yet."""
+    if TARGET not in state:
+        with one_blas_thread():
+            if isinstance(aligner, IteratingAligner):
+                made = aligner.target_since(images, state)
+            else:
+                made = aligner.target(images)
+        facts = {"iterations": made.iterations, "converged": made.converged}
+        state[TARGET] = {"rows": made.rows}, {"shaped_by": list(made.shaped_by), **facts}
+    tables, told = state[TARGET]
+    return Target(rows=tables["rows"], **{**told, "shaped_by": tuple(told["shaped_by"])})
 
 
 def align(

@@ -100,49 +100,18 @@ class GOPP:
     max_iterations: int = 1000
     momentum: bool = True
 
-    def target(
-        self,
-        images: Images,
-        *,
-        workers: int | None = None,
-        state: State | None = None,
-    ) -> Target:
-        """Alternate until the objective stands still.
+    def target(self, images: Images, *, workers: int | None = None) -> Target:
+        """Alternate until the objective stands still."""
+        return self.target_since(images, {}, workers=workers)
 
-        Parameters
-        ----------
-        images : mapping of str to ndarray
-            The A_i by party name.
-        workers : int, optional
-            Threads.
-        state : mutable mapping, optional
-            Where the iterate is kept every ten seconds, and where a call that was interrupted
-            goes on from, to end with the very same Z.
-
-        Returns
-        -------
-        Target
-            The mean of all turned images, in the first party's frame.
-
-        Raises
-        ------
-        OptionError
-            `start` is no such word.
-        NotFiniteError, ShapeError, AnchorImageError, ConditionError, UndeterminedFitError
-            An image fits no target, or agrees with nothing but itself.
-
-        Notes
-        -----
-        **Who sees what.** The state holds means of all turned images.
-
-        **Cost.** See the class.
-        """
+    def target_since(self, images: Images, state: State, *, workers: int | None = None) -> Target:
+        """Alternate from where an interrupted call was left, to end with the very same Z."""
         require_word(self.start, ("spectral", "odc"), option="start")
         reached = _kept(state) or _at_rest(self._start(images, workers))
         written = time.monotonic()
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
-            if state is not None and time.monotonic() - written >= SECONDS:
+            if time.monotonic() - written >= SECONDS:
                 _keep(state, reached)
                 written = time.monotonic()
         self._refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
@@ -228,9 +197,9 @@ def _keep(state: State, reached: Iterate) -> None:
     state[ITERATE] = tables, facts
 
 
-def _kept(state: State | None) -> Iterate | None:
+def _kept(state: State) -> Iterate | None:
     """Return where an earlier call was left; None where it begins anew."""
-    if state is None or ITERATE not in state:
+    if ITERATE not in state:
         return None
     tables, facts = state[ITERATE]
     return Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.forget import kept_uploads, require_enough
 from cobasis.analyst_side.history import RUN, History, Outcome, Training
@@ -32,7 +33,7 @@ from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import ModelName
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.analyst import TARGET, Analyst
+from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.refusals import refuse_exclusion
 
 RETURN = ".return"
@@ -172,12 +173,7 @@ def conclude(
     report: Report = silent,
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
-    if history.outcome is None or realign:
-        uploads = [f"{name} {history.received[name].upload}" for name in sorted(parties)]
-        name = _name_of([session.digest, *uploads])
-    else:
-        name = history.outcome.alignment
-        _require_target(session, history.outcome)
+    name = _alignment(session, history, parties, realign=realign)
     words = [name, family or "", *sorted(parties), version("cobasis")]
     path = session.work.models / f"{_name_of(words)}.model"
     model = model_in(path.read_bytes(), session.agreement) if path.exists() else None
@@ -216,11 +212,17 @@ def delete_targets(session: AnalystSession, *, but: str) -> None:
             remove_tree(path)
 
 
-def _require_target(session: AnalystSession, outcome: Outcome) -> None:
-    """Raise RetentionError where the alignment that parties hold their fits of is gone."""
+def _alignment(
+    session: AnalystSession, history: History, parties: Collection[str], *, realign: bool
+) -> str:
+    """Return the name of the target's folder; RetentionError where the one in use is gone."""
+    outcome = history.outcome
+    if outcome is None or realign:
+        uploads = [f"{name} {history.received[name].upload}" for name in sorted(parties)]
+        return _name_of([session.digest, *uploads])
     folder = session.work.alignments / outcome.alignment
     if TARGET in StateFolder(folder) and not set(outcome.uploads) - set(FitFolder(folder)):
-        return
+        return outcome.alignment
     raise RetentionError(
         f"the target of round '{session.agreement.round_id}' is not in '{folder}' any more, so no "
         "party can be added to it. Restore the folder from a copy, or agree on a new round."

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
 from cobasis.analyst_side.membership import check_removal
@@ -28,7 +29,6 @@ from cobasis.errors import (
 from cobasis.linalg.arrays import Matrix
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.analyst import TARGET
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.receipts import (
     Receipt,

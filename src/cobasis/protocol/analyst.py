@@ -1,35 +1,29 @@
 """The analyst: receives uploads, aligns them, certifies, trains once, and returns.
 
-It sees projected rows, projected anchors and labels; never raw rows, the anchor or a basis. This
-file cannot import a secret, a basis or a party; a contract checks it. Where uploads, fits and
-state lie is for whoever gives them: dictionaries in a simulation, files on an analyst's machine.
+This file cannot import a secret, a basis or a party; a contract checks it. Where uploads, fits
+and state lie is for whoever gives them: in memory in a simulation, in files elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
-from cobasis.algorithms.base import Aligner, Alignment, Fit, State, Target, align
+from cobasis.algorithms.base import TARGET, Aligner, Alignment, Fit, State, align, keep_target
 from cobasis.algorithms.bases import BASES
-from cobasis.algorithms.certificate import Certificate, RowMoments, certify, row_moments
+from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
-from cobasis.algorithms.gopp import GOPP, ITERATE
+from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
 from cobasis.algorithms.views import Lazy, Overlay
 from cobasis.errors import AnotherRunError, RowCarryingError, StepError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Estimator, ModelName
-from cobasis.models.passes import LabelledRows, Pass
+from cobasis.models.passes import Pass
 from cobasis.models.training import Model, train
 from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal, Upload
-
-TARGET = "target"
 
 
 class Analyst:
@@ -40,16 +34,13 @@ class Analyst:
     agreement : Agreement
         What everybody signed.
     uploads : mapping of str to upload, optional
-        By party name, in memory or read lazily from files; by default those that `receive` takes.
-        Nothing is deleted from it.
-    fits : mutable mapping of str to Fit, optional
-        Where fits go as they are made; parties that it has already are not fitted again.
-    state : mutable mapping, optional
-        Where the target is kept, and what training and iterating targets go on from.
-    contributors : iterable of str
-        Whose directions shaped the consensus span, where there is one.
-    removed : iterable of str
-        Parties whose uploads are left out, as if they were not there.
+        By party name, in memory or read lazily; nothing is deleted from it. By default those
+        that `receive` takes.
+    fits, state : mutable mapping, optional
+        Where fits, the target and what an interrupted run goes on from are kept as they are
+        made, and looked up before they are made again.
+    contributors, removed : iterable of str
+        Whose directions shaped the consensus span; whose uploads are left out.
     model : Chain, optional
         Trained before on these uploads; `train` then returns it.
     aligner : Aligner, optional
@@ -94,11 +85,6 @@ class Analyst:
         return Overlay(self._given, self._removed)
 
     @property
-    def parties(self) -> tuple[str, ...]:
-        """Whose uploads take part."""
-        return tuple(self.uploads)
-
-    @property
     def alignment(self) -> Alignment:
         """Target and fits; StepError before `align`."""
         if self._alignment is None:
@@ -123,17 +109,12 @@ class Analyst:
         Parameters
         ----------
         proposals : iterable of SpanProposal
-            One from each of at least three parties.
+            One from each of at least three parties; fewer, or a foreign one, are refused.
 
         Returns
         -------
         ConsensusSpan
             The same for everybody.
-
-        Raises
-        ------
-        CobasisError
-            Fewer than three parties, a proposal that belongs elsewhere, or no common span.
 
         Notes
         -----
@@ -179,7 +160,6 @@ class Analyst:
         **Who sees what.** A late G_i needs Z and its own image, nobody else's.
         **Cost.** One pass over its rows, one QR factorisation; late, one fit.
         """
-        refusals.check_envelope(upload, self.agreement)
         checked = refusals.as_tables(upload) if isinstance(upload, Upload) else upload
         refusals.check_upload(checked, self.agreement)
         refusals.refuse_second(upload.party, self.uploads)
@@ -187,6 +167,8 @@ class Analyst:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
         self._received[upload.party] = checked
         self._removed.pop(upload.party, None)
+        if upload.party in self._fits:  # of an upload that was removed
+            self._fits = {name: fit for name, fit in self._fits.items() if name != upload.party}
         if self._alignment is not None:
             try:
                 self.align()
@@ -200,12 +182,7 @@ class Analyst:
         Parameters
         ----------
         party : str
-            Its name; it may have been the reference.
-
-        Raises
-        ------
-        UnknownPartyError
-            No upload of that name takes part.
+            Of an upload that takes part, else UnknownPartyError; it may be the reference.
 
         Notes
         -----
@@ -229,8 +206,7 @@ class Analyst:
         Raises
         ------
         CobasisError
-            No upload is in; parties used different anchors (found exactly, before any image is
-            read); an image fits no target.
+            No upload is in; parties used different anchors; an image fits no target.
 
         Notes
         -----
@@ -242,10 +218,16 @@ class Analyst:
         for upload in uploads.values():
             refusals.check_header(upload, self.agreement)
         refusals.refuse_different_anchors(uploads)
-        with one_blas_thread():
-            target = self._target()
-        fitted = sum(party in self._fits for party in uploads)
-        images = self._images("fitting", done=fitted)
+        if self._fits and TARGET not in self._state:
+            raise AnotherRunError(
+                f"there are {len(self._fits)} fits, but not the target that they were made to, so "
+                "that going on could mix two runs. Delete their folder, and start again."
+            )
+        images = {} if TARGET in self._state else self._images("making the target")
+        target = keep_target(self._aligner, images, state=self._state)
+        with suppress(KeyError):  # a kill may have left it beside the target
+            del self._state[ITERATE]
+        images = self._images("fitting", done=sum(party in self._fits for party in uploads))
         made = align(self._aligner, images, target=target, sink=self._fits)
         others: dict[str, Fit | None] = {name: None for name in self._fits if name not in uploads}
         self._alignment = replace(made, fits=Overlay(self._fits, others))
@@ -258,12 +240,7 @@ class Analyst:
         Returns
         -------
         Certificate
-            Also kept as `certificate`.
-
-        Raises
-        ------
-        StepError
-            Nothing is aligned yet.
+            Also kept as `certificate`; StepError where nothing is aligned yet.
 
         Notes
         -----
@@ -273,7 +250,10 @@ class Analyst:
         self._certificate = certify(
             self._images("certifying"),
             self.alignment,
-            moments=Lazy(uploads, read=partial(_moments, uploads)),
+            moments=Lazy(
+                uploads,
+                read=lambda name: row_moments(refusals.row_blocks(uploads[name]), party=name),
+            ),
             order=agreed.parties,
             anchor=agreed.anchor,
             basis=agreed.basis,
@@ -285,7 +265,6 @@ class Analyst:
         self,
         *,
         model: ModelName | Estimator | None = None,
-        rows: LabelledRows | None = None,
         over: Pass | None = None,
         allow_row_carrying: bool = False,
     ) -> Model | None:
@@ -295,9 +274,6 @@ class Analyst:
         ----------
         model : str or scikit-learn estimator, optional
             Instead of the agreement's family; an estimator is cloned and fitted as it is.
-        rows : LabelledRows, optional
-            The aligned rows, where they lie somewhere else; by default they are made of uploads
-            and changes of basis in each pass.
         over : Pass, optional
             How blocks of rows are gone through; by default by threads of this process.
         allow_row_carrying : bool
@@ -327,7 +303,7 @@ class Analyst:
         if self.agreement.task == "representation" or self._model is not None:
             return self._model
         self._model = train(
-            rows or AlignedRows(self.uploads, self.alignment.changes_of_basis),
+            AlignedRows(self.uploads, self.alignment.changes_of_basis),
             model=self.agreement.model if model is None else model,
             task=self.agreement.task,
             n_classes=len(self.agreement.classes),
@@ -342,15 +318,10 @@ class Analyst:
     def returns(self) -> Iterator[Return]:
         """Make one return for each party, one at a time; each is for that party alone.
 
-        Returns
-        -------
-        iterator of Return
-            In the order of the uploads.
-
-        Raises
+        Yields
         ------
-        StepError
-            Nothing was trained yet.
+        Return
+            In the order of the uploads; StepError where nothing was trained yet.
 
         Notes
         -----
@@ -397,11 +368,6 @@ class Analyst:
         mapping of str to Return
             By party name.
 
-        Raises
-        ------
-        CobasisError
-            As `align`, `certify` and `train`.
-
         Notes
         -----
         **Who sees what.** As the steps. **Cost.** As the steps.
@@ -425,39 +391,10 @@ class Analyst:
     def _images(self, step: str, *, done: int = 0) -> Reported:
         """Return the anchor images, each read when it is asked for."""
         uploads = self.uploads
-        read = partial(_image, uploads)
-        return Reported(uploads, read=read, step=step, report=self._report, done=done)
-
-    def _target(self) -> Target:
-        """Return the target that is kept, or make it and keep it before the first fit."""
-        if TARGET not in self._state:
-            self._keep_target()
-        with suppress(KeyError):  # a kill may have left it beside the target
-            del self._state[ITERATE]
-        tables, facts = self._state[TARGET]
-        told = {**facts, "shaped_by": tuple(facts["shaped_by"])}
-        return Target(rows=tables["rows"], **told)
-
-    def _keep_target(self) -> None:
-        """Make the target, going on where an interrupted run was."""
-        if len(self._fits):
-            raise AnotherRunError(
-                f"there are {len(self._fits)} fits, but not the target that they were made to, so "
-                "that going on could mix two runs. Delete the folder that they are in, and start "
-                "again."
-            )
-        images, aligner = self._images("making the target"), self._aligner
-        if isinstance(aligner, GOPP):
-            target = aligner.target(images, state=self._state)
-        else:
-            target = aligner.target(images)
-        facts = {"iterations": target.iterations, "converged": target.converged}
-        self._state[TARGET] = {"rows": target.rows}, {"shaped_by": list(target.shaped_by), **facts}
-
-
-def _image(uploads: Mapping[str, ReadableUpload], party: str) -> Matrix:
-    return uploads[party].read_image()
-
-
-def _moments(uploads: Mapping[str, ReadableUpload], party: str) -> RowMoments:
-    return row_moments(refusals.row_blocks(uploads[party]), party=party)
+        return Reported(
+            uploads,
+            read=lambda name: uploads[name].read_image(),
+            step=step,
+            report=self._report,
+            done=done,
+        )

@@ -58,7 +58,7 @@ def means(found: Comparison) -> dict[str, float | None]:
 def what_each_role_saw(found: Comparison) -> list[Seen]:
     """Return, for party, analyst and everybody, what they hold after the round."""
     agreement = found.round.agreement
-    names = found.round.analyst.parties
+    names = tuple(found.round.analyst.uploads)
     m, size = agreement.n_features, agreement.n_components
     rows = sum(len(found.data.rows[name][0]) for name in names)
     each = "each party, of itself"
