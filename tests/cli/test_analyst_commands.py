@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from cli.round_by_commands import NAMES, Typed, write_table
-from cobasis.analyst_side import running
+from cobasis.analyst_side import run as running
 from cobasis.keys.at_rest import load_identity
 
 

@@ -62,7 +62,7 @@ def charges(site, name="north"):
 
 def of_payload(_, __, path):
     """Calls on the file that noise is written to first."""
-    return path.name.startswith("exact.safetensors")
+    return path.name.startswith("upload.safetensors")
 
 
 def test_the_budget_is_charged_before_noise_is_drawn(noisy, tmp_path_factory):
@@ -71,7 +71,7 @@ def test_the_budget_is_charged_before_noise_is_drawn(noisy, tmp_path_factory):
     made = [(call, path.name) for call, path in calls_of(lambda: prepared(twin))]
     charged = made.index(("fsync", "datasets"))  # of the folder, after its record has its name
     assert made[charged - 1][0] == "replace"
-    assert charged < made.index(("open", "exact.safetensors.part"))
+    assert charged < made.index(("open", "upload.safetensors.part"))
     with pytest.raises(Killed), at_call(1, dying_before, counts=of_payload):
         prepared(noisy)
     assert len(charges(noisy)) == 1
@@ -86,7 +86,7 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
         site = copied(noisy, folder / str(number))
         if not died(dying_after, number, lambda site=site: prepared(site)):
             break
-        drawn = list(site.desk("north").work.glob("exact.safetensors*"))
+        drawn = list(site.desk("north").work.glob("upload.safetensors*"))
         begun.append(len(charges(site)))
         assert begun[-1] == 1 or not drawn  # nothing is drawn that was not charged
         prepared(site)

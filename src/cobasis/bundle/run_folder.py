@@ -18,7 +18,7 @@ from cobasis.disk.files import Stamp, read_array
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import Header, read_header, read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree
-from cobasis.errors import CobasisError, DiskError, DuplicatePartyError, FileFormatError, StepError
+from cobasis.errors import DiskError, DuplicatePartyError, FileFormatError, StepError
 
 if TYPE_CHECKING:
     from cobasis.linalg.arrays import Matrix
@@ -35,7 +35,7 @@ Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
 
 
 class StateFolder(MutableMapping[str, Kept]):
-    """Tables and facts by name, each name a file; what cannot be read counts as not there.
+    """Tables and facts by name, each name a file; a damaged one counts as not there.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class StateFolder(MutableMapping[str, Kept]):
         try:
             tables, header = read_tables(path, max_header=_MAX_HEADER)
             return tables, json.loads(header.metadata["facts"])
-        except (CobasisError, KeyError, ValueError):
+        except (FileFormatError, KeyError, ValueError):
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, kept: Kept) -> None:

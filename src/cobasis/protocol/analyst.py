@@ -165,7 +165,7 @@ class Analyst:
         refusals.refuse_second(upload.party, self.uploads)
         if self._alignment is not None:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
-        self._received[upload.party] = checked
+        self._received[upload.party], self._model = checked, None
         self._removed.pop(upload.party, None)
         if upload.party in self._fits:  # of an upload that was removed
             self._fits = {name: fit for name, fit in self._fits.items() if name != upload.party}

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from cobasis.protocol.returns import train_together
 
-from cobasis import Analyst, simulate
+from cobasis import Analyst, simulate, train
 from cobasis.errors import OptionError, ScaleError, ShapeError
 from cobasis.privacy.attacks.poisoning import AnotherAnchor, OtherScale, TurnedRows, WrongLabels
 from cobasis.privacy.attacks.release import Release
+from cobasis.protocol.aligned import AlignedRows
 from privacy.attacks.constructions import digits
 
 NAMES = tuple(f"party{number}" for number in range(10))
@@ -57,7 +57,8 @@ def play(honest, liars=(), attack=None):
         analyst.train()
     except ScaleError as error:
         refused = type(error)
-    model = train_together(sent, changes, agreement=done.agreement)
+    rows = AlignedRows(sent, changes)
+    model = train(rows, model="ridge", task="classification", n_classes=10, seed=0)
     X, y = digits()
     right = [
         np.mean(model.predict(party._basis.project(X[1000:]) @ changes[name]) == y[1000:])
