@@ -160,7 +160,7 @@ def worth(folder):
         found[site] = Worth(n_rows=len(rows), n_held=int(held.sum()), positive=share, **shares)
         truth.append(labels[held])
         scores["together"].append(out["score_yes"].to_numpy())
-        scores["pooled"].append(pooled.estimator.predict_proba(rows[held])[:, 1])
+        scores["pooled"].append(pooled.scores(rows[held], method="predict_proba")[:, 1])
     areas = {
         name: float(roc_auc_score(np.concatenate(truth), np.concatenate(each)))
         for name, each in scores.items()
