@@ -36,11 +36,6 @@ class FilePasses(Threads):
     every block, multiplies and shuffles. Measured on 2 million rows of 50 components in 12 blocks,
     one thread, seconds: of 4 parties a pass takes 2.7 without a copy and .4 with one, which takes
     7.0 once; of 20,000 parties 109, .8 and 106. Every family makes four passes or more.
-
-    Attributes
-    ----------
-    folder : Path
-        Deleted at the end; what a kill has left in it is deleted at the beginning.
     """
 
     folder: Path = field(kw_only=True)

@@ -21,7 +21,7 @@ from cobasis.errors import CobasisError, NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.pool import in_order
 from cobasis.models.families import EARLY_STOPPING_ROWS, Estimator, log_likelihood
-from cobasis.models.passes import Block, LabelledRows, Pass, kept_apart
+from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Split
 from cobasis.progress import Report
 
 ROWS_APART = 100_000
@@ -44,44 +44,13 @@ def rows_apart(n_rows: int) -> int:
     return min(n_rows // 10, ROWS_APART) if n_rows > EARLY_STOPPING_ROWS else 0
 
 
-def judges(
-    rows: LabelledRows, *, axes: Matrix, seed: int, over: Pass, n_apart: int
-) -> Block | None:
-    """Return the rows that training never sees, along the axes; None where there are none."""
-    if not n_apart:
-        return None
-    work = partial(_apart, axes=axes, seed=seed, n_apart=n_apart)
-    parts = list(over(work, rows, step="rows to judge by"))
-    return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-
-def _apart(rows: LabelledRows, index: int, *, axes: Matrix, seed: int, n_apart: int) -> Block:
-    """Return a block's part of them."""
-    apart, _ = kept_apart(rows, index, n_apart=n_apart, seed=seed)
-    return Block(apart.rows @ axes, apart.labels)
-
-
 @dataclass(kw_only=True)
 class Batches:
-    """A training by rounds.
-
-    Attributes
-    ----------
-    rows, axes : LabelledRows and ndarray
-        What is learned, and along what.
-    n_classes : int
-        0 for regression.
-    seed : int
-        Of every order.
-    number, score, stale, best : int, float, int, estimator
-        Rounds done, the best score so far, the rounds since then, and the estimator of then.
-    """
+    """A training by rounds."""
 
     rows: LabelledRows
-    axes: Matrix
-    classes: "np.ndarray[Any, Any] | None"
-    seed: int
-    n_apart: int
+    split: Split
+    classes: Labels | None
     number: int = 0
     score: float = float("-inf")
     stale: int = 0
@@ -89,9 +58,9 @@ class Batches:
 
     def fit(self, estimator: Estimator, *, over: Pass, report: Report, state: State) -> Estimator:
         """Train until the rows that were kept apart see no gain."""
-        judged_by = judges(
-            self.rows, axes=self.axes, seed=self.seed, over=over, n_apart=self.n_apart
-        )
+        from sklearn.exceptions import ConvergenceWarning
+
+        judged_by = self.split.judges(self.rows, over)
         resumes = _is_exact(estimator)
         if resumes:
             estimator = self._resumed(estimator, state)
@@ -99,7 +68,7 @@ class Batches:
         per_round = max(1, min(n_blocks, ROUND_ROWS * n_blocks // self.rows.n_rows))
         last = MAX_PASSES * -(-n_blocks // per_round)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", _convergence_warning())
+            warnings.simplefilter("ignore", ConvergenceWarning)
             while self.number < last and self.stale < PATIENCE:
                 self._learn_round(estimator, per_round)
                 self._judge(estimator, _score(estimator, judged_by))
@@ -113,19 +82,14 @@ class Batches:
     def _learn_round(self, estimator: Estimator, per_round: int) -> None:
         """Show an estimator the blocks of one round, each in an order of its own."""
         passes, place = divmod(self.number, -(-self.rows.n_blocks // per_round))
-        order = np.random.default_rng([self.seed, passes]).permutation(self.rows.n_blocks)
+        order = np.random.default_rng([self.split.seed, passes]).permutation(self.rows.n_blocks)
         chosen = order[place * per_round : (place + 1) * per_round].tolist()
-        rng = np.random.default_rng([self.seed, self.number])
+        rng = np.random.default_rng([self.split.seed, self.number])
         extra = {} if self.classes is None else {"classes": self.classes}
-        for block in in_order(self._rest, chosen):
+        for block in in_order(partial(self.split.rest, self.rows), chosen):
             shuffled = rng.permutation(len(block.labels))
             for part in np.array_split(shuffled, max(1, -(-len(shuffled) // _ROWS_AT_ONCE))):
                 _learn(estimator, Block(block.rows[part], block.labels[part]), extra)
-
-    def _rest(self, index: int) -> Block:
-        """Return a block's rows that are learned, along the axes."""
-        _, rest = kept_apart(self.rows, index, n_apart=self.n_apart, seed=self.seed)
-        return Block(rest.rows @ self.axes, rest.labels)
 
     def _judge(self, estimator: Estimator, score: float | None) -> None:
         """Say where training stands after one more round; without a score the last is the best."""
@@ -171,7 +135,7 @@ class Batches:
         told = [
             self.rows.n_rows,
             self.rows.n_blocks,
-            self.seed,
+            self.split.seed,
             type(estimator).__name__,
             repr(sorted(estimator.get_params().items())),
         ]
@@ -218,14 +182,6 @@ def _is_exact(estimator: Estimator) -> bool:
     return perceptron and estimator.solver == "adam" and not estimator.shuffle
 
 
-def _convergence_warning() -> type[Warning]:
-    """Return what scikit-learn warns with."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    kind: type[Warning] = ConvergenceWarning
-    return kind
-
-
 def _weights(estimator: Estimator) -> list[Any]:
     """Return a perceptron's own arrays, layer by layer."""
     return [*estimator.coefs_, *estimator.intercepts_]
@@ -240,7 +196,7 @@ def _score(estimator: Estimator, judged_by: Block | None) -> float | None:
     return float(estimator.score(*judged_by))
 
 
-def _learn(estimator: Estimator, block: Block, extra: "dict[str, np.ndarray[Any, Any]]") -> None:
+def _learn(estimator: Estimator, block: Block, extra: dict[str, Labels]) -> None:
     """Call ``partial_fit``, which in scikit-learn's perceptron takes Ctrl-C for an end."""
     if not len(block.labels):
         return

@@ -4,7 +4,7 @@ xgboost reads the blocks a few times, keeps each number as one of 256 steps, in 
 where there are many, and builds trees from that: a quarter of the room that float32 takes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from cobasis.errors import MissingExtraError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.batches import judges, rows_apart
+from cobasis.models.batches import rows_apart
 from cobasis.models.families import Estimator
-from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share, kept_apart
+from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share, Split
 from cobasis.progress import Report
 
 MAX_ROUNDS = 300
@@ -46,16 +46,7 @@ def require_xgboost() -> Any:  # noqa: ANN401 -- a module
 
 @dataclass(frozen=True)
 class BoostedTrees:
-    """Fitted trees with scikit-learn's ``predict`` and ``predict_proba``.
-
-    Attributes
-    ----------
-    raw : ndarray of uint8
-        xgboost's own binary JSON; no code is in it, and no row, but thresholds are aligned
-        values.
-    classes_ : ndarray of int64, or None for regression
-        What the columns of ``predict_proba`` stand for.
-    """
+    """Fitted trees with scikit-learn's ``predict`` and ``predict_proba``."""
 
     raw: npt.NDArray[np.uint8] = field(repr=False)
     classes_: Labels | None
@@ -95,14 +86,13 @@ def fit_xgboost(
 ) -> Estimator:
     """Boost trees along the axes, until rows that were kept apart see no gain."""
     require_xgboost()
-    n_apart = rows_apart(rows.n_rows)
+    split = Split(axes=axes, n_apart=rows_apart(rows.n_rows), seed=seed)
+    judged_by = split.judges(rows, over)
     work = partial(
         _boost,
-        axes=axes,
+        split=split,
         classes=classes,
-        seed=seed,
-        n_apart=n_apart,
-        judged_by=judges(rows, axes=axes, seed=seed, over=over, n_apart=n_apart),
+        judged_by=None if judged_by is None else _told(judged_by, classes),
         max_rounds=MAX_ROUNDS,  # as here, whatever a worker's own module says
     )
     return BoostedTrees(over.together(work, rows), classes)
@@ -126,28 +116,27 @@ def _boost(
     rows: LabelledRows,
     share: Share,
     *,
-    axes: Matrix,
+    split: Split,
     classes: Labels | None,
-    seed: int,
-    n_apart: int,
     judged_by: Block | None,
     max_rounds: int,
 ) -> npt.NDArray[np.uint8]:
     """Boost on one worker's blocks, and return the trees up to the best round as bytes."""
     import xgboost
 
-    settings = _settings(classes, seed=seed, threads=share.threads)
+    settings = _settings(classes, seed=split.seed, threads=share.threads)
     steps = {"max_bin": settings["max_bin"], "nthread": settings["nthread"]}
-    told = None if judged_by is None else _told(judged_by, classes)
     found = None
-    if told is not None and len(told.labels) >= ENOUGH_FOR_STEPS:
-        found = xgboost.QuantileDMatrix(told.rows, label=told.labels, **steps)
-    read = partial(_read, rows, axes=axes, classes=classes, seed=seed, n_apart=n_apart)
+    if judged_by is not None and len(judged_by.labels) >= ENOUGH_FOR_STEPS:
+        found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)
     kind = xgboost.QuantileDMatrix if share.folder is None else xgboost.ExtMemQuantileDMatrix
-    matrix = kind(_blocks_for(read, share), ref=found, **steps)
+    matrix = kind(
+        _blocks_for(lambda at: _told(split.rest(rows, at), classes), share), ref=found, **steps
+    )
     watched = []
-    if told is not None:
-        judge = xgboost.QuantileDMatrix(told.rows, label=told.labels, ref=matrix, **steps)
+    if judged_by is not None:
+        told, truth = judged_by
+        judge = xgboost.QuantileDMatrix(told, label=truth, ref=matrix, **steps)
         watched = [(judge, "kept_apart")]
     booster = xgboost.train(
         settings,
@@ -163,37 +152,22 @@ def _boost(
     return np.frombuffer(booster.save_raw("ubj"), dtype=np.uint8)
 
 
-def _read(
-    rows: LabelledRows,
-    index: int,
-    *,
-    axes: Matrix,
-    classes: Labels | None,
-    seed: int,
-    n_apart: int,
-) -> Block:
-    """Return a block's rows that are learned, as xgboost takes them."""
-    _, rest = kept_apart(rows, index, n_apart=n_apart, seed=seed)
-    return _told(Block(rest.rows @ axes, rest.labels), classes)
-
-
 def _told(block: Block, classes: Labels | None) -> Block:
     """Return float32 rows, and places among the classes that there are, or numbers as they are."""
     labels = block.labels if classes is None else np.searchsorted(classes, block.labels)
     return Block(block.rows.astype(np.float32), labels)
 
 
-def _blocks_for(read: "partial[Block]", share: Share) -> Any:  # noqa: ANN401 -- xgboost.DataIter
+def _blocks_for(read: Callable[[int], Block], share: Share) -> Any:  # noqa: ANN401 -- xgboost.DataIter
     """Return xgboost's iterator over blocks."""
     import xgboost
 
     class Blocks(xgboost.DataIter):
         """Hands xgboost one block after the other, as often as it asks."""
 
-        def __init__(self, indices: Sequence[int], folder: str | None) -> None:
-            self._indices = indices
-            self._left = iter(indices)
-            super().__init__(cache_prefix=None if folder is None else f"{folder}/cache")
+        def __init__(self) -> None:
+            self.reset()
+            super().__init__(cache_prefix=share.folder and f"{share.folder}/cache")
 
         def next(self, input_data: Any) -> bool:  # noqa: ANN401 -- xgboost's own callback
             for block in map(read, self._left):
@@ -203,9 +177,9 @@ def _blocks_for(read: "partial[Block]", share: Share) -> Any:  # noqa: ANN401 --
             return False
 
         def reset(self) -> None:
-            self._left = iter(self._indices)
+            self._left = iter(share.blocks)
 
-    return Blocks(share.blocks, share.folder)
+    return Blocks()
 
 
 def _callback(report: Report, max_rounds: int) -> Any:  # noqa: ANN401 -- xgboost.callback.TrainingCallback

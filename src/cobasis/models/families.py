@@ -33,22 +33,7 @@ _FOLDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One row of the table of families.
-
-    Attributes
-    ----------
-    tasks : tuple of str
-        What it can be trained for.
-    carries_rows : bool
-        Whether a fitted model holds training rows.
-    likely : bool
-        Whether a classifier's scores are likelihoods.
-    build : callable or None
-        ``(task, n_rows, seed)`` to an unfitted scikit-learn estimator; None where training is ours
-        or xgboost's.
-    grid : mapping of str to list
-        What cross-validation chooses from.
-    """
+    """One row of the table of families."""
 
     tasks: tuple[Task, ...]
     carries_rows: bool

@@ -14,17 +14,7 @@ from cobasis.models.passes import LabelledRows, Pass, Threads, WholeRows, chunks
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What one pass has shown of rows.
-
-    Attributes
-    ----------
-    n_rows : int
-        How many came.
-    second : ndarray of shape (n_columns, n_columns)
-        Their sum of squares, ``X'X``.
-    counts : ndarray of shape (n_classes,)
-        Rows of each class; empty for regression.
-    """
+    """What one pass has shown of rows."""
 
     n_rows: int
     second: Matrix

@@ -35,17 +35,7 @@ _LEAST_SHARE = 2.0**-30
 
 @dataclass(kw_only=True)
 class Slopes:
-    """The summed loss of some rows, and its first and second derivatives by the weights.
-
-    Attributes
-    ----------
-    loss : float
-        Minus the log-likelihood.
-    gradient : ndarray of shape (n_outputs, n_columns + 1)
-        The intercept last.
-    curvature : ndarray of shape (size, size) or (n_outputs, n_columns + 1, n_columns + 1)
-        Of all weights, output by output, or of each output's alone.
-    """
+    """The summed loss of some rows, and its first and second derivatives by the weights."""
 
     loss: float
     gradient: Matrix

@@ -34,13 +34,7 @@ class Block(NamedTuple):
 
 
 class LabelledRows(Protocol):
-    """Rows in one frame, with labels: positions of classes, or numbers.
-
-    Attributes
-    ----------
-    n_rows, n_columns, n_blocks : int
-        How many there are.
-    """
+    """Rows in one frame, with labels: positions of classes, or numbers."""
 
     @property
     def n_rows(self) -> int: ...  # noqa: D102 -- above
@@ -64,19 +58,7 @@ class LabelledRows(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class WholeRows:
-    """Rows in memory, in one block.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        Finite.
-    labels : ndarray of shape (n_rows,)
-        One a row.
-    seed : int
-        Of the sample.
-    source : LabelledRows or None
-        Where they were read from: its sample is theirs.
-    """
+    """Rows in memory, in one block."""
 
     rows: Matrix = field(repr=False)
     labels: Labels = field(repr=False)
@@ -126,19 +108,7 @@ Work = Callable[[LabelledRows, int], Result]
 
 
 class Share(NamedTuple):
-    """One worker's part of a work that all workers do together.
-
-    Attributes
-    ----------
-    blocks : sequence of int
-        Which blocks are its own.
-    folder : str or None
-        Where it may put files until it is done; None to stay in memory.
-    threads : int
-        How many it may use.
-    report : Report
-        Whom it tells how far it is.
-    """
+    """One worker's part of a work that all workers do together."""
 
     blocks: Sequence[int]
     folder: str | None
@@ -167,13 +137,7 @@ class Pass(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """Passes in this process.
-
-    Attributes
-    ----------
-    report : Report
-        Told of every block.
-    """
+    """Passes in this process."""
 
     report: Report = silent
 
@@ -209,18 +173,35 @@ def chunks(block: Block, *, width: int) -> Iterator[Block]:
         yield Block(block.rows[place].astype(np.float64, copy=False), block.labels[place])
 
 
-def kept_apart(rows: LabelledRows, index: int, *, n_apart: int, seed: int) -> tuple[Block, Block]:
-    """Return rows of a block that training never sees, because it is judged by them; the others.
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Rows along axes, so many of which training never sees, because it is judged by them.
 
     They are drawn, since the rows of a single block lie party after party.
     """
-    block = rows.block(index)
-    if not n_apart:
-        return Block(block.rows[:0], block.labels[:0]), block
-    n_here = len(block.rows)
-    share = min(n_here, -(-n_apart * n_here // max(1, rows.n_rows)))
-    apart = np.zeros(n_here, dtype=bool)
-    apart[np.random.default_rng([seed, index]).permutation(n_here)[:share]] = True
-    return Block(block.rows[apart], block.labels[apart]), Block(
-        block.rows[~apart], block.labels[~apart]
-    )
+
+    axes: Matrix
+    n_apart: int
+    seed: int
+
+    def judges(self, rows: LabelledRows, over: Pass) -> Block | None:
+        """Return all rows that are kept apart; None where there are none."""
+        if not self.n_apart:
+            return None
+        parts = list(over(self.apart, rows, step="rows to judge by"))
+        return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def apart(self, rows: LabelledRows, index: int) -> Block:
+        """Return a block's rows that are kept apart."""
+        return self._chosen(rows, index, apart=True)
+
+    def rest(self, rows: LabelledRows, index: int) -> Block:
+        """Return a block's rows that are learned."""
+        return self._chosen(rows, index, apart=False)
+
+    def _chosen(self, rows: LabelledRows, index: int, *, apart: bool) -> Block:
+        block = rows.block(index)
+        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
+        share = min(n_here, -(-self.n_apart * n_here // max(1, rows.n_rows)))
+        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
+        return Block(block.rows[chosen == apart] @ self.axes, block.labels[chosen == apart])

@@ -23,15 +23,7 @@ N_FEATURES = 1_000
 
 @dataclass(frozen=True, kw_only=True)
 class Waves:
-    """Random Fourier features, ``sqrt(2 / D) cos(rows @ weights + offset)``.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_columns, D)
-        Gaussian.
-    offset : ndarray of shape (D,)
-        Uniform on the circle.
-    """
+    """Random Fourier features, ``sqrt(2 / D) cos(rows @ weights + offset)``."""
 
     weights: Matrix
     offset: Matrix
@@ -68,19 +60,7 @@ def draw_waves(axes: Matrix, *, variance: float, seed: int) -> Waves:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """What ridge is linear in, and what it is to meet.
-
-    Attributes
-    ----------
-    width : int
-        Columns of the table that it is linear in.
-    waves : Waves or None
-        From rows to columns; None for the rows themselves.
-    n_classes : int
-        0 for regression.
-    present : ndarray of int
-        The classes that rows have, in order.
-    """
+    """What ridge is linear in, and what it is to meet."""
 
     width: int
     waves: Waves | None
@@ -106,17 +86,6 @@ class Moments:
     Rows are centred before they are multiplied, and sets of rows are joined by the exact update
     (Chan, Golub and LeVeque 1983). Moments about zero, less ``n mu mu'`` at the end, would lose all
     digits of columns that vary little around a large mean.
-
-    Attributes
-    ----------
-    n_rows : int
-        How many rows are in.
-    means, target_means : ndarray of shape (n_columns,) and (n_targets,)
-        Of these rows.
-    scatter : ndarray of shape (n_columns, n_columns)
-        Its lower triangle; the upper one is never written.
-    cross : ndarray of shape (n_columns, n_targets)
-        Columns with targets.
     """
 
     n_rows: int

@@ -40,6 +40,7 @@ from cobasis.models.passes import (
     LabelledRows,
     Labels,
     Pass,
+    Split,
     Threads,
     WholeRows,
 )
@@ -295,13 +296,8 @@ def _perceptron(job: Job) -> Chain:
 
 def _by_batches(estimator: Estimator, job: Job) -> Estimator:
     """Train by mini-batches."""
-    training = Batches(
-        rows=job.rows,
-        axes=job.axes,
-        classes=job.classes,
-        seed=job.seed,
-        n_apart=rows_apart(job.seen.n_rows),
-    )
+    split = Split(axes=job.axes, n_apart=rows_apart(job.seen.n_rows), seed=job.seed)
+    training = Batches(rows=job.rows, split=split, classes=job.classes)
     return training.fit(estimator, over=job.over, report=job.report, state=job.state)
 
 

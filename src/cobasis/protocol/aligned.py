@@ -50,13 +50,7 @@ class _Part:
 
 
 class AlignedRows:
-    """Everybody's ``X_i F_i G_i``, with labels, block by block.
-
-    Attributes
-    ----------
-    n_rows, n_columns, n_blocks : int
-        How many there are.
-    """
+    """Everybody's ``X_i F_i G_i``, with labels, block by block."""
 
     def __init__(
         self,
