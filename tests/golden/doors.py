@@ -8,9 +8,10 @@ import json
 import sys
 import tempfile
 import warnings
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from sklearn import datasets
@@ -20,6 +21,7 @@ from cobasis import simulate
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.registry import ALIGNERS
 from cobasis.cli.demo_data import deal, load
+from cobasis.models import training
 from cobasis.report.comparison import Settings, compare
 from cobasis.report.page import as_json
 from golden import refusals
@@ -48,20 +50,30 @@ def simulated(name, **options):
     return simulate(dealt(name)[0], rng=np.random.default_rng(0), **told)
 
 
-def penalty(party):
-    """What tuning chose; only here and in `scores` it is known how a model is made."""
-    estimator = party.returned.model.estimator
-    last = estimator[-1] if hasattr(estimator, "steps") else estimator
-    words = [each for each in ("alpha_", "C", "alpha", "learning_rate") if hasattr(last, each)]
-    return float(getattr(last, words[0]))
+@contextmanager
+def overheard():
+    """Hear which penalties are chosen: a chain of layers does not carry them."""
+    heard, real, search = [], training.fit_ridge, training.tuned
+
+    def fit_ridge(*rows, **options):
+        fitted, penalty = real(*rows, **options)
+        heard.append(float(penalty))
+        return fitted, penalty
+
+    def tuned(*rows, **options):
+        found = search(*rows, **options)
+        words = [each for each in ("C", "alpha", "learning_rate") if hasattr(found, each)]
+        heard.append(float(getattr(found, words[0])))
+        return found
+
+    with mock.patch.multiple(training, fit_ridge=fit_ridge, tuned=tuned):
+        yield heard
 
 
 def scores(party, rows):
     """The numbers that labels are chosen by."""
     model = party.returned.model
-    likely = hasattr(model.estimator, "predict_proba")
-    method = "predict_proba" if likely else "decision_function"
-    return model.scores(party.transform(rows), method=method)
+    return model.scores(party.transform(rows), method=model.method)
 
 
 def figures(table):
@@ -90,13 +102,14 @@ def upload(basis):
 
 def model(name, family, aligner):
     """Penalty, labels and scores of one trained model, on rows that are new to all."""
-    party = simulated(name, model=family, aligner=aligner).parties["party-1"]
+    with overheard() as penalties:
+        party = simulated(name, model=family, aligner=aligner).parties["party-1"]
     _, new, truth = dealt(name)
     said = party.predict(new)
     classes = TABLES[name][1] == "classification"
     numbers = np.ravel(scores(party, new) if classes else said)
     return {
-        "penalty": penalty(party),
+        "penalty": penalties[-1],
         "labels": "".join(map(str, said)) if classes else "",
         "scores": numbers[::11].tolist(),
         "norm": float(np.linalg.norm(numbers)),
@@ -105,15 +118,15 @@ def model(name, family, aligner):
 
 
 def demonstrated(split, seed):
-    """What ``cobasis demo --split SPLIT --seed SEED --json`` says of the round and of one party."""
+    """What ``cobasis demo --split SPLIT --seed SEED --json`` says of all, and of one but the reference."""
     data = deal(load("digits"), n_parties=10, split=split, seed=seed)
     named = {"aligner": "odc", "anchor": "isometric", "basis": "svd", "model": "logistic"}
     told = as_json(compare(data, Settings(n_components=24, seed=seed, **named)))
-    own = told["per_party"]["party-1"]
+    own = told["per_party"]["party-2"]
     keys = ("alone", "together", "together_consensus")
     return {
-        **{key: told[key] for key in (*keys, "pooled", "verdict")},
-        "party-1": {key: own[key] for key in (*keys, "residual", "bytes_up")},
+        **{key: told[key] for key in (*keys, "pooled")},
+        "party-2": {key: own[key] for key in (*keys, "residual", "bytes_up")},
     }
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from aligned import alignment_of, cut, parties, write_upload
+from bundle.payloads import read_upload
 from cobasis.algorithms.views import Overlay
 from cobasis.bundle.payload import open_payload
-from cobasis.bundle.uploads import read_upload
 from cobasis.errors import (
     FileChangedError,
     LabelError,

@@ -306,4 +306,4 @@ def test_the_analyst_of_another_round_refuses_everything(uploads):
     for upload in uploads.values():
         with pytest.raises(MessageError, match="'icu-2027'"):
             other.receive(upload)
-    assert other.parties == ()
+    assert tuple(other.uploads) == ()
