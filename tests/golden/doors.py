@@ -118,7 +118,7 @@ def model(name, family, aligner):
 
 
 def demonstrated(split, seed):
-    """What ``cobasis demo --split SPLIT --seed SEED --json`` says of all, and of one but the reference."""
+    """What ``cobasis demo --split SPLIT --seed SEED --json`` says of all, and of one party."""
     data = deal(load("digits"), n_parties=10, split=split, seed=seed)
     named = {"aligner": "odc", "anchor": "isometric", "basis": "svd", "model": "logistic"}
     told = as_json(compare(data, Settings(n_components=24, seed=seed, **named)))
