@@ -102,6 +102,16 @@ def test_the_format_has_no_family_that_stores_rows():
     assert stored
 
 
+def test_a_layer_may_be_as_wide_as_the_limit():
+    parts = Parts(file_of("mlp"))
+    parts.numbers["0.weights"], parts.numbers["0.offset"] = (
+        np.ones((WIDTH, 65_536)),
+        np.ones(65_536),
+    )
+    parts.numbers["2.weights"] = np.ones((65_536, 2))
+    assert max(decode_chain(parts.together(), **agreed()).widths) == 65_536
+
+
 def test_a_tree_may_be_64_deep():
     parts = Parts(file_of("boosted_trees"))
     a_long_way(64)(parts)
