@@ -25,7 +25,7 @@ from cobasis.protocol.aligned import AlignedRows
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
 MOST_BYTES = 10**9
-STEPS = ("ridge", "rff", "logistic", "mlp", "xgboost")
+STEPS = ("ridge", "logistic", "mlp", "xgboost")
 MLP_PASSES, TREES = 1, 20
 """What has to be limited."""
 
