@@ -18,7 +18,7 @@ from cobasis.algorithms.views import View
 from cobasis.planning import memory, own, work
 from cobasis.planning.prediction import predict_alignment
 from cobasis.planning.rates import calibrate
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 METHODS: Mapping[str, Aligner] = {
     "odc": ODC(),

@@ -20,8 +20,8 @@ from cobasis.algorithms.bases import (
 )
 from cobasis.algorithms.conditions import bases_under
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
+from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.rng import KeyStream
-from cobasis.linalg.spans import orthonormality_defect, principal_cosines
 
 ANCHORS = get_args(AnchorKind)
 

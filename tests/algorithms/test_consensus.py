@@ -9,8 +9,8 @@ from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, key_of, make_anchor
 from cobasis.algorithms.bases import own_directions
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
 from cobasis.errors import AgreementError, AnchorImageError, ConsensusError, NotFiniteError
+from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns
-from cobasis.linalg.spans import orthonormality_defect, principal_cosines
 
 FEATURES = 12
 on_every_height = pytest.mark.parametrize("n_rows", [FEATURES, 30])

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners import EPS, STEADY, haar, key_of
-from cobasis.algorithms import factors
+from cobasis.algorithms import images as factors
 from cobasis.errors import AnchorImageError, ConditionError, NotFiniteError
-from cobasis.linalg.cholesky import triangle_of
+from cobasis.linalg.arrays import triangle_of
 from cobasis.linalg.rng import KeyStream
 
 ROUTES = {

@@ -9,8 +9,7 @@ from cobasis.algorithms import stacked
 from cobasis.algorithms.base import align
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami
-from cobasis.algorithms.sketch import sketched
-from cobasis.algorithms.stacked import leading_directions
+from cobasis.algorithms.stacked import leading_directions, sketched
 from cobasis.errors import DimensionError
 from cobasis.linalg.rng import KeyStream
 

@@ -10,7 +10,7 @@ from cobasis.algorithms import locality
 from cobasis.algorithms.bases import own_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import DimensionError, OptionError
-from cobasis.linalg.spans import orthonormality_defect, principal_cosines
+from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.tables import open_table
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from aligners import GOLDEN, key_of
-from cobasis.algorithms.anchors import draw_anchor
-from cobasis.algorithms.smote import NEIGHBOURS, STRETCH, mixed_rows, nearest
+from cobasis.algorithms.anchors import NEIGHBOURS, STRETCH, draw_anchor, mixed_rows, nearest
 from cobasis.errors import AnchorError, NotFiniteError, PrivacyWarning, ShapeError
 from cobasis.linalg.rng import KeyStream
 

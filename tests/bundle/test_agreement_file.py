@@ -18,7 +18,7 @@ from cobasis.bundle.agreement_file import (
     write_new,
 )
 from cobasis.errors import AgreementError, DiskError, UnsignedError
-from cobasis.protocol.agreement_checks import missing_fields
+from cobasis.protocol.agreement_fields import missing_fields
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, PEOPLE, identity
 

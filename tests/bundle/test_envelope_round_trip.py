@@ -23,8 +23,7 @@ from bundle.bundles import (
 )
 from cobasis.bundle.enclosing import _Source
 from cobasis.bundle.envelope import Expected, look, write_bundle
-from cobasis.bundle.manifest import canonical, signed_message
-from cobasis.bundle.parts import PARTS
+from cobasis.bundle.manifest import PARTS, canonical, signed_message
 from cobasis.errors import DiskError, FileChangedError, OptionError, SealError, SecretError
 from cobasis.protocol.enrolment import verify
 

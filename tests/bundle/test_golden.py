@@ -9,7 +9,7 @@ from bundle.bundles import AGE_KEYS, ENROLLED, LAB, NORTH, opened
 from bundle.golden_files import NOW, decided, make
 from cobasis.bundle import messages
 from cobasis.bundle.envelope import Expected
-from cobasis.bundle.parts import PARTS
+from cobasis.bundle.manifest import PARTS
 
 FOLDER = Path(__file__).parent / "golden" / "1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

@@ -9,8 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundle.transcripts import Clock, in_memory, made
-from cobasis.bundle.chain import MAX_LINE, START, Link, following, read_line
-from cobasis.bundle.transcript import REPAIRED, Transcript, verify_transcript
+from cobasis.bundle.transcript import (
+    MAX_LINE,
+    REPAIRED,
+    START,
+    Link,
+    Transcript,
+    following,
+    read_line,
+    verify_transcript,
+)
 from cobasis.errors import DiskError, OptionError, TranscriptError
 
 STEADY = settings(max_examples=100, deadline=None, derandomize=True, database=None)

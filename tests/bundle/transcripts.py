@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from cobasis.bundle.chain import Link, following
-from cobasis.bundle.transcript import Transcript
+from cobasis.bundle.transcript import Link, Transcript, following
 
 
 class Clock:

@@ -20,7 +20,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from cobasis import simulate
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.registry import ALIGNERS
-from cobasis.cli.demo_data import deal, load
+from cobasis.cli.demo import deal, load
 from cobasis.models import training
 from cobasis.report.comparison import Settings, compare
 from cobasis.report.page import as_json

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aligners import GOLDEN, haar, key_of
-from cobasis.linalg.eigen import by_iteration, of_columns, of_gram, stacked
+from cobasis.linalg.leading import by_iteration, of_columns, of_gram, stacked
 from cobasis.linalg.rng import KeyStream
 
 

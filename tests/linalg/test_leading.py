@@ -5,10 +5,11 @@ import pytest
 
 from aligners import key_of
 from cobasis.linalg import blocks as module
-from cobasis.linalg import eigen, leading
+from cobasis.linalg import leading
+from cobasis.linalg import leading as eigen
+from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.linalg.blocks import WholeTable
 from cobasis.linalg.rng import KeyStream, haar_columns
-from cobasis.linalg.spans import orthonormality_defect
 
 
 def table_of(values, n_rows, *, seed=0):

@@ -8,15 +8,15 @@ from scipy.linalg import orthogonal_procrustes, subspace_angles
 from scipy.linalg import polar as scipy_polar
 
 from aligners import EPS, GOLDEN, STEADY, haar, key_of
-from cobasis.linalg.polar import polar
-from cobasis.linalg.rng import KeyStream, haar_columns
-from cobasis.linalg.spans import (
+from cobasis.linalg.arrays import (
     complete_orthonormal,
     numerical_rank,
     orthonormality_defect,
     principal_cosines,
     right_singular,
 )
+from cobasis.linalg.polar import polar
+from cobasis.linalg.rng import KeyStream, haar_columns
 
 sizes = st.integers(1, 7)
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from cobasis.linalg.pool import in_order
+from cobasis.linalg.threads import in_order
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
-from cobasis.models.frame import principal_axes
+from cobasis.models.passes import principal_axes
 from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
 

@@ -12,8 +12,7 @@ from aligned import digits
 from cobasis.errors import MissingExtraError, OptionError
 from cobasis.models import boosting
 from cobasis.models.boosting import fit_xgboost
-from cobasis.models.frame import principal_axes
-from cobasis.models.passes import Threads, WholeRows
+from cobasis.models.passes import Threads, WholeRows, principal_axes
 from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel, train
 from models.blocks import Cut

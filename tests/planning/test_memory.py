@@ -3,7 +3,7 @@
 import pytest
 
 from cobasis.planning import memory
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 SIZES = [(1000, 50, 50), (20000, 50, 50), (1000, 50, 1000), (1000, 950, 50)]
 

@@ -9,7 +9,7 @@ from cobasis.errors import OptionError
 from cobasis.planning import own
 from cobasis.planning.prediction import predict_alignment
 from cobasis.planning.rates import Curve, Rates, calibrate
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 FLAT = Curve(sizes=(10, 1000), rates=(1e9, 1e9))
 RATES = Rates(

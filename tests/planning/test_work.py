@@ -3,7 +3,7 @@
 import pytest
 
 from cobasis.planning import work
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 
 def size(a, l, c):  # noqa: E741 -- the paper's letters

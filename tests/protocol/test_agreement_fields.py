@@ -9,7 +9,7 @@ from cobasis import Agreement, ConsortiumSecret, NumericFeature, Party, numeric_
 from cobasis.errors import AgreementError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode
-from cobasis.protocol.agreement_checks import missing_fields
+from cobasis.protocol.agreement_fields import missing_fields
 from protocol.consortium import NAMES, WIDTH, agree
 from protocol.people import ANALYST, PEOPLE, identity
 

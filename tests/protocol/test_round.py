@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis import Analyst, ConsortiumSecret, Party, PartyKey, Round, simulate
-from cobasis.linalg.spans import principal_cosines
+from cobasis.linalg.arrays import principal_cosines
 from cobasis.protocol import round as round_module
 from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables, trained
 

@@ -15,7 +15,7 @@ from cobasis.errors import (
     UndeterminedFitError,
     UnknownPartyError,
 )
-from cobasis.linalg.spans import principal_cosines
+from cobasis.linalg.arrays import principal_cosines
 from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables
 
 KEY = bytes(range(60, 92))

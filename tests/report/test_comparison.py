@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cobasis.cli.demo_data import deal, load
+from cobasis.cli.demo import deal, load
 from cobasis.report.comparison import Settings, compare, score
 from cobasis.report.page import as_json, means, render
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from benchmarks.machine import ONE_THREAD
 
-from cobasis.linalg.pool import in_order
+from cobasis.linalg.threads import in_order
 from cobasis.tables import sources
 
 ENVIRONMENT = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}

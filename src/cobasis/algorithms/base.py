@@ -19,8 +19,7 @@ from cobasis.algorithms.one_span import TurnedTarget
 from cobasis.algorithms.views import Overlay, View
 from cobasis.errors import DuplicatePartyError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.pool import in_order
-from cobasis.linalg.threads import one_blas_thread
+from cobasis.linalg.threads import in_order, one_blas_thread
 
 FitKind = Literal["rotation", "whitened rotation", "least squares"]
 """What makes a change of basis the right one; ``certificate.fit_error`` checks it."""

@@ -5,15 +5,15 @@ from typing import Literal
 
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.blocks import Blocks, WholeTable
-from cobasis.linalg.leading import Leading, leading_directions
-from cobasis.linalg.rng import KeyStream, haar_columns
-from cobasis.linalg.spans import (
+from cobasis.linalg.arrays import (
     ORTHONORMAL,
+    Matrix,
     complete_orthonormal,
     orthonormality_defect,
 )
+from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.linalg.leading import Leading, leading_directions
+from cobasis.linalg.rng import KeyStream, haar_columns
 
 BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"]
 

@@ -20,10 +20,8 @@ from cobasis.algorithms.base import Alignment, FitKind
 from cobasis.algorithms.bases import BASES, BasisName
 from cobasis.algorithms.images import Images, batches
 from cobasis.errors import FitCheckError, NotFiniteError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.pool import in_order
-from cobasis.linalg.spans import cosines_to
-from cobasis.linalg.threads import one_blas_thread
+from cobasis.linalg.arrays import Matrix, cosines_to
+from cobasis.linalg.threads import in_order, one_blas_thread
 
 Evidence = Literal["not a random turn", "cannot tell"]
 

@@ -3,12 +3,10 @@
 import numpy as np
 
 from cobasis.algorithms.base import Fit, Target
-from cobasis.algorithms.factors import least_squares
-from cobasis.algorithms.images import Images, check_image
+from cobasis.algorithms.images import Images, check_image, least_squares
 from cobasis.errors import DimensionError, NotFiniteError, UndeterminedFitError
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.linalg.polar import PolarFactor, polar
-from cobasis.linalg.spans import orthonormality_defect
 
 DETERMINED = 1e-8
 """Below this ratio of singular values the polar factor is arbitrary (rounding decides)."""

@@ -14,7 +14,7 @@ from cobasis.algorithms.options import require_word
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
-from cobasis.linalg.pool import in_order
+from cobasis.linalg.threads import in_order
 
 ITERATE, SECONDS = "iterate", 10.0
 """Under which name the iterate is kept, and how often: what a kill can lose, and a pass more."""

@@ -6,11 +6,9 @@ from typing import ClassVar
 
 from cobasis.algorithms.base import Fit, FitKind, Target
 from cobasis.algorithms.fits import procrustes_fits
-from cobasis.algorithms.images import Images
-from cobasis.algorithms.reference import reference_of
+from cobasis.algorithms.images import Images, reference_of
 from cobasis.errors import OrthonormalityError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.spans import ORTHONORMAL, orthonormality_defect
+from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from cobasis.algorithms.images import Images
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.spans import orthonormality_defect
+from cobasis.linalg.arrays import Matrix, orthonormality_defect
 
 ROWS_A_COMPONENT = 2
 """How many rows a component are looked at; as many as columns would be badly conditioned."""

@@ -11,14 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from cobasis.algorithms.factors import factored
-from cobasis.algorithms.images import Images, batches
-from cobasis.algorithms.sketch import sketched
+from cobasis.algorithms.images import Images, batches, factored
 from cobasis.errors import DimensionError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.eigen import of_columns, of_gram, stacked
-from cobasis.linalg.pool import in_order
-from cobasis.linalg.spans import numerical_rank, right_singular
+from cobasis.linalg.arrays import Matrix, numerical_rank, right_singular
+from cobasis.linalg.leading import by_iteration, of_columns, of_gram, stacked
+from cobasis.linalg.threads import in_order
 
 GRAM_ROWS = 6000
 """Up to this many anchor rows their Gram matrix (288 MB) is made, whatever c is."""
@@ -149,3 +146,37 @@ def _by_sketch(run: _Pass, size: int | Callable[[list[int]], int]) -> Leading:
     gain = float(np.sqrt(np.mean(run.gains)))
     directions, values = sketched(run.tables, n_rows=shape[0], size=wanted)
     return Leading(directions=directions, singular_values=values, gain=gain)
+
+
+MAX_PASSES = 12
+OVERSAMPLED = 20
+STILL = 1e-10
+"""Iteration ends when no wanted singular value moves by more than this share of it."""
+
+
+def sketched(
+    tables: Callable[[], Iterator[Matrix]], *, n_rows: int, size: int
+) -> tuple[Matrix, Matrix]:
+    """Return the leading left singular vectors and values of all tables side by side.
+
+    Block power iteration with 20 more columns than wanted; a pass shrinks the error of
+    direction k by the squared ratio of singular value ``size + 21`` to value k, so that
+    directions without a gap behind them are the less exact ones.
+    """
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows)))
+
+    def product(_: int, basis: Matrix) -> Matrix:
+        image = np.zeros_like(basis)
+        for table in tables():
+            image += table @ (table.T @ basis)
+        return image
+
+    directions, values = by_iteration(product, start, count=size, passes=MAX_PASSES, still=STILL)
+    rank = numerical_rank(values, (len(directions), len(directions)))
+    if not 1 <= size <= rank:
+        raise DimensionError(
+            f"n_components={size} is not between 1 and the rank {rank} that a sketch of all anchor "
+            "images together shows. Use a number between the two."
+        )
+    return directions[:, :size], values[:size]

@@ -8,11 +8,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from cobasis.algorithms.base import Fit, FitKind, Target
-from cobasis.algorithms.factors import factored
 from cobasis.algorithms.fits import procrustes_fits
-from cobasis.algorithms.images import Images, batches
+from cobasis.algorithms.images import Images, batches, factored, reference_of
 from cobasis.algorithms.options import Scale, with_scale
-from cobasis.algorithms.reference import reference_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +35,7 @@ class Whitened:
     **Who sees what.** Z spans what the reference's image spans.
 
     **Cost.** ODC's and one thin QR factorisation a party
-    (:func:`~cobasis.algorithms.factors.factored`).
+    (:func:`~cobasis.algorithms.images.factored`).
 
     References
     ----------

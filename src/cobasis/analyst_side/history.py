@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.bundle.chain import Entry, Fact
 from cobasis.bundle.expecting import AcceptedUpload
+from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models.families import ModelName
 
 OPENED, RECEIVED, CONSENSUS, FORGOTTEN = "opened", "received", "consensus", "forgotten"

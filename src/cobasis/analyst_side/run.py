@@ -21,11 +21,11 @@ from cobasis.analyst_side.history import RUN, History, Outcome, Training
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.receive import missing
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.chain import Entry
 from cobasis.bundle.envelope import Written, write_bundle
 from cobasis.bundle.incoming import model_in
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.bundle.transcript import Entry
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RetentionError, StepError
 from cobasis.models.chain import Chain

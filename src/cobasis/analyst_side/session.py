@@ -8,16 +8,15 @@ from pathlib import Path
 from cobasis.analyst_side.history import OPENED, History, history_of
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
-from cobasis.bundle.parts import Kind
+from cobasis.bundle.manifest import Kind
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_left, remove_tree
 from cobasis.errors import AgreementError, AnotherRunError, IdentityError, RetentionError
-from cobasis.keys.at_rest import load_identity
-from cobasis.keys.home import home as home_folder
-from cobasis.keys.home import key_path
+from cobasis.keys.at_rest import home as home_folder
+from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 

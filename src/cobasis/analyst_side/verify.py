@@ -13,10 +13,9 @@ from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import WorkFolder
 from cobasis.bundle.agreement_file import read_agreement
-from cobasis.bundle.chain import Entry
 from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.bundle.transcript import Checked, verify_transcript
+from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.files import opened
 from cobasis.errors import (

@@ -12,8 +12,7 @@ from typing import Any
 from cobasis.disk.files import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_checks import missing_fields
-from cobasis.protocol.agreement_fields import DEADLINE
+from cobasis.protocol.agreement_fields import DEADLINE, missing_fields
 from cobasis.protocol.signatures import Signature, check_sealed
 
 MAX_BYTES = 2**25

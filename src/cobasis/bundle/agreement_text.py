@@ -7,8 +7,7 @@ import tomlkit
 
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
-from cobasis.protocol.agreement_checks import missing_fields
-from cobasis.protocol.agreement_fields import AgreementFields
+from cobasis.protocol.agreement_fields import AgreementFields, missing_fields
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import PublicIdentity
 

@@ -9,12 +9,15 @@ from pathlib import Path
 from cobasis.bundle.frames import PIECE, compressed
 from cobasis.bundle.manifest import (
     FORMAT,
+    MAX_RATIO,
+    PARTS,
+    SLACK,
     Draft,
     Manifest,
+    Part,
     make_manifest,
     signed_message,
 )
-from cobasis.bundle.parts import MAX_RATIO, PARTS, SLACK, Part
 from cobasis.bundle.sealing import seal
 from cobasis.disk.files import opened
 from cobasis.disk.whole import WholeFile

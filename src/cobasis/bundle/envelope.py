@@ -25,10 +25,10 @@ from cobasis.bundle.manifest import (
     MAX_MANIFEST,
     Draft,
     Manifest,
+    Part,
     read_manifest,
     signed_message,
 )
-from cobasis.bundle.parts import Part
 from cobasis.bundle.sealing import Seal, look
 from cobasis.disk.files import Stamp, opened, refuse_changed, stamp_of
 from cobasis.disk.whole import WholeFile, make_folder, nameless_file, remove_tree

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cobasis.bundle.manifest import Manifest, moment_of, moment_text
-from cobasis.bundle.parts import Kind
+from cobasis.bundle.manifest import Kind, Manifest, moment_of, moment_text
 from cobasis.errors import ClockError, ForeignBundleError, ReplayError
 
 MAX_AHEAD = timedelta(hours=48)

@@ -64,7 +64,7 @@ def sign(
     from cobasis.bundle.agreement_file import read_agreement
     from cobasis.cli.analyst_answers import SignAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.keys.home import home
+    from cobasis.keys.at_rest import home
     from cobasis.protocol.signatures import sign_agreement
 
     found = read_agreement(agreement).agreement
@@ -88,7 +88,7 @@ def sign(
 
 def _signer(agreement: "Agreement", home: Path, name: str | None) -> str:
     """Return whose key signs: the one that is named, or the only one here that is enrolled."""
-    from cobasis.keys.home import names
+    from cobasis.keys.at_rest import names
     from cobasis.protocol.signatures import signers
 
     enrolled = signers(agreement)

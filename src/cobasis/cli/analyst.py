@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.analyst_said import certified, file_answers, said_of_audits, said_of_files
+from cobasis.cli.analyst_answers import certified, file_answers, said_of_audits, said_of_files
 from cobasis.cli.options import Agreed, Owner, Yes, consent, owned, progress
 from cobasis.models.families import ModelName
 

@@ -8,8 +8,7 @@ from typer.core import TyperGroup
 
 from cobasis.cli import agreement, analyst, key, party, plan, secret
 from cobasis.cli.demo import demo
-from cobasis.cli.inspect import inspect
-from cobasis.cli.verify import verify
+from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
 INTERRUPTED = 130

@@ -97,7 +97,7 @@ class Owner:
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""
-        from cobasis.keys.home import home, key_path
+        from cobasis.keys.at_rest import home, key_path
 
         return key_path(home(self.home), name)
 

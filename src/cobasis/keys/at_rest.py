@@ -1,12 +1,42 @@
 """An identity on disk: one file, under a passphrase, readable by its owner only."""
 
+import os
 import stat
 from pathlib import Path
 
 from cobasis.disk.files import opened
-from cobasis.disk.whole import WholeFile
+from cobasis.disk.whole import WholeFile, make_folder
 from cobasis.errors import DiskError, IdentityError
 from cobasis.keys.identity import Identity
+from cobasis.protocol.enrolment import is_identity_name
+
+VARIABLE = "COBASIS_HOME"
+_SUFFIX = ".key"
+
+
+def home(path: Path | None = None) -> Path:
+    """Return the home folder; it is made, for its owner only, when it is not there."""
+    folder = path or Path(os.environ.get(VARIABLE) or Path.home() / ".cobasis")
+    make_folder(folder)
+    return folder
+
+
+def key_path(home: Path, name: str) -> Path:
+    """Return where somebody's key file stands in a home folder; its folder is made."""
+    if not is_identity_name(name):
+        raise IdentityError(
+            f"{name[:100]!r} is no identity's name. Names have 1 to 100 letters, digits, '.', '_' "
+            "and '-', and do not begin with a '.'."
+        )
+    folder = home / "keys"
+    make_folder(folder)
+    return folder / f"{name}{_SUFFIX}"
+
+
+def names(home: Path) -> tuple[str, ...]:
+    """Return whose keys are in a home folder, sorted."""
+    return tuple(sorted(path.stem for path in (home / "keys").glob(f"*{_SUFFIX}")))
+
 
 MAX_KEY_FILE = 2**16
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

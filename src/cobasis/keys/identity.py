@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cobasis.bundle.sealing import seal, unseal
 from cobasis.errors import IdentityError, PassphraseError, SealError
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
 FORMAT = "cobasis/key/1"

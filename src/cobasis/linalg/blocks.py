@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.pool import in_order
-from cobasis.linalg.threads import one_blas_thread
+from cobasis.linalg.threads import in_order, one_blas_thread
 
 Done = TypeVar("Done")
 

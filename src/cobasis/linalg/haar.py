@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KeyStream
 
 _BLOCK = 64

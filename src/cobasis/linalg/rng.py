@@ -14,8 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from scipy.special import ndtri
 
 from cobasis.errors import SecretError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 
 KEY_BYTES = 32
 

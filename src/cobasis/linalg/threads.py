@@ -4,9 +4,12 @@ The matrices here are small and many; what is spread over cores is spread over p
 """
 
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -55,3 +58,34 @@ def one_blas_thread() -> Iterator[None]:
             _Inside.count -= 1
             if _Inside.count == 0:
                 _Inside.limit.close()
+
+
+Item = TypeVar("Item")
+Done = TypeVar("Done")
+
+
+def in_order(
+    work: Callable[[Item], Done], items: Iterable[Item], *, workers: int | None = None
+) -> Iterator[Done]:
+    """Yield ``work(item)`` for each item, in the items' order.
+
+    Examples
+    --------
+    >>> list(in_order(abs, [-1, 2, -3], workers=2))
+    [1, 2, 3]
+    """
+    threads = workers or available_threads()
+    if threads == 1:
+        yield from map(work, items)
+        return
+    waiting: deque[Future[Done]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="cobasis")
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:  # also on Ctrl-C: what has not begun is dropped, what runs is waited for
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -33,16 +33,19 @@ from cobasis.models.families import (
     family,
     tuned,
 )
-from cobasis.models.frame import Seen, axes_of, look, variance_of
 from cobasis.models.logistic import fit_logistic
 from cobasis.models.passes import (
     Block,
     LabelledRows,
     Labels,
     Pass,
+    Seen,
     Split,
     Threads,
     WholeRows,
+    axes_of,
+    look,
+    variance_of,
 )
 from cobasis.models.sources import read_chain
 from cobasis.models.sums import Design, draw_waves, fit_ridge, head_of

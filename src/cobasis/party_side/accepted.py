@@ -6,8 +6,7 @@ import numpy as np
 
 from cobasis.bundle.incoming import model_in
 from cobasis.errors import StepError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.party_side.desk import PartyDesk
 from cobasis.protocol.secrets import SecretBasis

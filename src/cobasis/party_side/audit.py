@@ -15,8 +15,7 @@ from cobasis.bundle.payload import Payload, open_payload
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoding import encoded_columns
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.desk import PartyDesk, time_now
 from cobasis.party_side.preview import Ready
@@ -38,8 +37,8 @@ from cobasis.privacy.audit import (
     travelling,
 )
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.choice import check_public_rows
 from cobasis.protocol.messages import Labels
-from cobasis.protocol.public_rows import check_public_rows
 from cobasis.vault import Forced, Kept
 from cobasis.vault.fingerprints import Fingerprints
 

@@ -25,11 +25,10 @@ from cobasis.errors import (
     UnknownPartyError,
     VaultError,
 )
-from cobasis.keys.at_rest import load_identity
-from cobasis.keys.home import home as home_folder
-from cobasis.keys.home import key_path, names
+from cobasis.keys.at_rest import home as home_folder
+from cobasis.keys.at_rest import key_path, load_identity, names
 from cobasis.keys.identity import Identity
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.vault.rounds import RoundRecords

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from cobasis.errors import AgreementError, ForeignBundleError, StepError
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.desk import PartyDesk, digest_of
 from cobasis.party_side.rows import PartyRows, open_rows, refuse_outside
 from cobasis.progress import Report, silent

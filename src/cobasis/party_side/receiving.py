@@ -8,9 +8,8 @@ import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Expected
-from cobasis.bundle.manifest import moment_of
+from cobasis.bundle.manifest import Kind, moment_of
 from cobasis.bundle.messages import consensus_in, return_in
-from cobasis.bundle.parts import Kind
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
 from cobasis.disk.files import opened
 from cobasis.errors import FitCheckError, ReplayError, StepError
@@ -26,8 +25,8 @@ from cobasis.party_side.desk import (
     time_now,
 )
 from cobasis.party_side.preview import require_made_for, require_uploaded
-from cobasis.protocol.acceptance import check_consensus, check_return
 from cobasis.protocol.messages import Return
+from cobasis.protocol.prediction import check_consensus, check_return
 from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign
 from cobasis.vault import Accepted
 

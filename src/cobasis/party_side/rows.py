@@ -12,9 +12,8 @@ import polars as pl
 
 from cobasis.errors import FeatureError, ShapeError
 from cobasis.features.checking import ColumnFinding
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.blocks import Blocks
-from cobasis.linalg.hidden import Hidden
 from cobasis.party_side.desk import PartyDesk
 from cobasis.progress import Report, silent
 from cobasis.protocol.messages import Labels

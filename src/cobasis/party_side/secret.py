@@ -13,9 +13,8 @@ from cobasis.bundle.agreement_file import commit, read_draft
 from cobasis.bundle.envelope import Bundle, Draft, Expected, write_bundle
 from cobasis.disk.whole import remove_tree
 from cobasis.errors import AgreementError, CommitmentError, IdentityError, UnknownPartyError
-from cobasis.keys.at_rest import load_identity
-from cobasis.keys.home import home as home_folder
-from cobasis.keys.home import key_path, names
+from cobasis.keys.at_rest import home as home_folder
+from cobasis.keys.at_rest import key_path, load_identity, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.desk import PartyDesk, alone, opened_bundle
 from cobasis.protocol.agreement import Agreement

@@ -19,7 +19,7 @@ from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.precision import UploadFile
 from cobasis.disk.whole import copy_whole, remove_tree
 from cobasis.features.numeric import NumericFeature
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.desk import (
     MARKS,

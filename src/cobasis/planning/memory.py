@@ -5,7 +5,7 @@ counts for the rest. Multiply by 8 for bytes. All three hold every anchor image,
 paper's procedures do; what our streamed code holds is in :mod:`cobasis.planning.own`.
 """
 
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 BYTES_PER_NUMBER = 8
 """float64."""

@@ -13,7 +13,7 @@ from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
 from cobasis.errors import OptionError
 from cobasis.planning import work
 from cobasis.planning.memory import BYTES_PER_NUMBER
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 POLAR = 18.0
 """Operations of one polar factor, in l^3: a Gram matrix, its eigenvectors and one correction."""

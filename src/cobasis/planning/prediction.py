@@ -2,7 +2,7 @@
 
 from cobasis.planning.own import work_of
 from cobasis.planning.rates import Rates
-from cobasis.planning.size import Size
+from cobasis.planning.work import Size
 
 
 def predict_alignment(

@@ -4,7 +4,31 @@ The paper counts what its own baselines' *full* decompositions take. What our st
 is in :mod:`cobasis.planning.own`, and how long that takes in :mod:`cobasis.planning.prediction`.
 """
 
-from cobasis.planning.size import Size
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """The size of one alignment.
+
+    Attributes
+    ----------
+    n_anchor_rows : int
+        a.
+    n_components : int
+        l.
+    n_parties : int
+        c.
+    """
+
+    n_anchor_rows: int
+    n_components: int
+    n_parties: int
+
+    @property
+    def letters(self) -> tuple[int, int, int]:
+        """The same as ``(a, l, c)``, for formulas."""
+        return self.n_anchor_rows, self.n_components, self.n_parties
 
 
 def product(*, rows: float, inner: float, columns: float) -> float:

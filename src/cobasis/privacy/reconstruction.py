@@ -7,8 +7,7 @@ import numpy as np
 
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import DimensionError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.spans import right_singular
+from cobasis.linalg.arrays import Matrix, as_matrix, right_singular
 
 _WORST = 0.01
 

@@ -16,8 +16,7 @@ from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.registry import make_aligner
 from cobasis.errors import AgreementError
-from cobasis.protocol.agreement_checks import refuse_contradictions
-from cobasis.protocol.agreement_fields import AgreementFields
+from cobasis.protocol.agreement_fields import AgreementFields, refuse_contradictions
 
 
 class Agreement(AgreementFields):

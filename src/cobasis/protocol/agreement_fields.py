@@ -1,16 +1,20 @@
 """The agreement's fields, each checked by itself, and what follows from them alone."""
 
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cobasis.algorithms.anchors import AnchorKind
-from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES, AnchorKind
+from cobasis.algorithms.bases import BASES, BasisName, check_basis_rule
 from cobasis.algorithms.registry import AlignerName
+from cobasis.errors import AgreementError
 from cobasis.features.encoding import Feature, width_of
-from cobasis.models.families import ModelName, Task
-from cobasis.protocol.dp_terms import DPTerms
+from cobasis.models.families import FAMILIES, ModelName, Task, family
+from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
 from cobasis.protocol.enrolment import PublicIdentity
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -78,4 +82,212 @@ class AgreementFields(BaseModel):
             datetime.strptime(self.deadline, DEADLINE).replace(tzinfo=UTC)
             if self.deadline
             else None
+        )
+
+
+def refuse_contradictions(agreement: AgreementFields) -> None:
+    """Raise AgreementError where two fields exclude each other."""
+    n_parties = len(agreement.parties)
+    check_basis_rule(agreement.basis, anchor=agreement.anchor, n_parties=n_parties)
+    problems = [
+        *_repeats("parties", agreement.parties),
+        *_repeats("features", agreement.columns),
+        *_repeats("classes", agreement.classes),
+        *_size_problems(agreement),
+        *_task_problems(agreement),
+        *_column_problems(agreement),
+        *_people_problems(agreement),
+        *dp_problems(agreement),
+    ]
+    if problems:
+        raise AgreementError(
+            f"the agreement contradicts itself: {'; '.join(problems)}. "
+            "Change one of the two fields and have it signed again."
+        )
+
+
+NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")
+"""What a simulation does without, and nobody puts a name under."""
+
+
+def missing_fields(agreement: AgreementFields | Mapping[str, object]) -> tuple[str, ...]:
+    """Return which fields have to be filled before anybody may sign."""
+    fields = dict(agreement)
+    known = AgreementFields.model_fields.items()
+    needed = [name for name, field in known if field.is_required()] + list(NEEDED_TO_SIGN)
+    task = fields.get("task")
+    needed += [] if task == "representation" else ["label", "model"]
+    needed += ["classes"] if not task or task == "classification" else []
+    return tuple(name for name in needed if not fields.get(name))
+
+
+def _size_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield what is wrong with the sizes, the anchor, and the numbers on the wire."""
+    n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
+    if agreement.n_components > n_features:
+        yield f"n_components={agreement.n_components} is above the {n_features} features"
+    if n_anchor_rows < agreement.n_components:
+        yield (
+            f"n_anchor_rows={n_anchor_rows} is below n_components, so images would be "
+            "rank-deficient"
+        )
+    if agreement.anchor == "isometric" and n_anchor_rows < n_features:
+        yield (
+            f"an isometric anchor needs n_anchor_rows >= {n_features}, the number of features, "
+            f"not {n_anchor_rows}"
+        )
+    if agreement.anchor == "isometric" and n_features > MAX_ISOMETRIC_FEATURES:
+        yield f"{n_features} features are above {MAX_ISOMETRIC_FEATURES}: use anchor='gaussian'"
+    needs_public = agreement.anchor in FROM_PUBLIC_ROWS or agreement.basis == "public"
+    if needs_public != (agreement.public_rows_sha256 is not None):
+        yield (
+            "public_rows_sha256 goes with a public basis or a public or smote anchor, only with one"
+        )
+    if (agreement.precision == "int8") != (agreement.int8_range is not None):
+        yield "int8_range goes with precision='int8', and only with it"
+
+
+def _task_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield what is wrong with classes and models for the task."""
+    task, model = agreement.task, agreement.model
+    if (task == "classification") != (len(agreement.classes) > 1):
+        yield "classification needs at least two classes, other tasks have none"
+    if (task == "representation") != (model is None):
+        yield "every task but representation names a model"
+    elif model is not None:
+        family(model, task)
+    yield from _repeats("models", agreement.models)
+    for name in agreement.models:
+        if task not in FAMILIES[name].tasks:
+            yield f"models names '{name}', which is no family for {task}"
+        if FAMILIES[name].carries_rows:
+            yield f"models names '{name}', whose file is made of rows that every party could read"
+    if agreement.models and model is not None and model not in agreement.models:
+        yield f"model='{model}' is not among models"
+    real = agreement.enrolled or agreement.analyst
+    if real and model is not None and FAMILIES[model].carries_rows:
+        yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
+
+
+def _column_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield what is wrong with the columns that are no features."""
+    for role, name in (("label", agreement.label), ("id", agreement.id)):
+        if name and name in agreement.columns:
+            yield f"the {role} column '{name}' is also a feature"
+    if agreement.id and agreement.id == agreement.label:
+        yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
+    if agreement.label and agreement.task == "representation":
+        yield "a representation has no label column"
+
+
+def _people_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield what is wrong with who takes part, and until when."""
+    if agreement.minimum_parties > len(agreement.parties):
+        yield (
+            f"minimum_parties={agreement.minimum_parties} is above the {len(agreement.parties)} "
+            "parties"
+        )
+    if not _is_time(agreement):
+        yield f"deadline='{agreement.deadline}' is no time in UTC like 2026-12-31T23:59:59Z"
+    names = tuple(each.name for each in agreement.enrolled)
+    if names and names != agreement.parties:
+        yield f"enrolled are {', '.join(names)}, the parties are {', '.join(agreement.parties)}"
+    everybody = [*agreement.enrolled, *([agreement.analyst] if agreement.analyst else [])]
+    yield from _repeats("enrolled and analyst", [each.name for each in everybody])
+    for key in ("signing_key", "recipient"):
+        owners = Counter(getattr(each, key) for each in everybody)
+        shared = [each.name for each in everybody if owners[getattr(each, key)] > 1]
+        if shared:
+            yield f"{', '.join(shared)} have one and the same {key}"
+
+
+def _is_time(agreement: AgreementFields) -> bool:
+    """Whether the deadline, if there is one, is a time as we write it."""
+    try:
+        closes = agreement.closes
+    except ValueError:
+        return False
+    return closes is None or closes.strftime(DEADLINE) == agreement.deadline
+
+
+def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:
+    """Yield a problem where values occur twice."""
+    twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
+    if twice:
+        yield f"{field} names {', '.join(twice[:5])} more than once"
+
+
+_FAR = 16.2
+"""How many times its scale a number of the noise is at most away."""
+
+_HALF = 65504.0
+"""The largest number of float16."""
+
+
+def dp_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield what an agreement says against its own guarantee; nothing where it gives none."""
+    terms = agreement.dp
+    if terms is None:
+        return
+    if not BASES[agreement.basis].under_dp:
+        allowed = ", ".join(name for name, rule in BASES.items() if rule.under_dp)
+        yield (
+            f"[dp] with basis='{agreement.basis}': rows shape that basis, so one of them can move "
+            f"all, whatever the noise; the bases that no row shapes are {allowed}"
+        )
+    if agreement.anchor in FROM_PUBLIC_ROWS or agreement.anchor == "uniform":
+        yield (
+            f"[dp] with anchor='{agreement.anchor}', which is for reproducing papers; use "
+            "'isometric' or 'gaussian'"
+        )
+    yield from _ball_problems(terms, agreement.n_features)
+    yield from _budget_problems(terms)
+    yield from _label_problems(agreement, terms)
+    yield from _precision_problems(agreement, terms)
+
+
+def _ball_problems(terms: DPTerms, n_features: int) -> Iterator[str]:
+    """Yield what is wrong with the ball."""
+    if terms.centre and len(terms.centre) != n_features:
+        yield f"dp.centre has {len(terms.centre)} numbers for {n_features} encoded features"
+    if terms.radius < 1e-6 * math.hypot(*terms.centre):
+        yield f"dp.radius={terms.radius:g} is lost in the rounding of dp.centre"
+
+
+def _budget_problems(terms: DPTerms) -> Iterator[str]:
+    """Yield what is wrong with delta and the lifetime."""
+    most = 1 / (PEOPLE_PER_FAILURE * terms.most_rows)
+    if terms.delta > most:
+        yield (
+            f"dp.delta={terms.delta:g} is above 1/({PEOPLE_PER_FAILURE} most_rows) = {most:g}, and "
+            "with 1/most_rows a party could release somebody's whole row; lower one of the two"
+        )
+    once = terms.epsilon + terms.spent_on_labels
+    if terms.lifetime_epsilon < once:
+        yield f"dp.lifetime_epsilon={terms.lifetime_epsilon:g} is below the {once:g} of one upload"
+
+
+def _label_problems(agreement: AgreementFields, terms: DPTerms) -> Iterator[str]:
+    """Yield what is wrong with the treatment of labels."""
+    if (agreement.task == "representation") != (terms.labels is None):
+        yield (
+            "dp.labels says 'public' or 'randomised_response', and nothing only for a "
+            "representation, which has no labels"
+        )
+    randomised = terms.labels == "randomised_response"
+    if randomised and agreement.task == "regression":
+        yield "dp.labels='randomised_response' is for classes; a regression's can only be 'public'"
+    if randomised != (terms.label_epsilon is not None):
+        yield "dp.label_epsilon goes with labels='randomised_response', and only with it"
+
+
+def _precision_problems(agreement: AgreementFields, terms: DPTerms) -> Iterator[str]:
+    """Yield what is wrong where numbers with noise might not fit into the agreed precision."""
+    far = terms.radius + math.hypot(*terms.centre) + _FAR * terms.calibration.noise
+    bounds = {"int8": agreement.int8_range, "fp16": _HALF}
+    bound = bounds.get(agreement.precision)
+    if bound is not None and bound < far:
+        yield (
+            f"precision='{agreement.precision}' holds numbers up to {bound:g}, and rows with the "
+            f"noise of [dp] may reach {far:.3g}; whether they fit must not depend on the rows"
         )

@@ -9,15 +9,13 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.progress import Report, silent
-from cobasis.protocol.acceptance import check_consensus
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import Chooser, Memory, require_proposals
+from cobasis.protocol.choice import Chooser, Memory, check_public_rows, require_proposals
 from cobasis.protocol.labels import encode_labels
 from cobasis.protocol.messages import ConsensusSpan, SpanProposal, Upload, UploadHeader
 from cobasis.protocol.noise import LabelledRows, noise_for
-from cobasis.protocol.prediction import Predictor
+from cobasis.protocol.prediction import Predictor, check_consensus
 from cobasis.protocol.projection import Begin, InMemory, Projection, RowsInMemory
-from cobasis.protocol.public_rows import check_public_rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 
 

@@ -17,11 +17,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.blocks import WholeTable
-from cobasis.linalg.hidden import Hidden
-from cobasis.linalg.pool import in_order
-from cobasis.linalg.threads import one_blas_thread
+from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.progress import Report
 from cobasis.protocol.messages import Labels, Upload, UploadHeader
 from cobasis.protocol.noise import LabelledRows, Noising

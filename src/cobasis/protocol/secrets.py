@@ -14,8 +14,7 @@ import numpy.typing as npt
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, Anchor, draw_anchor
 from cobasis.algorithms.bases import require_orthonormal
 from cobasis.errors import CommitmentError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.protocol.agreement import Agreement
 

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_checks import missing_fields
-from cobasis.protocol.agreement_fields import Digest
+from cobasis.protocol.agreement_fields import Digest, missing_fields
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
 
 FORMAT = "cobasis/signature/1"

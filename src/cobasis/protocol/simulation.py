@@ -20,10 +20,10 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models.families import Estimator, ModelName, Task, default_model
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.choice import public_rows_digest
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.labels import as_labels
 from cobasis.protocol.party import Party
-from cobasis.protocol.public_rows import public_rows_digest
 from cobasis.protocol.round import Round, Rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 

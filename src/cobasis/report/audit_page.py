@@ -9,7 +9,7 @@ import jinja2
 from cobasis.privacy.audit.distances import THIS
 from cobasis.privacy.audit.grading import POLICY
 from cobasis.privacy.audit.report import AuditReport
-from cobasis.report.audit_charts import distances_chart, effects_chart
+from cobasis.report.charts import distances_chart, effects_chart
 
 MARKS: Final[Mapping[str, str]] = {
     "green": "within policy",

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from cobasis.linalg.spans import principal_cosines
+from cobasis.linalg.arrays import principal_cosines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from cobasis.algorithms.images import Images
     from cobasis.linalg.arrays import Matrix
     from cobasis.report.comparison import Comparison
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cobasis.privacy.audit.words import per_cent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cobasis.privacy.audit.report import Distance
+    from cobasis.privacy.audit.what_if import Effect
 
 INK, GREY = "#1f2933", "#9aa5b1"
 ALONE, TOGETHER, CONSENSUS, POOLED = "#c8553d", "#2a6f97", "#3a9b78", "#1f2933"
@@ -99,3 +110,81 @@ def as_svg(figure: Figure) -> str:
         )
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+_PALE = "#cfd8df"
+_SMALL, _TITLE = 8, 8.5
+_MARKS = "osD^v"
+
+
+def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
+    """Draw what each setting comes to: content, linkage twice, and what it is worth."""
+    worth = "R2 of a\nsimple model" if task == "regression" else "Right answers of\na simple model"
+    panels: dict[str, list[float | None]] = {
+        "Information rebuilt,\nif one partner helps": [each.content for each in effects],
+        "Right person picked\nby an analyst alone": [each.alone for each in effects],
+        "Right person picked,\nif the basis leaks": [each.leaked for each in effects],
+        worth: [each.accuracy for each in effects],
+    }
+    shown = {
+        title: values
+        for title, values in panels.items()
+        if any(each is not None for each in values)
+    }
+    figure = Figure(figsize=(8.2, 0.75 + 0.27 * len(effects)), layout="constrained")
+    axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for each, (title, values) in zip(axes, shown.items(), strict=True):
+        _panel(each, title, values)
+    axes[0].set_yticks(range(len(effects)), [each.name for each in effects], fontsize=_SMALL)
+    axes[0].invert_yaxis()
+    return as_svg(figure)
+
+
+def _panel(axes: "Axes", title: str, values: Sequence[float | None]) -> None:
+    """Draw one figure of all settings as bars with their value beside them."""
+    lengths = [0.0 if each is None else min(max(each, 0.0), 1.0) for each in values]
+    colours = [INK, *[_PALE] * (len(values) - 1)]
+    axes.barh(range(len(values)), lengths, 0.62, color=colours, edgecolor=INK, linewidth=0.6)
+    for place, (value, length) in enumerate(zip(values, lengths, strict=True)):
+        text = "not measured" if value is None else per_cent(value)
+        inside = length > 0.6  # noqa: PLR2004 -- there is no room behind so long a bar
+        axes.text(
+            length - 0.03 if inside else length + 0.03,
+            place,
+            text,
+            ha="right" if inside else "left",
+            va="center",
+            fontsize=_SMALL - 1,
+            color="white" if inside and place == 0 else INK,
+        )
+    axes.set_xlim(0, 1.02)
+    axes.set_xticks([0, 0.5, 1], ["0", "50", "100 %"], fontsize=_SMALL - 1, color=GREY)
+    axes.set_title(title, fontsize=_TITLE, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def distances_chart(distances: "Sequence[Distance]") -> str:
+    """Draw how far records are from what is rebuilt, by basis and number of components."""
+    figure, axes = empty_figure(width=6.6, height=2.2)
+    kinds = list(dict.fromkeys(each.basis for each in distances))
+    shades = [INK, TOGETHER, GREY, INK, TOGETHER]
+    for kind, mark, shade in zip(kinds, _MARKS, shades, strict=False):
+        chosen = sorted(
+            (each for each in distances if each.basis == kind), key=lambda each: each.n_components
+        )
+        sizes = [each.n_components for each in chosen]
+        style: dict[str, Any] = {"marker": mark, "markersize": 4, "color": shade}
+        axes.plot(sizes, [each.mean for each in chosen], label=kind, **style)
+        axes.plot(sizes, [each.worst for each in chosen], linestyle=":", **style)
+    axes.set_xlabel("components", fontsize=_SMALL)
+    axes.set_ylabel("distance to the truth", fontsize=_SMALL)
+    axes.tick_params(labelsize=_SMALL)
+    axes.set_ylim(bottom=0)
+    if len({each.n_components for each in distances}) > 1:
+        axes.set_xscale("log", base=2)
+        sizes = sorted({each.n_components for each in distances})
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.set_xticks([], minor=True)
+    legend_above(axes)
+    return as_svg(figure)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import jinja2
 
 from cobasis.privacy.audit.words import per_cent
-from cobasis.report.audit_charts import effects_chart
+from cobasis.report.charts import effects_chart
 
 if TYPE_CHECKING:
     from cobasis.privacy.audit import Effect, Plan

@@ -18,8 +18,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import Encoder
 from cobasis.features.reading import Array
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.pool import in_order
-from cobasis.linalg.threads import one_blas_thread
+from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.labels import encode_labels

@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from cobasis.errors import BudgetError
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import epsilon_spent
 from cobasis.vault.datasets import Charge, UploadEntry, charge_of, load_datasets

@@ -21,7 +21,7 @@ from cobasis.disk.files import opened
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, move_whole, remove_left, write_whole
 from cobasis.errors import DiskError, VaultError
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
 
 Cipher = Callable[[bytes], bytes]

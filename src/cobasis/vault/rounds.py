@@ -7,8 +7,7 @@ import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import SecretError, StepError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.messages import ConsensusSpan

@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from cobasis.errors import OptionError, SpanReuseError
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.datasets import Dataset
 from cobasis.vault.fingerprints import Changes, Fingerprints, compare

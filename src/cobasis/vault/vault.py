@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from cobasis.errors import SpanReuseError, StepError
+from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.blocks import Blocks
-from cobasis.linalg.hidden import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.keeping import basis_columns
 from cobasis.protocol.secrets import SecretBasis

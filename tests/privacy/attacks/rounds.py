@@ -6,7 +6,7 @@ import numpy as np
 
 from cobasis.algorithms.base import align
 from cobasis.algorithms.odc import ODC
-from cobasis.models.frame import principal_axes
+from cobasis.models.passes import principal_axes
 from cobasis.models.training import TrainedModel
 from privacy.attacks.constructions import anchor, own_basis, released
 

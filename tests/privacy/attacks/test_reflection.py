@@ -6,7 +6,7 @@ import pytest
 from aligners import haar
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import AgreementError, ShapeError
-from cobasis.linalg.spans import principal_cosines
+from cobasis.linalg.arrays import principal_cosines
 from cobasis.privacy.attacks.directions import score_span
 from cobasis.privacy.attacks.reflection import Reflection
 from privacy.attacks.constructions import anchor, digits, own_basis

@@ -15,8 +15,7 @@ from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks.images import image_of

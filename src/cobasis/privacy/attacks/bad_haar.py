@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.images import anchor_behind, image_of
 from cobasis.privacy.attacks.release import Recovered, Release
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks.images import basis_behind, image_of
 from cobasis.privacy.attacks.release import Release

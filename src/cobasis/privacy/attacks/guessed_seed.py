@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.images import anchor_behind, basis_behind, image_of
 from cobasis.privacy.attacks.release import Recovered, Release

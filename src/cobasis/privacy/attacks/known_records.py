@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.release import Recovered, Release
 from cobasis.privacy.attacks.scoring import nearest
 

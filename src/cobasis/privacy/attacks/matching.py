@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 
 Places = npt.NDArray[np.intp]
 

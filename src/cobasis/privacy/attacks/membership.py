@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import OptionError, ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
 from cobasis.privacy.attacks.inversion import stored_rows

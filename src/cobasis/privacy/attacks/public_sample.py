@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.matching import (
     MOST,

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -16,8 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.images import basis_behind, image_of
 from cobasis.privacy.attacks.release import Recovered, Release

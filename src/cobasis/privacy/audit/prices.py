@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import DimensionError
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import Task

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import require_key
 from cobasis.privacy.audit.grading import POLICY, Finding
 from cobasis.privacy.audit.what_if import Effect

@@ -3,8 +3,7 @@
 import numpy as np
 
 from cobasis.algorithms.bases import BasisName, own_directions
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.audit.subject import Subject
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.frame import with_signs
+from cobasis.models.passes import with_signs
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.known_records import fewest_known
 from cobasis.privacy.attacks.linkage import CandidatesAlone

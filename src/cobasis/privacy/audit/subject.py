@@ -10,8 +10,7 @@ import numpy.typing as npt
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.hidden import Hidden
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.models.families import ModelName, Task
 from cobasis.privacy.attacks.release import Release
 
