@@ -57,6 +57,8 @@ class StateFolder(MutableMapping[str, Kept]):
         try:
             tables, header = read_tables(path, max_header=_MAX_HEADER)
             return tables, json.loads(header.metadata["facts"])
+        except DiskError:  # it cannot be read today: that is not damage
+            raise
         except (FileFormatError, KeyError, ValueError):
             raise KeyError(name) from None
 
