@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from bundle.bundles import craft, described, opened, receipt, undeclared, write, zeros
+from cobasis.bundle.frames import decompress
 from cobasis.bundle.payload import open_payload
-from cobasis.bundle.sealing import decompress
 from cobasis.errors import BundleError, FileFormatError
 
 MANY = 800_000_000
