@@ -142,6 +142,7 @@ from benchmarks.children import peak_bytes
 from aligned import cut, rotation
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import open_payload
+from cobasis.bundle.run_folder import StateFolder
 from cobasis.models.training import train
 
 folder = Path(sys.argv[1])
@@ -149,12 +150,13 @@ uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads")
 changes = {name: rotation(50, place).T for place, name in enumerate(uploads)}
 
 def report(step, done, total):
-    print(step, flush=True)
+    print(step, done, flush=True)
 
 before = peak_bytes()
 over = FilePasses(report, folder=folder / "scratch")
-rows = cut(uploads, changes, n_blocks=40)
-train(rows, model=sys.argv[2], task="classification", seed=0, over=over)
+rows, state = cut(uploads, changes, n_blocks=40), StateFolder(folder / "run")
+told = {"over": over, "state": state, "report": report}
+train(rows, model=sys.argv[2], task="classification", seed=0, **told)
 print(peak_bytes() - before)
 """
 
@@ -192,3 +194,20 @@ def test_after_a_kill_the_next_training_clears_what_was_left(large):
     command = [sys.executable, "-c", TRAIN, str(large), "ridge"]
     subprocess.run(command, check=True, capture_output=True, env=ENVIRONMENT)
     assert [path.name for path in large.iterdir()] == ["uploads"]
+
+
+def test_after_a_kill_a_perceptron_goes_on_from_its_last_round(tmp_path):
+    rows, labels = rows_and_labels(4_000)
+    wide = np.zeros((len(rows), 50))
+    wide[:, :5] = rows
+    parties(tmp_path / "uploads", wide, labels, sizes=[1_000, 3_000])
+    command = [sys.executable, "-c", TRAIN, str(tmp_path), "mlp"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    while running.stdout.readline() != "training, rounds at most 5\n":
+        assert running.poll() is None
+    running.send_signal(signal.SIGKILL)
+    running.communicate(timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=ENVIRONMENT)
+    rounds = [line for line in done.stdout.splitlines() if line.startswith("training, rounds")]
+    assert int(rounds[0].split()[-1]) > 5
+    assert list((tmp_path / "run").iterdir()) == []

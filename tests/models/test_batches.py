@@ -154,16 +154,21 @@ def test_an_interrupted_training_ends_in_the_same_weights(task, monkeypatch):
     assert not state
 
 
-@pytest.mark.parametrize("how", ["other settings", "no facts", "other shapes", "unreadable"])
+@pytest.mark.parametrize(
+    "how", ["other settings", "other rows", "no facts", "other shapes", "unreadable"]
+)
 def test_a_state_that_is_not_this_trainings_counts_as_none(how, monkeypatch):
     monkeypatch.setattr(batches, "MAX_PASSES", 5)
     given = {"model": perceptron(), "task": "classification", "seed": 0}
+    rows, labels = rows_and_labels()
     state = JsonState()
     with pytest.raises(KeyboardInterrupt):
-        train(thirds(*rows_and_labels()), **given, state=state, report=stop_after(3))
+        train(thirds(rows, labels), **given, state=state, report=stop_after(3))
     tables, facts = state[batches.STATE]
     if how == "other settings":
         given["seed"] = 1
+    elif how == "other rows":
+        rows = rows[::-1]
     elif how == "no facts":
         facts.pop("steps")
     elif how == "other shapes":
@@ -176,8 +181,8 @@ def test_a_state_that_is_not_this_trainings_counts_as_none(how, monkeypatch):
 
         state = Unreadable()
     rounds = []
-    found = train(thirds(*rows_and_labels()), **given, state=state, report=told_to(rounds))
-    fresh = train(thirds(*rows_and_labels()), **given)
+    found = train(thirds(rows, labels), **given, state=state, report=told_to(rounds))
+    fresh = train(thirds(rows, labels), **given)
     assert rounds[0] == 1
     np.testing.assert_array_equal(found.estimator.coefs_[0], fresh.estimator.coefs_[0])
 

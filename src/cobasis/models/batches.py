@@ -55,6 +55,7 @@ class Batches:
     score: float = float("-inf")
     stale: int = 0
     best: Estimator = field(default=None, repr=False)
+    settings: str = ""
 
     def fit(self, estimator: Estimator, *, over: Pass, report: Report, state: State) -> Estimator:
         """Train until the rows that were kept apart see no gain."""
@@ -63,6 +64,7 @@ class Batches:
         judged_by = self.split.judges(self.rows, over)
         resumes = _is_exact(estimator)
         if resumes:
+            self.settings = self._settings(estimator)
             estimator = self._resumed(estimator, state)
         n_blocks = self.rows.n_blocks
         per_round = max(1, min(n_blocks, ROUND_ROWS * n_blocks // self.rows.n_rows))
@@ -123,7 +125,7 @@ class Batches:
     def _facts(self, estimator: Estimator) -> dict[str, Any]:
         """Return where training stands, and with which settings it came there."""
         return {
-            "settings": self._settings(estimator),
+            "settings": self.settings,
             "number": self.number,
             "score": self.score,
             "stale": self.stale,
@@ -131,8 +133,9 @@ class Batches:
         }
 
     def _settings(self, estimator: Estimator) -> str:
-        """Return what makes two trainings the same."""
+        """Return what makes two trainings the same; the first block has rows of every party."""
         told = [
+            *(hashlib.sha256(each.tobytes()).hexdigest() for each in self.rows.block(0)),
             self.rows.n_rows,
             self.rows.n_blocks,
             self.split.seed,
@@ -145,7 +148,7 @@ class Batches:
         """Return a perceptron in the state that was kept, or as it is if there is none."""
         try:
             tables, facts = state[STATE]
-            if facts["settings"] != self._settings(estimator):
+            if facts["settings"] != self.settings:
                 return estimator
             return self._restored(copy.deepcopy(estimator), tables, dict(facts))
         except (CobasisError, KeyError, TypeError, ValueError):
