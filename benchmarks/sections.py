@@ -59,6 +59,7 @@ SECTIONS: Mapping[str, Section] = {
         module="analyst_training",
         threads=True,
     ),
+    "round": Section(title="a whole round of 100 parties", module="whole_round"),
     "trees": Section(title="trees in NumPy", module="tree_models"),
     "gpu": Section(title="polar on a graphics card", module="gpu", threads=True),
 }
