@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "cobasis"
 BOUNDS = {  # what may be, and what issue 28 asks for; a step lowers the first
     "src: lines": (34_700, 39_000),
     "src: files": (230, 230),
-    "prepare without audit: files": (60, 75),
+    "prepare without audit: files": (61, 75),
     "prepare without audit: functions": (381, 420),
     "prepare without audit: depth": (17, 18),
     "prepare without audit: functions, names in <> too": (470, 420),

@@ -4,29 +4,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity
+from protocol.consortium import COMPONENTS, WIDTH, tables
 
 NAMES = ("east", "north", "south", "west")
-WIDTH, COMPONENTS = 6, 3
-
-
-def tables(names=NAMES, *, n_rows=40, seed=0):
-    """Rows near one common three-dimensional span, and two classes, by party."""
-    rng = np.random.default_rng(seed)
-    mixing = rng.normal(size=(COMPONENTS, WIDTH))
-    made = {}
-    for name in names:
-        hidden = rng.normal(size=(n_rows, COMPONENTS)) * [3.0, 2.0, 1.5]
-        rows = hidden @ mixing + 0.1 * rng.normal(size=(n_rows, WIDTH))
-        made[name] = (rows, (hidden.sum(axis=1) > 0).astype(int))
-    return made
 
 
 @dataclass
@@ -139,4 +125,4 @@ def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
     }
     fields.update(changes)
     agreement = Agreement(**fields, commitment=secret.commitment(fields["round_id"]))
-    return RealRound(folder, agreement, identities, secret, tables(names))
+    return RealRound(folder, agreement, identities, secret, tables(names=names, n_rows=40))

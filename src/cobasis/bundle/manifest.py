@@ -5,12 +5,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cobasis.errors import BundleError, OptionError
 from cobasis.protocol.enrolment import IdentityName
+from cobasis.strict_json import json_object
 
 MAX_RATIO = 1000
 """A part of more than a megabyte may not be this many times larger than it is stored."""
@@ -214,14 +215,14 @@ def signed_message(manifest: bytes) -> bytes:
 def read_manifest(text: bytes, *, what: str) -> Manifest:
     """Check a manifest's text; it is believed when its signature was checked, and not before."""
     try:
-        json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        json_object(text)
         manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         places = [
             ".".join(map(str, each["loc"]))[:80] for each in error.errors(include_input=False)
         ]
         problem = f"its manifest's {', '.join(sorted(set(places))[:5])} cannot stand"
-    except (ValueError, RecursionError):
+    except ValueError:
         problem = "its manifest is no JSON object with every name once"
     else:
         problem = part_problem(manifest.kind, manifest.parts)
@@ -269,15 +270,3 @@ def _software() -> str:
     from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
 
     return f"cobasis {version('cobasis')}"
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object in which no name stands twice."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a name twice")
-    return dict(pairs)
-
-
-def _no_constant(word: str) -> NoReturn:
-    """Refuse NaN and Infinity, which are no JSON."""
-    raise ValueError(f"{word} is no JSON")

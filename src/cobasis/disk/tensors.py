@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cobasis.disk.files import Stamp, opened, read_array
 from cobasis.disk.whole import WholeFile
 from cobasis.errors import FileFormatError, ShapeError
+from cobasis.strict_json import json_object
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -112,7 +113,10 @@ def read_header(path: Path, *, max_bytes: int = MAX_HEADER) -> Header:
         if not 1 < length <= min(max_bytes, stamp.size - _PREFIX):
             refuse(what, f"its {stamp.size:,} bytes hold no header of {length:,} bytes")
         text = file.read(length)
-    described = _parse(text, what)
+    try:
+        described = json_object(text)
+    except ValueError as error:
+        refuse(what, f"its header is {error}")
     metadata = described.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         refuse(what, "its metadata are not words by name")
@@ -184,23 +188,6 @@ def is_name(name: str) -> bool:
 def refuse(what: str, reason: str) -> NoReturn:
     """Raise FileFormatError."""
     raise FileFormatError(f"{what} cannot be used: {reason}. Have it written, or sent, once more.")
-
-
-def _parse(text: bytes, what: str) -> dict[str, Any]:
-    """Return the header's object; no name may stand in it twice."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a name twice")
-        return dict(pairs)
-
-    try:
-        found: object = json.loads(text.decode(), object_pairs_hook=once)
-    except (ValueError, RecursionError):
-        refuse(what, "its header is no JSON object with every name once")
-    if not isinstance(found, dict):
-        refuse(what, "its header is no JSON object")
-    return found
 
 
 def _place(name: str, entry: object, begin: int, what: str) -> Place:

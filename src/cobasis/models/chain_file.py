@@ -27,6 +27,7 @@ from cobasis.models.chain import (
     refuse,
 )
 from cobasis.models.families import FAMILIES, Task
+from cobasis.strict_json import json_object
 
 MODEL_FORMAT = "cobasis/model/1"
 
@@ -134,19 +135,10 @@ def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) 
 
 def _object(text: bytes, what: str) -> dict[str, Any]:
     """Parse a JSON object in which no name stands twice."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a name twice")
-        return dict(pairs)
-
     try:
-        found: object = json.loads(text.decode(), object_pairs_hook=once)
-    except (ValueError, RecursionError):
-        refuse(f"{what} is no JSON object with every name once")
-    if not isinstance(found, dict):
-        refuse(f"{what} is no JSON object")
-    return found
+        return json_object(text)
+    except ValueError as error:
+        refuse(f"{what} is {error}")
 
 
 def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
