@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cobasis.models.passes import Block, Threads, WholeRows
+from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
 
 
 @dataclass(frozen=True)
@@ -48,3 +48,10 @@ class Counted(Threads):
     def __call__(self, work, rows, *, step):
         self.steps.append(step)
         return super().__call__(work, rows, step=step)
+
+
+def principal_axes(rows):
+    """The axes of one table."""
+    source = WholeRows(rows=rows, labels=np.zeros(len(rows)))
+    seen = look(source, Threads(), task="regression", n_classes=None)
+    return axes_of(source, seen, over=Threads())

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
-from cobasis.models.passes import principal_axes
 from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
+from models.blocks import principal_axes
 
 WIDTH = 5
 TRAVELLING = ["boosted_trees", "logistic", "mlp", "rff", "ridge"]

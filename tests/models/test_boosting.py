@@ -12,10 +12,10 @@ from aligned import digits
 from cobasis.errors import MissingExtraError, OptionError
 from cobasis.models import boosting
 from cobasis.models.boosting import fit_xgboost
-from cobasis.models.passes import Threads, WholeRows, principal_axes
+from cobasis.models.passes import Threads, WholeRows
 from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel, train
-from models.blocks import Cut
+from models.blocks import Cut, principal_axes
 
 CLASSES = {"model": "xgboost", "task": "classification", "seed": 0}
 CUTS = {2: [0.1], 3: [-0.5, 0.5], 0: None}

@@ -6,10 +6,10 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge, RidgeClassifierCV, RidgeCV
 
-from cobasis.models.passes import Threads, WholeRows, principal_axes
+from cobasis.models.passes import Threads, WholeRows
 from cobasis.models.sums import PENALTIES, Design, Moments, fit_ridge
 from cobasis.models.training import train
-from models.blocks import Counted, Cut
+from models.blocks import Counted, Cut, principal_axes
 
 CUTS = {
     "one block": (),

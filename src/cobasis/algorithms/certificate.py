@@ -20,7 +20,7 @@ from cobasis.algorithms.base import Alignment, FitKind
 from cobasis.algorithms.bases import BASES, BasisName
 from cobasis.algorithms.images import Images, batches
 from cobasis.errors import FitCheckError, NotFiniteError
-from cobasis.linalg.arrays import Matrix, cosines_to
+from cobasis.linalg.arrays import Matrix, cosines_to, orthonormality_defect
 from cobasis.linalg.threads import in_order, one_blas_thread
 
 Evidence = Literal["not a random turn", "cannot tell"]
@@ -367,8 +367,11 @@ def _turn_error(rotation: Matrix, cross: Matrix) -> float:
     if not size or not np.isfinite(size):
         return float("inf")
     smallest = float(np.linalg.eigvalsh((product + product.T) / 2)[0])
-    orthogonality = float(np.abs(rotation.T @ rotation - np.eye(rotation.shape[1])).max())
-    return max(orthogonality, float(np.linalg.norm(product - product.T)) / size, -smallest / size)
+    return max(
+        orthonormality_defect(rotation),
+        float(np.linalg.norm(product - product.T)) / size,
+        -smallest / size,
+    )
 
 
 def refuse_wrong_fit(error: float, *, party: str) -> None:

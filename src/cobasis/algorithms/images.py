@@ -1,4 +1,4 @@
-"""Anchor images as they come in: read party by party, and checked before they are used."""
+"""Anchor images: read party by party, checked, and factored or solved for least squares."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -83,10 +83,7 @@ def least_squares(party: str, image: Matrix, *, target: Matrix) -> tuple[Matrix,
 
 
 def by_reflections(party: str, image: Matrix) -> Factored:
-    """Return what `factored` does for an image of any condition, or say why it is of no use.
-
-    Parameters, result and errors are those of :func:`factored`.
-    """
+    """Return what `factored` does for an image of any condition, or say why it is of no use."""
     table = as_matrix(image, name=named(party))
     columns = table.shape[1]
     if not table.any():

@@ -19,7 +19,7 @@ from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.forget import kept_uploads, require_enough
 from cobasis.analyst_side.history import RUN, History, Outcome, Training
 from cobasis.analyst_side.passes import passes_for
-from cobasis.analyst_side.receive import missing
+from cobasis.analyst_side.receive import file_digest, missing
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import Written, write_bundle
 from cobasis.bundle.incoming import model_in
@@ -275,7 +275,7 @@ def _train(
             model = analyst.train(model=family, over=over)
         make_folder(path.parent)
         write_whole(path, encode_chain(cast("Chain", model)))
-    return None if family is None else hashlib.sha256(path.read_bytes()).hexdigest()
+    return None if family is None else file_digest(path)
 
 
 def _send_all(

@@ -1,1 +1,1 @@
-"""The command line: one file per command, which parses, calls the public API, and prints."""
+"""The command line: it parses, calls one side's functions, and prints."""

@@ -1,4 +1,4 @@
-"""What ``--json`` prints of agreements, of the analyst's commands, of ``verify`` and ``inspect``.
+"""What agreements, the analyst's commands, ``verify`` and ``inspect`` say, with ``--json`` too.
 
 ``docs/reference/json.md`` is written from these models, beside those of ``answers.py``.
 """
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
     """Return what became of files, for ``--json``."""
-    from cobasis.cli.analyst_answers import AuditRecordAnswer, FileAnswer
-
     return [
         FileAnswer.of(each, audit=None if each.audit is None else AuditRecordAnswer.of(each.audit))
         for each in files
@@ -59,8 +57,6 @@ def certified(
     before_deadline: bool = False,
 ) -> tuple["RunAnswer", list[str]]:
     """Return what was certified and trained, for ``--json`` and for people."""
-    from cobasis.cli.analyst_answers import FiguresAnswer, RunAnswer
-
     outcome, certificate = concluded.outcome, concluded.certificate
     figures = {name: FiguresAnswer.of(each) for name, each in certificate.parties.items()}
     answer = RunAnswer(

@@ -1,4 +1,4 @@
-"""``cobasis demo``: the whole round on real data, beside what it has to be compared with."""
+"""``cobasis demo``: the whole round on real data, how these are dealt, and beside what."""
 
 import json
 from pathlib import Path
@@ -68,7 +68,6 @@ def demo(
 
     Example: cobasis demo --split by-label --json
     """
-    from cobasis.cli.demo import deal, load
     from cobasis.models.families import default_model
     from cobasis.report.comparison import Settings
 

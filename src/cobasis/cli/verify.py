@@ -1,4 +1,4 @@
-"""``cobasis verify``: what anybody can check of a round."""
+"""``cobasis verify`` and ``inspect``: what anybody can check of a round, and of one file."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""An identity on disk: one file, under a passphrase, readable by its owner only."""
+"""The home folder and its identities: a file each, under a passphrase, for its owner only."""
 
 import os
 import stat

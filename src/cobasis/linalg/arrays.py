@@ -1,4 +1,4 @@
-"""Arrays as callers hand them in, checked and never cast silently."""
+"""Tables as callers hand them in, checked and never cast silently; their ranks and their spans."""
 
 import sys
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The leading right singular vectors of a table that is visited block by block.
+"""Leading singular vectors: of a Gram matrix, of columns, of a table visited block by block.
 
 One pass and one small eigenproblem where that is accurate. A Gram matrix squares singular
 values, so where the wanted ones lie too far apart a second pass of QR factorisations follows.

@@ -1,6 +1,6 @@
-"""One BLAS thread: on a busy machine two of them can take 100 times as long.
+"""Work in threads, in order, with one BLAS thread each: two can take 100 times as long.
 
-The matrices here are small and many; what is spread over cores is spread over parties.
+The matrices here are small and many; parties or blocks of rows are spread over cores.
 """
 
 import threading

@@ -6,7 +6,7 @@ with ridge stand in for the RBF support-vector machine, whose file is made of ro
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,6 @@ Estimator: TypeAlias = Any
 Task = Literal["classification", "regression", "representation"]
 ModelName = Literal["logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"]
 
-MODELS: tuple[ModelName, ...] = get_args(ModelName)
 
 EARLY_STOPPING_ROWS = 200
 """With fewer rows the tenth that early stopping holds back costs more than it gives."""

@@ -259,19 +259,12 @@ def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) 
     return Seen(n_rows=len(block.rows), second=block.rows.T @ block.rows, counts=counts)
 
 
-def principal_axes(rows: Matrix) -> Matrix:
+def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
     """Return the principal axes of aligned rows, each with its sign fixed by the rows.
 
     The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
     do not: they follow the rows.
     """
-    source = WholeRows(rows=rows, labels=np.zeros(len(rows)))
-    seen = look(source, Threads(), task="regression", n_classes=None)
-    return axes_of(source, seen, over=Threads())
-
-
-def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
-    """Return the same of all rows."""
     _, vectors = np.linalg.eigh(seen.second)
     axes = vectors[:, ::-1]
     third = over(partial(_third, axes=axes), rows, step="principal axes")

@@ -280,7 +280,7 @@ def joined_trees(trees: Sequence[Tree], *, n_in: int, n_out: int) -> Trees:
 
 
 def xgboost_layers(estimator: Estimator) -> tuple[Layer, ...]:
-    """Return the layers of boosted trees that were fitted out of core."""
+    """Return the layers of xgboost's trees."""
     told = json.loads(bytes(estimator.booster.save_raw("json")))["learner"]
     trees = told["gradient_booster"]["model"]["trees"]
     start = np.array(json.loads(told["learner_model_param"]["base_score"]), dtype=np.float64)

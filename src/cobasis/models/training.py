@@ -1,8 +1,8 @@
 """Training a family on rows that lie in one frame, wherever they lie.
 
 Ridge, random features and logistic regression are sums over rows: one code for one block, for many
-and for a cluster. The other families are scikit-learn's on one block; on many, perceptrons learn by
-mini-batches and trees are xgboost's.
+and for a cluster. The other families are libraries': on many blocks a perceptron learns by
+mini-batches, xgboost from files, and scikit-learn's trees are refused.
 """
 
 from collections.abc import Callable, Sequence

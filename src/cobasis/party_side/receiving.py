@@ -13,6 +13,7 @@ from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.bundle.receipts import MAX_BYTES, read_receipt
 from cobasis.disk.files import opened
 from cobasis.errors import FitCheckError, ReplayError, StepError
+from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.party_side.desk import (
@@ -171,7 +172,7 @@ def _checked_fit(returned: Return, desk: PartyDesk) -> float | None:
         return None
     change = returned.change_of_basis
     short = change.T if change.shape[0] < change.shape[1] else change
-    off = float(np.abs(short.T @ short - np.eye(short.shape[1])).max())
+    off = orthonormality_defect(short)
     if off <= ORTHOGONAL:
         return off
     raise FitCheckError(

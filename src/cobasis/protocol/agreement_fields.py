@@ -1,4 +1,4 @@
-"""The agreement's fields, each checked by itself, and what follows from them alone."""
+"""The agreement's fields, each checked by itself and against the others."""
 
 import math
 from collections import Counter

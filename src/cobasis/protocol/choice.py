@@ -1,4 +1,4 @@
-"""How a party chooses its secret basis, as the agreement says. Party side only."""
+"""How a party chooses its secret basis, and what public rows it may need. Party side only."""
 
 import hashlib
 from collections.abc import MutableMapping

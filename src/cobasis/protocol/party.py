@@ -1,4 +1,4 @@
-"""A party: prepares one upload, accepts one return, predicts with its own basis."""
+"""A party: proposes directions, makes its one upload; `Predictor` has what comes after."""
 
 import numpy.typing as npt
 

@@ -1,4 +1,4 @@
-"""A party after its upload: accepts one return, predicts with its own basis."""
+"""A party after its upload: checks what comes back, aligns, predicts, exports."""
 
 import hmac
 

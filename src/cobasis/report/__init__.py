@@ -1,1 +1,1 @@
-"""What a round has shown, as numbers side by side and as one self-contained page."""
+"""Rounds, audits and plans as pages that refer to nothing outside themselves."""

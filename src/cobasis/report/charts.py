@@ -1,4 +1,4 @@
-"""The report's charts, each as one SVG element that stands in the page itself."""
+"""Charts of reports, audits and plans, each as one SVG element that stands in the page."""
 
 import io
 from itertools import combinations

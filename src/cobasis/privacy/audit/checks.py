@@ -141,8 +141,8 @@ def _models(facts: Facts) -> Finding:
         return Finding(id="H5", title=title, grade="green", words=words)
     trees = not {"boosted_trees", "xgboost"}.isdisjoint(facts.models)
     words = (
-        f"What may come back is {', '.join(facts.models)}, as a checked ONNX file: weights, no "
-        "records, nothing that could run by itself."
+        f"What may come back is {', '.join(facts.models)}, as a checked model file: weights, "
+        "no records, nothing that could run by itself."
     )
     if trees:
         words += " Thresholds of boosted trees are single values of somebody's projected rows."
