@@ -18,7 +18,7 @@ from under_fault.checking import problems
 from under_fault.jobs import COMMANDS, build, site_at, unlock
 
 ACTS = {"full": FULL, "broken": BROKEN}
-FEWEST = {"prepare": 125, "receive": 165, "run": 150, "parts": 210, "accept": 70}
+FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
 
 
 @pytest.fixture(scope="module")
