@@ -7,7 +7,7 @@ from aligners import EPS, make_toy, on_every_aligner
 from cobasis.algorithms.base import align
 from cobasis.algorithms.images import BATCH_BYTES, batches
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.views import View
+from cobasis.algorithms.views import Overlay, View
 from cobasis.errors import FileChangedError, ShapeError
 
 
@@ -154,3 +154,14 @@ def test_an_image_of_another_height_is_refused_by_name(row):
     images = Lazy({**toy.images, "p2": toy.images["p2"][:-1]})
     with pytest.raises(ShapeError, match=r"party 'p2' has shape \(29, 4\).*30 rows"):
         align(row.make(4), images)
+
+
+def test_a_view_counts_without_visiting_what_is_below():
+    """It is asked with every image: visits would make twenty thousand parties quadratic."""
+
+    class Uncounted(dict):
+        def __iter__(self):
+            raise AssertionError
+
+    view = Overlay(Uncounted(a=1, b=2, c=3), {"a": None, "b": 4, "d": 5, "e": None})
+    assert len(view) == 3
