@@ -131,6 +131,15 @@ def test_only_realign_makes_a_target_without_the_party_that_left(ran):
     assert len(list(ran.work.alignments.iterdir())) == 1  # the old target went
 
 
+def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
+    add(ran.desk(), ran.upload("west"), to=ran.returns)
+    assert not remove(ran.desk(), "south", to=ran.returns).removal.realigned
+    remove(ran.desk(), "east", to=ran.returns, realign=True)
+    again = remove(ran.desk(), "south", to=ran.returns).removal
+    assert again.realigned
+    assert not any("unchanged" in sentence for sentence in again.not_gone)
+
+
 def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns(tmp_path):
     made = real_round(tmp_path, minimum_parties=2)
     made.uploads(EARLY)

@@ -44,7 +44,7 @@ class Removal:
     trained_again : bool
         Whether a model had been trained on its rows, and was replaced.
     realigned : bool
-        Whether the target was made again without it.
+        Whether the target was made again without it, then or when another party left.
     trained_on : tuple of str
         Whose rows shaped the model that is in use now.
     target_carries : tuple of str
@@ -132,8 +132,9 @@ class Removal:
 def removal_of(session: AnalystSession, party: str) -> Removal:
     """Read a removal back from the transcript."""
     entries = verify_transcript(session.work.transcript).entries
-    lines = [each for each in entries if each.event == REMOVED and each.told["party"] == party]
-    entry = lines[-1]
+    removals = [each for each in entries if each.event == REMOVED]
+    lines = [each for each in removals if each.told["party"] == party]
+    entry, since = lines[-1], removals[removals.index(lines[0]) :]
     outcome = history_of(entries).outcome
     upload = cast("str", entry.told["upload"])
     return Removal(
@@ -145,7 +146,7 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
         time=entry.time,
         transcript=entry.hash,
         trained_again=any("uploads" in each.told for each in lines),
-        realigned=any(bool(each.told["realigned"]) for each in lines),
+        realigned=any(bool(each.told["realigned"]) for each in since),
         trained_on=() if outcome is None else tuple(outcome.uploads),
         target_carries=() if outcome is None else outcome.target_carries,
         model_sha256="" if outcome is None else outcome.model_sha256 or "",
