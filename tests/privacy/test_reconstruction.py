@@ -60,6 +60,13 @@ def test_sizes_that_rows_cannot_have_are_left_out_and_others_rows_make_the_conse
     assert list(found["haar"]) == [4, 16]
 
 
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_rows_that_cannot_be_dealt_to_three_have_no_consensus(n_rows):
+    found = swept(ROWS[:n_rows], sizes=(1,), rng=np.random.default_rng(0))
+    assert found["consensus"] == {}
+    assert list(found["svd"]) == [1]
+
+
 @pytest.mark.parametrize("sizes", [(), (0, 3), (4, 65)])
 def test_sizes_out_of_range_are_refused(sizes):
     with pytest.raises(DimensionError, match="cannot be measured"):

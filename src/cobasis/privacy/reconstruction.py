@@ -150,7 +150,7 @@ def swept(
         for name, columns in nested.items()
     }
     parts = _parts(table, others, rng=rng)
-    real = min(each.shape[1] for each in parts)
+    real = min(each.shape[1] for each in parts) if len(parts) >= _PARTS or others else 0
     found["consensus"] = {
         size: lost(table, _consensus(parts, size)) for size in wanted if size <= real
     }
