@@ -186,6 +186,12 @@ def test_a_parquet_file_with_damage_inside_is_refused(tmp_path):
     attempt(path, tmp_path, expected=TableError, match="no whole Parquet file")
 
 
+def test_a_file_without_a_byte_is_said_to_be_empty(tmp_path):
+    path = tmp_path / "icu.csv"
+    path.touch()
+    attempt(path, tmp_path, expected=TableError, match="'icu.csv'.*not even a line of column names")
+
+
 def test_a_ragged_csv_line_is_named(tmp_path):
     path = tmp_path / "icu.csv"
     frame(N_ROWS).write_csv(path)

@@ -245,6 +245,8 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
             f"{what} is no whole Parquet file ({type(error).__name__}): it is truncated, damaged "
             "or still being written. Write it again; nothing of it was used."
         )
+    if isinstance(error, pl.exceptions.NoDataError):
+        return f"{what} has not even a line of column names. Write it again."
     line = _ragged_line(path, stamp_of(path))
     if line is not None:
         return _ragged(what, line)
