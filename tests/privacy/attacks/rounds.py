@@ -6,8 +6,8 @@ import numpy as np
 
 from cobasis.algorithms.base import align
 from cobasis.algorithms.odc import ODC
-from cobasis.models.passes import principal_axes
 from cobasis.models.training import TrainedModel
+from models.blocks import principal_axes
 from privacy.attacks.constructions import anchor, own_basis, released
 
 
