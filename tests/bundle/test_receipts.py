@@ -42,11 +42,12 @@ FIELDS = {
     "agreement": "a" * 64,
     "party": "north",
     "analyst": "lab",
-    "upload": "b" * 64,
+    "exchange": 1,
+    "file": "b" * 64,
     "time": "2026-11-21T15:00:00Z",
     "transcript": "c" * 64,
 }
-WANTED = {"agreement": "a" * 64, "party": "north", "upload": "b" * 64}
+WANTED = {"agreement": "a" * 64, "party": "north", "file": "b" * 64}
 
 
 def signed(by=LAB, **changes):
@@ -111,7 +112,7 @@ def test_a_receipt_binds_the_analysts_transcript(tmp_path):
     """Its line, and all before it, can be asked for later."""
     path = tmp_path / "analyst.jsonl"
     made(path, 2)
-    line = Transcript(path).append("received", {"party": "north", "upload": "b" * 64})
+    line = Transcript(path).append("received", {"party": "north", "file": "b" * 64})
     found = signed(transcript=line.hash)
     Transcript(path).append("trained", {})
     assert len(verify_transcript(path, head=found.receipt.transcript).entries) == 4

@@ -204,7 +204,7 @@ def agreed(root, **changes):
         commit(path, ConsortiumSecret(KEY).commitment(ROUND))
         found = read_agreement(path).agreement
         signed = [sign_agreement(found, name=name, sign=who.sign) for name, who in PEOPLE.items()]
-        seal(path, signed)
+        seal(path, signed).replace(path)
         _TEXTS[words] = path.read_text(encoding="utf-8")
     path.write_text(_TEXTS[words], encoding="utf-8")
     return path

@@ -205,7 +205,8 @@ RECEIPT = {
     "agreement": "a" * 64,
     "party": "north",
     "analyst": "lab",
-    "upload": "b" * 64,
+    "exchange": 1,
+    "file": "b" * 64,
     "time": "2026-11-21T15:00:00Z",
     "transcript": "c" * 64,
 }
@@ -218,7 +219,7 @@ def good_receipt(**changes):
 
 def check(path):
     """What a party does with a receipt."""
-    wanted = {name: RECEIPT[name] for name in ("agreement", "party", "upload")}
+    wanted = {name: RECEIPT[name] for name in ("agreement", "party", "file")}
     check_receipt(read_receipt(path.read_bytes()), analyst=PEOPLE["lab"].public, **wanted)
 
 

@@ -32,6 +32,7 @@ from cobasis.errors import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.receipts import Receipt, sign_receipt
 from cobasis.protocol.refusals import check_upload
 
@@ -249,7 +250,8 @@ def _give_receipt(session: AnalystSession, received: Received) -> None:
         agreement=session.digest,
         party=received.party,
         analyst=session.name,
-        upload=received.upload,
+        exchange=len(exchanges(session.agreement)),
+        file=received.upload,
         time=received.time,
         transcript=received.line,
     )

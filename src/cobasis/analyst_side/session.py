@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cobasis.analyst_side.history import OPENED, History, history_of
-from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.agreement_file import sealed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
 from cobasis.bundle.manifest import Kind
 from cobasis.bundle.transcript import Transcript, verify_transcript
@@ -158,12 +158,11 @@ def open_session(
     passphrase: Callable[[], str],
 ) -> AnalystSession:
     """Open the analyst's session of an agreement that everybody signed."""
-    file = read_agreement(agreement_path)
-    file.check_sealed()
-    whose = name or _analyst_of(file.agreement).name
+    agreement = sealed_agreement(agreement_path)
+    whose = name or _analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
-    work = WorkFolder(agreement_path.with_suffix(SUFFIX))
-    return AnalystSession(file.agreement, identity=identity, work=work)
+    work = WorkFolder(agreement_path.with_name(f"{stem_of(agreement_path)}{SUFFIX}"))
+    return AnalystSession(agreement, identity=identity, work=work)
 
 
 def _analyst_of(agreement: Agreement) -> PublicIdentity:

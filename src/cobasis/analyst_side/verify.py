@@ -155,7 +155,7 @@ def _receipt(path: Path, agreement: Agreement, *, entries: tuple[Entry, ...]) ->
     _check_signed(signed, agreement)
     lines = {entry.hash: entry for entry in entries if entry.event == RECEIVED}
     line = lines.get(receipt.transcript)
-    if entries and (line is None or line.told["upload"] != receipt.upload):
+    if entries and (line is None or line.told["upload"] != receipt.file):
         raise TranscriptError(
             f"the receipt for party '{receipt.party}' names a line that the analyst's transcript "
             "does not have, or that is about another upload. Keep both: one of them was changed."
@@ -170,7 +170,7 @@ def _check_signed(signed: SignedReceipt, agreement: Agreement) -> None:
         analyst=_analyst(agreement),
         agreement=agreement.digest().hex(),
         party=receipt.party,
-        upload=receipt.upload,
+        file=receipt.file,
     )
 
 

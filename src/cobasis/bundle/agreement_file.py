@@ -32,8 +32,13 @@ __all__ = [
     "read_draft",
     "read_terms",
     "seal",
+    "sealed_agreement",
+    "sealed_path",
+    "stem_of",
     "write_new",
 ]
+
+SEALED = ".sealed.toml"
 
 
 def write_new(path: str | Path, *, fields: Mapping[str, Any]) -> Path:
@@ -98,23 +103,56 @@ def commit(path: str | Path, commitment: str) -> None:
     _edit(Path(path), change)
 
 
-def seal(path: str | Path, signatures: Iterable[Signature]) -> None:
-    """Write signatures into an agreement, if with them everybody has signed."""
+def sealed_path(path: Path) -> Path:
+    """Return where the sealed form of an agreement stands: ``icu.sealed.toml``."""
+    return path.with_name(f"{stem_of(path)}{SEALED}")
+
+
+def stem_of(path: Path) -> str:
+    """Return how the files of a round begin: ``icu`` for ``icu.toml`` and ``icu.sealed.toml``."""
+    return path.name.removesuffix(SEALED).removesuffix(".toml")
+
+
+def seal(path: Path, signatures: Iterable[Signature]) -> Path:
+    """Write the sealed form of an agreement beside it, if with these everybody has signed."""
+    agreement = read_agreement(path).agreement
+    given = {each.name: each for each in signatures}
+    check_sealed(agreement, signatures=given.values())
+    document = tomlkit.parse(text_of(path))
+    tables = tomlkit.aot()
+    for name in signers(agreement):
+        tables.append(_table(given[name].model_dump()))
+    document["signature"] = tables
+    _write(sealed_path(path), tomlkit.dumps(document))
+    return sealed_path(path)
+
+
+def sealed_agreement(path: Path) -> Agreement:
+    """Return an agreement that everybody signed, from the sealed form or the signatures beside it.
+
+    Raises
+    ------
+    AgreementError
+        The sealed form is of another text.
+    UnsignedError
+        Somebody has not signed; says who.
+    """
     found = read_agreement(path)
-    # those of an older text are of no use, and are replaced by what came in
-    digest = found.agreement.digest().hex()
-    kept = [each for each in found.signatures if each.agreement == digest]
-    given = {each.name: each for each in (*kept, *signatures)}
-    check_sealed(found.agreement, signatures=given.values())
-
-    def change(document: tomlkit.TOMLDocument) -> None:
-        tables = tomlkit.aot()
-        for name in signers(found.agreement):
-            tables.append(_table(given[name].model_dump()))
-        document.pop("signature", None)
-        document["signature"] = tables
-
-    _edit(Path(path), change, signed=True)
+    if sealed_path(path).exists() and sealed_path(path) != path:
+        sealed = read_agreement(sealed_path(path))
+        if sealed.agreement.digest() != found.agreement.digest():
+            raise AgreementError(
+                f"'{sealed_path(path)}' is not what stands in '{path}': they differ in more than "
+                "signatures. Ask the others which of the two they signed, and delete the other."
+            )
+        found = sealed
+    elif not found.signatures:
+        signed = [Signature.from_text(text_of(each)) for each in sorted(path.parent.glob("*.sig"))]
+        digest = found.agreement.digest().hex()
+        seal(path, [each for each in signed if each.agreement == digest])
+        return found.agreement
+    found.check_sealed()
+    return found.agreement
 
 
 def _table(fields: Mapping[str, str]) -> Table:
@@ -124,12 +162,10 @@ def _table(fields: Mapping[str, str]) -> Table:
     return table
 
 
-def _edit(
-    path: Path, change: Callable[[tomlkit.TOMLDocument], None], *, signed: bool = False
-) -> None:
-    """Change a file in place and keep its comments; without signatures, unless `signed`."""
+def _edit(path: Path, change: Callable[[tomlkit.TOMLDocument], None]) -> None:
+    """Change a file that nobody has signed in place, and keep its comments."""
     text = text_of(path)
-    if "signature" in document_of(text, path=path) and not signed:
+    if "signature" in document_of(text, path=path):
         raise AgreementError(
             f"the agreement '{path}' was signed, and a change would make every signature void. If "
             "it has to be, delete its [[signature]] tables, and have everybody sign anew."

@@ -126,11 +126,11 @@ def receipt(
             command="party receipt",
             round=told.round_id,
             party=told.party,
-            upload_sha256=told.upload,
+            upload_sha256=told.file,
             received=told.time,
         ),
         lines=[
-            f"'{told.analyst}' received your upload on {told.time}: {told.upload}",
+            f"'{told.analyst}' received your upload on {told.time}: {told.file}",
             "Its receipt is right, countersigned, and in your transcript.",
         ],
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.bundle.enclosing import Written, write_bundle
 from cobasis.bundle.envelope import Bundle, Expected, open_bundle
 from cobasis.bundle.manifest import moment_text
@@ -95,10 +95,7 @@ def open_desk(
     sealed: bool = True,
 ) -> PartyDesk:
     """Read the agreement, unlock the key, and open vault and transcript."""
-    found = read_agreement(agreement)
-    if sealed:
-        found.check_sealed()
-    agreed = found.agreement
+    agreed = sealed_agreement(agreement) if sealed else read_agreement(agreement).agreement
     folder = home_folder(home)
     who = _who(agreed, folder, name)
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())

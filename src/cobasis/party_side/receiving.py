@@ -118,13 +118,13 @@ def receipt(desk: PartyDesk, path: Path) -> SignedReceipt:
         signed = read_receipt(cast("bytes", file.read(MAX_BYTES + 1)))
     agreement = desk.agreement.digest().hex()
     made = {each.upload for each in desk.vault.history() if each.agreement == agreement}
-    upload = signed.receipt.upload
+    upload = signed.receipt.file
     check_receipt(
         signed,
         analyst=desk.analyst,
         agreement=agreement,
         party=desk.name,
-        upload=upload if upload in made else last.upload,
+        file=upload if upload in made else last.upload,
     )
     countersigned = countersign(signed, desk.identity.sign)
     desk.transcript.append("receipt", countersigned.told())

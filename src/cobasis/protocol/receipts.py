@@ -1,4 +1,4 @@
-"""A receipt: the analyst's word, signed, that it has taken a party's upload as it was sent.
+"""A receipt: the analyst's word, signed, that it has taken a party's file as it was sent.
 
 Three parts have to agree before anybody can say later what was trained on: the digest that the
 party wrote down, the receipt, and the analyst's transcript, whose line the receipt names.
@@ -31,8 +31,10 @@ class Receipt(BaseModel):
     agreement : str
         The agreement's digest, 64 hexadecimal digits.
     party, analyst : str
-        Who uploaded, and who received.
-    upload : str
+        Who sent, and who received.
+    exchange : int
+        Which of the round's exchanges the file belongs to, from 1.
+    file : str
         SHA-256 of the sealed file as it was received, 64 hexadecimal digits.
     time : str
         When, ISO 8601 in UTC, whole seconds.
@@ -47,7 +49,8 @@ class Receipt(BaseModel):
     agreement: _Digest
     party: IdentityName
     analyst: IdentityName
-    upload: _Digest
+    exchange: Annotated[int, Field(ge=1)]
+    file: _Digest
     time: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
     transcript: _Digest
 
@@ -80,7 +83,7 @@ class SignedReceipt(BaseModel):
         """Return the bytes that the party countersigns."""
         return _COUNTERSIGNED + bytes.fromhex(self.signature) + self.receipt.message()
 
-    def told(self) -> dict[str, str]:
+    def told(self) -> dict[str, str | int]:
         """Return what a transcript says of it."""
         signatures = {"signature": self.signature, "countersignature": self.countersignature or ""}
         return {**self.receipt.model_dump(), **signatures}
@@ -97,9 +100,9 @@ def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
 
 
 def check_receipt(
-    signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, upload: str
+    signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, file: str
 ) -> None:
-    """Check that a receipt is the analyst's, and for this upload."""
+    """Check that a receipt is the analyst's, and for this file."""
     receipt, name = signed.receipt, analyst.name
     right = verify(analyst, receipt.message(), signature=bytes.fromhex(signed.signature))
     if not right or receipt.analyst != name:
@@ -107,13 +110,13 @@ def check_receipt(
             f"this receipt for party '{party}' is not signed by analyst '{name}', so it proves "
             "nothing. Ask the analyst for it once more."
         )
-    wanted = {"agreement": agreement, "party": party, "upload": upload}
+    wanted = {"agreement": agreement, "party": party, "file": file}
     other = [word for word, value in wanted.items() if getattr(receipt, word) != value]
     if other:
         raise ForeignBundleError(
             f"this receipt of analyst '{name}' is for another {' and '.join(other)} than party "
             f"'{party}' asked about: it is for party '{receipt.party}' in round "
-            f"'{receipt.round_id}'. Ask the analyst for the receipt of the upload that was sent."
+            f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent."
         )
 
 

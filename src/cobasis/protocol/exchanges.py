@@ -1,0 +1,33 @@
+"""A round as a list of exchanges: their order, and the words that name their messages.
+
+What a party sends in an exchange is made in ``party``, what the analyst answers in ``analyst``.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cobasis.algorithms.bases import BASES
+from cobasis.protocol.agreement import Agreement
+
+Message = Literal["proposal", "upload"]
+Reply = Literal["span", "return"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One message from every party to the analyst, and one back to each."""
+
+    number: int
+    message: Message
+    reply: Reply
+
+
+def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
+    """Return a round's exchanges in their order."""
+    words: list[tuple[Message, Reply]] = [("upload", "return")]
+    if BASES[agreement.basis].proposes:
+        words.insert(0, ("proposal", "span"))
+    return tuple(
+        Exchange(number=number, message=message, reply=reply)
+        for number, (message, reply) in enumerate(words, start=1)
+    )
