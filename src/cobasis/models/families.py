@@ -153,9 +153,9 @@ def tuned(
     from sklearn.model_selection import GridSearchCV
 
     estimator = cast("Callable[..., Estimator]", chosen.build)(task, len(rows), seed)
-    if task == "classification" and not _can_hold_back(labels):
-        stops = {"early_stopping"} & set(estimator.get_params())
-        estimator.set_params(**dict.fromkeys(stops, False))
+    stops_early = task == "classification" and "early_stopping" in estimator.get_params()
+    if stops_early and not _can_hold_back(labels):
+        estimator.set_params(early_stopping=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if not chosen.grid or len(rows) < 2 * _FOLDS:

@@ -373,7 +373,8 @@ class Analyst:
         **Who sees what.** As the steps. **Cost.** As the steps.
         """
         excluded, before = tuple(dict.fromkeys(exclude)), self._removed
-        refusals.refuse_exclusion(excluded, self.uploads)
+        if excluded:
+            refusals.refuse_exclusion(excluded, self.uploads)
         if realign:
             self._fits, self._state = {}, {}  # those that were given stay as they are
         self._removed, self._model = {**before, **dict.fromkeys(excluded)}, None

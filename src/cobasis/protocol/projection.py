@@ -9,7 +9,7 @@ written back.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self
@@ -66,18 +66,11 @@ class InMemory:
 
     _labels: Labels | None = None
 
-    def __call__(self, header: UploadHeader) -> Self:
+    def __call__(self, header: UploadHeader) -> AbstractContextManager[Self]:
         """Begin an upload."""
         self._header = header
         self._rows = np.empty((header.n_rows, header.n_components))
-        return self
-
-    def __enter__(self) -> Self:
-        """Write inside a with block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let the upload be made."""
+        return nullcontext(self)
 
     def made(self) -> Upload:
         """Return the upload that was written."""
@@ -159,18 +152,13 @@ class Projection(Hidden):
                 told = labels if noisy is None else noisy.labels(labels, party=self.about.party)
                 sink.write_labels(told[self.order])
 
-    def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
-        """Return a part's rows as they are uploaded, and what noise is confirmed by."""
-        if self.noising is not None:
-            return self.noising.projected(first, blocks)
-        return list(map(self.basis.project, blocks)), b""
-
 
 class _Bins:
     """Where rows go, first and last; used by several threads at a time."""
 
     def __init__(self, projection: Projection, sink: Sink) -> None:
-        self._projected, self._order, self._sink = projection.projected, projection.order, sink
+        self._noising, self._basis = projection.noising, projection.basis
+        self._order, self._sink = projection.order, sink
         n_rows, self._n_components = len(self._order), projection.about.n_components
         self.size = max(1, BIN_BYTES // (8 * self._n_components))
         self._number = np.min_scalar_type(n_rows // self.size)
@@ -181,8 +169,11 @@ class _Bins:
         self._own = threading.local()
 
     def put(self, first: int, blocks: Iterator[Matrix]) -> bytes:
-        """Write a part's rows into their bins, in the table's order; return its marks."""
-        projected, marks = self._projected(first, blocks)
+        """Write a part's rows into their bins, in the table's order; return noise's marks."""
+        if self._noising is None:
+            projected, marks = list(map(self._basis.project, blocks)), b""
+        else:
+            projected, marks = self._noising.projected(first, blocks)
         stop = first + sum(map(len, projected))
         places = self._places[first:stop]
         numbers = (places // self.size).astype(self._number)  # short ones sort faster

@@ -151,6 +151,11 @@ class SecretBasis(Hidden):
     oblique : bool
         Accept columns that are not orthonormal; simulation of the papers' conditions only.
 
+    Attributes
+    ----------
+    shape : tuple of int
+        Features and components.
+
     Raises
     ------
     OrthonormalityError
@@ -163,17 +168,13 @@ class SecretBasis(Hidden):
     **Cost.** One check of ``2 m l^2`` operations.
     """
 
-    __slots__ = ("_columns", "oblique")
+    __slots__ = ("_columns", "oblique", "shape")
 
     def __init__(self, columns: npt.ArrayLike, *, party: str, oblique: bool = False) -> None:
         table = as_matrix(columns, name=f"the basis of party '{party}'")
         self.oblique = oblique
         self._columns = table if oblique else require_orthonormal(table, party=party)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Features and components."""
-        return self._columns.shape[0], self._columns.shape[1]
+        self.shape = (table.shape[0], table.shape[1])
 
     def project(self, rows: Matrix) -> Matrix:
         """Return ``X F_i``."""

@@ -22,7 +22,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.choice import public_rows_digest
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.labels import as_labels
+from cobasis.protocol.messages import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
@@ -120,7 +120,8 @@ def simulate(
     (3,)
     """
     _refuse_options(rows, rng, aligner, model)
-    secret, keys = _drawn(rows, rng)
+    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
+    keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
     agreement = _agreement(
         *(rows, secret, f"simulation-{rng.bytes(8).hex()}"),
         task=task,
@@ -139,7 +140,7 @@ def simulate(
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
     return Round(agreement=agreement, parties=parties, analyst=analyst).run(
         rows,
-        bases=_under(span_condition, rows, agreement, keys),
+        bases=None if span_condition is None else _under(span_condition, rows, agreement, keys),
         exclude=exclude,
         model=None if isinstance(model, str) else model,
         allow_row_carrying=allow_row_carrying,
@@ -161,12 +162,6 @@ def _refuse_options(rows: object, rng: object, aligner: object, model: object) -
         wrong.append("model is neither a family's name nor an estimator with fit")
     if wrong:
         raise OptionError(f"simulate cannot start: {'; '.join(wrong)}. Change it in the call.")
-
-
-def _drawn(rows: Rows, rng: np.random.Generator) -> tuple[ConsortiumSecret, dict[str, PartyKey]]:
-    """Draw the consortium's secret and every party's key from a seed, and mark them."""
-    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
-    return secret, {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
 
 
 def _agreement(
@@ -254,14 +249,12 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
 
 
 def _under(
-    condition: SpanCondition | None,
+    condition: SpanCondition,
     rows: Rows,
     agreement: Agreement,
     keys: Mapping[str, PartyKey],
-) -> dict[str, SecretBasis] | None:
-    """Make every party's basis under one of the papers' four conditions, if one is asked for."""
-    if condition is None:
-        return None
+) -> dict[str, SecretBasis]:
+    """Make every party's basis under one of the papers' four conditions."""
     if agreement.basis != "svd":
         raise OptionError(
             f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "

@@ -117,9 +117,9 @@ def stored_rows(model: Chain | TrainedModel) -> Matrix:
     """
     found: list[Matrix] = []
     if isinstance(model, TrainedModel):  # no chain has a place for rows
-        found += _kept(model.estimator, width=model.n_components, seen=set())
+        found += _kept(model.estimator, width=len(model.axes), seen=set())
     if isinstance(model, Chain) or not found:
-        return np.empty((0, model.n_components))
+        return np.empty((0, len(model.axes)))
     rows = np.concatenate(found)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     aligned: Matrix = rows[first] @ model.axes.T
