@@ -237,7 +237,7 @@ def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) 
 
 
 def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
-    """Return the principal axes of aligned rows, each with its sign fixed by the rows.
+    """Return the principal axes of aligned rows, along which third moments are positive.
 
     The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
     do not: they follow the rows.
@@ -245,7 +245,8 @@ def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
     _, vectors = np.linalg.eigh(seen.second)
     axes = vectors[:, ::-1]
     third = over(partial(_third, axes=axes), rows, step="principal axes")
-    return with_signs(axes, sum(third, start=np.zeros(len(axes))))
+    signed: Matrix = axes * np.where(sum(third, start=np.zeros(len(axes))) < 0, -1.0, 1.0)
+    return signed
 
 
 def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
@@ -255,12 +256,6 @@ def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
         along = chunk.rows @ axes
         third += np.einsum("ij,ij,ij->j", along, along, along)
     return third
-
-
-def with_signs(axes: Matrix, third_moments: Matrix) -> Matrix:
-    """Return axes with signs such that the third moments of the rows along them are positive."""
-    signed: Matrix = axes * np.where(third_moments < 0, -1.0, 1.0)
-    return signed
 
 
 def variance_of(rows: LabelledRows, axes: Matrix, *, over: Pass) -> float:

@@ -221,11 +221,6 @@ class Job:
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
         return Block(block.rows @ self.axes, block.labels)
 
-    def tuned(self, name: ModelName, block: Block) -> Estimator:
-        """Return scikit-learn's estimator of a family, fitted to rows along the axes."""
-        chosen = family(name, self.task)
-        return tuned(chosen, block.rows, labels=block.labels, task=self.task, seed=self.seed)
-
     def chain(self, name: ChainFamily, layers: Sequence[Layer], *, head: Head) -> Chain:
         """Return a model whose last layer has a column for each class that rows have."""
         *inner, scores = layers
@@ -236,7 +231,7 @@ class Job:
                 n_classes=self.n_classes,
                 head=head,
             )
-        return Chain(family=name, layers=folded([*inner, scores]), head=head)
+        return Chain(family=name, layers=(*inner, scores), head=head)
 
     def read(self, estimator: Estimator) -> Chain:
         """Return a fitted estimator's layers, the axes before them."""
@@ -261,7 +256,7 @@ def _rff(job: Job) -> Chain:
         width=len(waves.offset), waves=waves, n_classes=job.n_classes, present=job.present
     )
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("rff", [*waves.layers, fitted], head=head_of(design))
+    return job.chain("rff", folded([*waves.layers, fitted]), head=head_of(design))
 
 
 def _logistic(job: Job) -> Chain:
@@ -270,7 +265,7 @@ def _logistic(job: Job) -> Chain:
     n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
     start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
     if len(np.unique(sample.labels)) > 1:
-        tried = job.tuned("logistic", sample)
+        tried = tuned("logistic", sample, task=job.task, seed=job.seed)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
             start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
@@ -283,12 +278,11 @@ def _logistic(job: Job) -> Chain:
 def _perceptron(job: Job) -> Chain:
     """Fit scikit-learn's perceptron to one block, or its mini-batches to many."""
     if job.rows.n_blocks == 1:
-        return job.read(job.tuned("mlp", job.turned()))
+        return job.read(tuned("mlp", job.turned(), task=job.task, seed=job.seed))
     from sklearn.base import clone
 
-    unfitted = clone(job.tuned("mlp", job.turned(SAMPLE_ROWS))).set_params(
-        early_stopping=False, shuffle=False
-    )
+    tried = tuned("mlp", job.turned(SAMPLE_ROWS), task=job.task, seed=job.seed)
+    unfitted = clone(tried).set_params(early_stopping=False, shuffle=False)
     return job.read(_by_batches(unfitted, job))
 
 
@@ -307,7 +301,7 @@ def _boosted_trees(job: Job) -> Chain:
             f"{job.rows.n_columns} columns are more than is held. Choose model='xgboost', which "
             "reads them block by block, if the agreement allows it."
         )
-    return job.read(job.tuned("boosted_trees", job.turned()))
+    return job.read(tuned("boosted_trees", job.turned(), task=job.task, seed=job.seed))
 
 
 def _xgboost(job: Job) -> Chain:
@@ -319,7 +313,8 @@ def _xgboost(job: Job) -> Chain:
 
 def _svm(job: Job) -> TrainedModel:
     """Fit a support-vector machine, which a simulation may ask for."""
-    return TrainedModel(axes=job.axes, estimator=job.tuned("svm", _whole(job, "svm")))
+    fitted = tuned("svm", _whole(job, "svm"), task=job.task, seed=job.seed)
+    return TrainedModel(axes=job.axes, estimator=fitted)
 
 
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:

@@ -23,7 +23,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
-from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal, Upload
+from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
 
 
 class Analyst:
@@ -160,8 +160,7 @@ class Analyst:
         **Who sees what.** A late G_i needs Z and its own image, nobody else's.
         **Cost.** One pass over its rows, one QR factorisation; late, one fit.
         """
-        checked = refusals.as_tables(upload) if isinstance(upload, Upload) else upload
-        refusals.check_upload(checked, self.agreement)
+        checked = refusals.check_upload(upload, self.agreement)
         refusals.refuse_second(upload.party, self.uploads)
         if self._alignment is not None:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})

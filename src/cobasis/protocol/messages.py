@@ -241,6 +241,13 @@ class Return:
     simulated: bool
 
 
+def weight_of(message: SpanProposal | ConsensusSpan | Upload | Return) -> int:
+    """Return the bytes of a message's arrays, those of a return's model among them."""
+    arrays = [each for each in vars(message).values() if isinstance(each, np.ndarray)]
+    model = message.model if isinstance(message, Return) else None
+    return sum(each.nbytes for each in arrays) + (0 if model is None else model.n_bytes)
+
+
 def encode_labels(
     labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
 ) -> Labels | None:

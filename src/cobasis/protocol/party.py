@@ -103,7 +103,9 @@ class Party(Predictor):
                 f"complete_basis at party '{name}' is for bases that rows shape, and [dp] holds "
                 "for none of them. Leave it out."
             )
-        public = check_public_rows(public_rows, agreement, party=name)
+        public = None
+        if public_rows is not None or agreement.public_rows_sha256 is not None:
+            public = check_public_rows(public_rows, agreement, party=name)
         self.name, self.agreement = name, agreement
         self._tag = secret.anchor_tag(agreement)
         self._anchor = secret.anchor(agreement, public_rows=public)
@@ -212,7 +214,7 @@ class Party(Predictor):
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
         sink = InMemory()
         self.write(RowsInMemory(table, targets), to=sink, consensus=consensus, basis=basis)
-        return sink.made()
+        return sink.upload
 
     def write(
         self,

@@ -205,8 +205,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         )
     model, task, width = returned.model, agreement.task, change.shape[1]
     if isinstance(model, Chain):
-        n_outputs = 1 if task == "regression" else len(agreement.classes)
-        fits = (model.task, model.widths[0], model.widths[-1]) == (task, width, n_outputs)
+        regression, widths = task == "regression", model.widths
+        n_outputs = 1 if regression else len(agreement.classes)  # none for a representation
+        told = model.head == "prediction", widths[0], widths[-1]
+        fits = told == (regression, width, n_outputs)
     elif model is None:
         fits = task == "representation"
     else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -64,42 +64,36 @@ Begin = Callable[[UploadHeader], AbstractContextManager[Sink]]
 class InMemory:
     """A sink that is an `Upload` in the end."""
 
-    _labels: Labels | None = None
+    upload: Upload
 
     def __call__(self, header: UploadHeader) -> AbstractContextManager[Self]:
-        """Begin an upload."""
-        self._header = header
-        self._rows = np.empty((header.n_rows, header.n_components))
-        return nullcontext(self)
-
-    def made(self) -> Upload:
-        """Return the upload that was written."""
-        told = self._header
-        return Upload(
-            party=told.party,
-            agreement_digest=told.agreement_digest,
-            anchor_tag=told.anchor_tag,
-            rows=self._rows,
-            labels=self._labels,
-            anchor_image=self._image,
-            simulated=told.simulated,
+        """Begin an upload: make room for all that its header announces."""
+        self.upload = Upload(
+            party=header.party,
+            agreement_digest=header.agreement_digest,
+            anchor_tag=header.anchor_tag,
+            rows=np.empty((header.n_rows, header.n_components)),
+            labels=None if header.labels is None else np.empty(header.n_rows, header.labels),
+            anchor_image=np.empty((header.n_anchor_rows, header.n_components)),
+            simulated=header.simulated,
         )
+        return nullcontext(self)
 
     def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
         """Take ``A F_i``."""
-        self._image = image
+        self.upload.anchor_image[:] = image
 
     def write_labels(self, labels: npt.NDArray[Any]) -> None:
         """Take all labels."""
-        self._labels = labels
+        cast("Labels", self.upload.labels)[:] = labels
 
     def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
         """Take some rows."""
-        self._rows[start : start + len(block)] = block
+        self.upload.rows[start : start + len(block)] = block
 
     def read_rows(self, start: int, stop: int) -> npt.NDArray[Any]:
         """Give some rows back."""
-        return self._rows[start:stop]
+        return self.upload.rows[start:stop]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

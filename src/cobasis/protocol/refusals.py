@@ -93,15 +93,6 @@ def as_message_error(what: str) -> Iterator[None]:
         ) from None
 
 
-def as_tables(upload: Upload) -> Upload:
-    """Return an upload in memory with its numbers as finite tables."""
-    with as_message_error(f"the upload of party '{upload.party}'"):
-        rows = as_matrix(upload.rows, name="its table of rows")
-        image = as_matrix(upload.anchor_image, name="its anchor image")
-    labels = None if upload.labels is None else np.atleast_1d(upload.labels)
-    return replace(upload, rows=rows, anchor_image=image, labels=cast("Labels | None", labels))
-
-
 def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     """Refuse an upload of another agreement or of other sizes; no number of it is read."""
     check_envelope(upload, agreement)
@@ -116,8 +107,17 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
         )
 
 
-def check_upload(upload: ReadableUpload, agreement: Agreement) -> None:
-    """Refuse an upload whose tables no run could use; its rows are read block by block."""
+def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload:
+    """Return an upload, one in memory as tables of floats, if a run can use all of its numbers.
+
+    Rows are read block by block.
+    """
+    if isinstance(upload, Upload):
+        with as_message_error(f"the upload of party '{upload.party}'"):
+            rows = as_matrix(upload.rows, name="its table of rows")
+            image = as_matrix(upload.anchor_image, name="its anchor image")
+        told = None if upload.labels is None else cast("Labels", np.atleast_1d(upload.labels))
+        upload = replace(upload, rows=rows, anchor_image=image, labels=told)
     check_header(upload, agreement)
     labels, name = upload.label_block(0, upload.n_rows), "its table of rows"
     if labels is not None:
@@ -135,6 +135,7 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> None:
         check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
         for block in row_blocks(upload):
             refuse_huge(as_matrix(block, name=name), name=name)
+    return upload
 
 
 def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:

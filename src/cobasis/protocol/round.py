@@ -1,16 +1,16 @@
 """The round: the papers' Algorithm 1, with the line numbers it has there."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
 from cobasis.models.families import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
+from cobasis.protocol.messages import ConsensusSpan, weight_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -62,7 +62,7 @@ class Round:
     agreement: Agreement
     parties: Mapping[str, Party]
     analyst: Analyst
-    traffic: dict[str, Traffic] = field(default_factory=dict)
+    traffic: Mapping[str, Traffic] = field(default_factory=lambda: defaultdict(Traffic))
 
     def __repr__(self) -> str:
         """Name the round and its parties."""
@@ -119,13 +119,13 @@ class Round:
             for name, party in self.parties.items()
         ]
         for upload in uploads:
-            self._sent(upload.party, up=upload)
+            self.traffic[upload.party].up += weight_of(upload)
             self.analyst.receive(upload)  # 5, 9
         returns = self.analyst.run(  # lines 7 to 16, at the analyst
             exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
         )
         for name, returned in returns.items():  # lines 17 to 20, at each party
-            self._sent(name, down=returned)
+            self.traffic[name].down += weight_of(returned)
             self.parties[name].accept(returned)  # 18
         return self
 
@@ -134,23 +134,6 @@ class Round:
         proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
         consensus = self.analyst.consensus(proposals.values())
         for name, proposal in proposals.items():
-            self._sent(name, up=proposal, down=consensus)
+            self.traffic[name].up += weight_of(proposal)
+            self.traffic[name].down += weight_of(consensus)
         return consensus
-
-    def _sent(
-        self,
-        party: str,
-        *,
-        up: SpanProposal | Upload | None = None,
-        down: ConsensusSpan | Return | None = None,
-    ) -> None:
-        """Count the bytes of a party's messages: of their arrays, and of a return's model."""
-        counted = self.traffic.setdefault(party, Traffic())
-        sent, got = (
-            sum(each.nbytes for each in told.values() if isinstance(each, np.ndarray))
-            for told in ({} if message is None else vars(message) for message in (up, down))
-        )
-        counted.up += sent
-        counted.down += got
-        if isinstance(down, Return) and down.model is not None:
-            counted.down += down.model.n_bytes

@@ -148,7 +148,7 @@ def simulate(
 
 
 def _refuse_options(rows: object, rng: object, aligner: object, model: object) -> None:
-    """Raise OptionError for what is no mapping, generator, aligner or estimator at all."""
+    """Refuse what is no mapping, generator, aligner or estimator at all, and rows of nobody."""
     wrong = []
     if not isinstance(rows, Mapping):
         wrong.append("rows is no mapping of party names to (X, y)")
@@ -162,6 +162,10 @@ def _refuse_options(rows: object, rng: object, aligner: object, model: object) -
         wrong.append("model is neither a family's name nor an estimator with fit")
     if wrong:
         raise OptionError(f"simulate cannot start: {'; '.join(wrong)}. Change it in the call.")
+    if not rows:
+        raise ShapeError(
+            "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
+        )
 
 
 def _agreement(
@@ -179,13 +183,17 @@ def _agreement(
     **fields: Any,  # noqa: ANN401
 ) -> Agreement:
     """Write the agreement that the simulated parties would have signed."""
-    if not rows:
-        raise ShapeError(
-            "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
-        )
     table, _ = next(iter(rows.values()))
-    width = _width(table)
-    named = tuple(features or numeric_features(f"x{column}" for column in range(width)))
+    try:
+        shape = np.shape(table)
+    except ValueError:  # of rows of several lengths
+        shape = ()
+    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
+        raise ShapeError(
+            f"the first party's rows are no table: they have shape {shape}, or are of several "
+            "lengths. Give 2 dimensions, every row as long as the others."
+        )
+    named = tuple(features or numeric_features(f"x{column}" for column in range(shape[1])))
     if n_anchor_rows is None and public_rows is not None and anchor == "public":
         n_anchor_rows = len(np.asarray(public_rows))
     n_features = width_of(named)
@@ -205,21 +213,6 @@ def _agreement(
         commitment=secret.commitment(round_id),
         **fields,
     )
-
-
-def _width(table: npt.ArrayLike) -> int:
-    """Return the number of columns of the first party's rows."""
-    try:
-        shape = np.shape(table)
-    except ValueError:
-        raise ShapeError(
-            "the first party's rows are of several lengths, so they are no table. Fill them up."
-        ) from None
-    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
-        raise ShapeError(
-            f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
-        )
-    return int(shape[1])
 
 
 def _classes(rows: Rows) -> tuple[Any, ...]:
