@@ -63,11 +63,6 @@ class RowMoments:
     n_rows: int
     second: Matrix = field(repr=False)
 
-    @property
-    def root_mean_square(self) -> float:
-        """Of all their numbers."""
-        return float(np.sqrt(np.trace(self.second) / len(self.second)))
-
 
 def row_moments(blocks: Iterable[Matrix], *, party: str) -> RowMoments:
     """Add up the moments of a party's rows, block by block; NotFiniteError where they are none."""
@@ -321,7 +316,7 @@ def _look(
         found[name] = PartyFigures(
             smallest_cosine=float(cosines_to(axes, image)[-1]),
             fit_error=error,
-            scale=rows.root_mean_square / size,
+            scale=float(np.sqrt(np.trace(rows.second) / len(rows.second))) / size,
             image_scale=size,
             residual=float(missed / np.linalg.norm(target)),
             correlation=correlation,

@@ -14,7 +14,7 @@ from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
-from cobasis.algorithms.views import Lazy, Overlay
+from cobasis.algorithms.views import View
 from cobasis.errors import AnotherRunError, RowCarryingError, StepError
 from cobasis.models.families import Estimator, ModelName
 from cobasis.models.passes import Pass
@@ -82,7 +82,8 @@ class Analyst:
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
         """The uploads that take part, by party name."""
-        return Overlay(self._given, self._removed)
+        there = {name: None for name in self._given if name not in self._removed}
+        return View(there, read=self._given.__getitem__)
 
     @property
     def alignment(self) -> Alignment:
@@ -162,7 +163,8 @@ class Analyst:
         """
         checked = refusals.as_tables(upload) if isinstance(upload, Upload) else upload
         refusals.check_upload(checked, self.agreement)
-        refusals.refuse_second(upload.party, self.uploads)
+        if upload.party not in self._removed:
+            refusals.refuse_second(upload.party, self._given)
         if self._alignment is not None:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
         self._received[upload.party], self._model = checked, None
@@ -229,8 +231,9 @@ class Analyst:
             del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
         made = align(self._aligner, images, target=target, sink=self._fits)
-        others: dict[str, Fit | None] = {name: None for name in self._fits if name not in uploads}
-        self._alignment = replace(made, fits=Overlay(self._fits, others))
+        self._alignment = replace(
+            made, fits=View(dict.fromkeys(uploads), read=self._fits.__getitem__)
+        )
         self._certificate = None
         return self._alignment
 
@@ -250,7 +253,7 @@ class Analyst:
         self._certificate = certify(
             self._images("certifying"),
             self.alignment,
-            moments=Lazy(
+            moments=View(
                 uploads,
                 read=lambda name: row_moments(refusals.row_blocks(uploads[name]), party=name),
             ),

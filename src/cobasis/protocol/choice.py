@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
-from cobasis.algorithms.bases import BASES, filled, own_directions, require_components
+from cobasis.algorithms.bases import BASES, filled, require_components
 from cobasis.algorithms.consensus import weighted_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import (
@@ -23,6 +23,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
@@ -80,7 +81,7 @@ class Chooser:
         if name == "lpp":
             found = local_directions(rows, n_components=size, party=self.party)
         else:
-            own = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
+            own = leading_directions(rows, n_wanted=size, centred=name == "pca")  # eq. (5)
             weighted = BASES[name].weighted
             found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
         if memory is not None and found.shape[1] == size:  # of fewer no upload can be made
@@ -130,7 +131,7 @@ class Chooser:
     def _shared_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix | None:
         """Return a basis of the span that all parties have, if the agreement names one."""
         name, size = self.agreement.basis, self.agreement.n_components
-        if BASES[name].proposes:
+        if BASES[name].exchanges > 1:
             if consensus is None:
                 raise StepError(
                     f"party '{self.party}' has no consensus yet, and basis='{name}' takes two "
@@ -165,7 +166,7 @@ class Chooser:
 
 def require_proposals(agreement: Agreement, *, party: str) -> None:
     """Raise StepError where parties propose no spans."""
-    if BASES[agreement.basis].proposes:
+    if BASES[agreement.basis].exchanges > 1:
         return
     raise StepError(
         f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "

@@ -129,7 +129,7 @@ class Round:
 
     def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan | None:
         """Make the one small exchange more that a consensus basis takes."""
-        if not BASES[self.agreement.basis].proposes:
+        if BASES[self.agreement.basis].exchanges == 1:
             return None
         proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
         consensus = self.analyst.consensus(proposals.values())
