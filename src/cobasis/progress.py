@@ -9,5 +9,5 @@ Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is to do."""
 
 
-def silent(step: str, done: int, total: int) -> None:
+def silent(*_: object) -> None:
     """Say nothing: for those who do not want to know; the default everywhere."""

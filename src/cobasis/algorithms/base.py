@@ -290,4 +290,5 @@ def align(
         parts = batches(source, waiting, n_rows=made.rows.shape[0])
         for fits in in_order(partial(aligner.fits, target=made), parts, workers=workers):
             kept.update(fits)
-    return Alignment(aligner=aligner, target=made, fits=View(kept, read=kept.__getitem__))
+    fits = View(dict.fromkeys(source), read=kept.__getitem__)
+    return Alignment(aligner=aligner, target=made, fits=fits)

@@ -6,7 +6,6 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import replace
 
 from cobasis.algorithms.base import TARGET, Aligner, Alignment, Fit, State, align, keep_target
 from cobasis.algorithms.bases import BASES
@@ -230,10 +229,7 @@ class Analyst:
         with suppress(KeyError):  # a kill may have left it beside the target
             del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
-        made = align(self._aligner, images, target=target, sink=self._fits)
-        self._alignment = replace(
-            made, fits=View(dict.fromkeys(uploads), read=self._fits.__getitem__)
-        )
+        self._alignment = align(self._aligner, images, target=target, sink=self._fits)
         self._certificate = None
         return self._alignment
 
