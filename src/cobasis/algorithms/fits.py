@@ -50,21 +50,11 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
     """Return the polar factors of ``A_i' Z`` for images of one shape.
 
     An image that is not finite, or too large to square, is refused by name.
-    """
-    try:
-        return polar(_products(images, rows))
-    except NotFiniteError:
-        for party, image in images.items():
-            check_image(party, image, n_rows=None)
-        raise
 
-
-def _products(images: Images, rows: Matrix) -> Matrix:
-    """Return the ``A_i' Z``, by blocks of rows where that is what BLAS multiplies fastest.
-
-    OpenBLAS copies neither factor of a small product, and faster with the left one turned:
-    up to l = 100 that takes half to nine tenths of the time of one product a party. All blocks
-    of an image are one call: between calls threads wait for the interpreter's lock.
+    The products go by blocks of rows where that is what BLAS multiplies fastest. OpenBLAS
+    copies neither factor of a small product, and faster with the left one turned: up to l = 100
+    that takes half to nine tenths of the time of one product a party. All blocks of an image
+    are one call: between calls threads wait for the interpreter's lock.
     """
     tables, (n_rows, components) = list(images.values()), rows.shape
     width = tables[0].shape[1]
@@ -81,7 +71,12 @@ def _products(images: Images, rows: Matrix) -> Matrix:
         np.add.reduce(left @ blocks, axis=0, out=turned[index])
         if whole < n_rows:
             turned[index] += rows[whole:].T @ image[whole:]
-    return np.ascontiguousarray(turned.transpose(0, 2, 1))
+    try:
+        return polar(np.ascontiguousarray(turned.transpose(0, 2, 1)))
+    except NotFiniteError:
+        for party, image in images.items():
+            check_image(party, image, n_rows=None)
+        raise
 
 
 def _refuse_oblique(party: str, image: Matrix, components: int) -> None:

@@ -204,24 +204,24 @@ def encode(
 ) -> Matrix:
     """Check a party's rows against the features and encode them."""
     what = f"the rows of party '{party}'"
-    encoder = Encoder(features)
     # what another library calls columns may be the cells themselves, as pyarrow does
     frame = as_frame(rows) if hasattr(rows, "columns") else None
     names = getattr(rows if frame is None else frame, "columns", None)
     if names is not None:
-        refuse_names([str(name) for name in names], encoder.names, party=party)
+        refuse_names([str(name) for name in names], [each.name for each in features], party=party)
     if frame is not None:
+        encoder = Encoder(features)
         return _of_columns(encoder.read(frame, what=what), encoder, name=what)
-    numbers = [each for each in encoder.features if isinstance(each, NumericFeature)]
-    if len(numbers) < len(encoder.features):
-        words = next(each.name for each in encoder.features if isinstance(each, CategoryFeature))
+    numbers = [each for each in features if isinstance(each, NumericFeature)]
+    if len(numbers) < len(features):
+        words = next(each.name for each in features if isinstance(each, CategoryFeature))
         raise FeatureError(
             f"{what} are no data frame, and the agreement has categories ('{words}'), which an "
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
     scaling = Scaling(numbers)
     check = as_table if scaling.fills else as_matrix
-    table = check(rows, name=what, columns=encoder.width)
+    table = check(rows, name=what, columns=len(numbers))
     encoded: Matrix = np.empty_like(table)
     scaling.put(table, encoded)
     if scaling.fills:
