@@ -14,9 +14,8 @@ import numpy as np
 
 from cobasis.errors import MissingExtraError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import encoded_columns
+from cobasis.features.encoding import LARGEST, encoded_columns
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import LARGEST
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Affine, Array, Chain, Trees
 

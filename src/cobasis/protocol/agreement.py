@@ -13,9 +13,16 @@ from pydantic import PrivateAttr, ValidationError
 
 from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.registry import make_aligner
+from cobasis.algorithms.gopp import GOPP
+from cobasis.algorithms.imakura import Imakura
+from cobasis.algorithms.kawakami import Kawakami
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.protocol.agreement_fields import AgreementFields, refuse_contradictions
+
+if TYPE_CHECKING:
+    from cobasis.algorithms.options import Scale
 
 
 class Agreement(AgreementFields):
@@ -162,7 +169,15 @@ class Agreement(AgreementFields):
 
     def make_aligner(self) -> Aligner:
         """Return the aligner, with the scale that the anchor's kind gives."""
-        return make_aligner(self.aligner, gain=anchor_gain(self.anchor, self.n_anchor_rows))
+        if self.aligner == "odc":
+            return ODC()
+        if self.aligner == "gopp":
+            return GOPP()
+        gain = anchor_gain(self.anchor, self.n_anchor_rows)
+        scale: Scale = "measured" if gain is None else gain
+        if self.aligner == "whitened":
+            return Whitened(scale=scale)
+        return Imakura(scale=scale) if self.aligner == "imakura" else Kawakami(scale=scale)
 
     def opens(self, commitment: str) -> bool:
         """Whether `commitment` is the agreement's own, compared in constant time."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES, AnchorKind
 from cobasis.algorithms.bases import BASES, BasisName, check_basis_rule
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import AgreementError
 from cobasis.features.encoding import Feature, width_of
 from cobasis.models.families import FAMILIES, ModelName, Task, family

@@ -6,7 +6,6 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import replace
 
 from cobasis.algorithms.base import TARGET, Aligner, Alignment, Fit, State, align, keep_target
 from cobasis.algorithms.bases import BASES
@@ -14,7 +13,7 @@ from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
-from cobasis.algorithms.views import Lazy, Overlay
+from cobasis.algorithms.views import View
 from cobasis.errors import AnotherRunError, RowCarryingError, StepError
 from cobasis.models.families import Estimator, ModelName
 from cobasis.models.passes import Pass
@@ -82,7 +81,8 @@ class Analyst:
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
         """The uploads that take part, by party name."""
-        return Overlay(self._given, self._removed)
+        there = {name: None for name in self._given if name not in self._removed}
+        return View(there, read=self._given.__getitem__)
 
     @property
     def alignment(self) -> Alignment:
@@ -161,7 +161,8 @@ class Analyst:
         **Cost.** One pass over its rows, one QR factorisation; late, one fit.
         """
         checked = refusals.check_upload(upload, self.agreement)
-        refusals.refuse_second(upload.party, self.uploads)
+        if upload.party not in self._removed:
+            refusals.refuse_second(upload.party, self._given)
         if self._alignment is not None:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
         self._received[upload.party], self._model = checked, None
@@ -227,9 +228,7 @@ class Analyst:
         with suppress(KeyError):  # a kill may have left it beside the target
             del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
-        made = align(self._aligner, images, target=target, sink=self._fits)
-        others: dict[str, Fit | None] = {name: None for name in self._fits if name not in uploads}
-        self._alignment = replace(made, fits=Overlay(self._fits, others))
+        self._alignment = align(self._aligner, images, target=target, sink=self._fits)
         self._certificate = None
         return self._alignment
 
@@ -249,7 +248,7 @@ class Analyst:
         self._certificate = certify(
             self._images("certifying"),
             self.alignment,
-            moments=Lazy(
+            moments=View(
                 uploads,
                 read=lambda name: row_moments(refusals.row_blocks(uploads[name]), party=name),
             ),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
-from cobasis.algorithms.bases import BASES, filled, own_directions, require_components
+from cobasis.algorithms.bases import BASES, filled, require_components
 from cobasis.algorithms.consensus import weighted_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import (
@@ -22,6 +22,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
@@ -66,7 +67,7 @@ class Chooser:
         if name == "lpp":
             found = local_directions(rows, n_components=size, party=self.party)
         else:
-            own = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
+            own = leading_directions(rows, n_wanted=size, centred=name == "pca")  # eq. (5)
             weighted = BASES[name].weighted
             found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
         if memory is not None and found.shape[1] == size:  # of fewer no upload can be made
@@ -87,7 +88,7 @@ class Chooser:
         if kept is not None:
             self._refuse_unfit(kept, (rows.shape[1], size))
             return kept
-        if BASES[name].proposes:
+        if BASES[name].exchanges > 1:
             span = self._common_span(anchor, consensus)
         elif name == "haar":
             stream = self.secret.stream(f"span/{self.agreement.round_id}")
@@ -149,7 +150,7 @@ class Chooser:
 
 def require_proposals(agreement: Agreement, *, party: str) -> None:
     """Raise StepError where parties propose no spans."""
-    if BASES[agreement.basis].proposes:
+    if BASES[agreement.basis].exchanges > 1:
         return
     raise StepError(
         f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy.typing as npt
 
@@ -62,7 +63,7 @@ class Round:
     agreement: Agreement
     parties: Mapping[str, Party]
     analyst: Analyst
-    traffic: Mapping[str, Traffic] = field(default_factory=lambda: defaultdict(Traffic))
+    traffic: Mapping[str, Traffic] = field(default_factory=partial(defaultdict, Traffic))
 
     def __repr__(self) -> str:
         """Name the round and its parties."""
@@ -112,7 +113,7 @@ class Round:
         for given in (rows, kept):
             for name in {*given} ^ {*self.parties}:  # whom only one of the two knows
                 require_known(name, {*given} & {*self.parties})
-        proposes = BASES[self.agreement.basis].proposes
+        proposes = BASES[self.agreement.basis].exchanges > 1
         consensus = self._agree_on_a_span(rows) if proposes else None
         uploads = [  # lines 1 to 6, at each party
             party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # 3, 4

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, Anchor, draw_anchor
-from cobasis.algorithms.bases import require_orthonormal
-from cobasis.errors import CommitmentError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.errors import CommitmentError, OrthonormalityError
+from cobasis.linalg.arrays import ORTHONORMAL, Hidden, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.protocol.agreement import Agreement
 
@@ -172,8 +171,13 @@ class SecretBasis(Hidden):
 
     def __init__(self, columns: npt.ArrayLike, *, party: str, oblique: bool = False) -> None:
         table = as_matrix(columns, name=f"the basis of party '{party}'")
-        self.oblique = oblique
-        self._columns = table if oblique else require_orthonormal(table, party=party)
+        if not oblique and orthonormality_defect(table) > ORTHONORMAL:
+            raise OrthonormalityError(
+                f"the basis of party '{party}' is not orthonormal (F'F differs from I by more than "
+                f"{ORTHONORMAL:.0e}): orthogonal alignment would distort its rows. Orthonormalise "
+                "it: take the Q of a QR factorisation."
+            )
+        self._columns, self.oblique = table, oblique
         self.shape = (table.shape[0], table.shape[1])
 
     def project(self, rows: Matrix) -> Matrix:

@@ -11,7 +11,7 @@ from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import LabelError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode, width_of
