@@ -7,7 +7,7 @@ import typer
 
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.cli.options import AsJson, on_terminal
 from cobasis.errors import OptionError
 from cobasis.models.families import ModelName, Task
