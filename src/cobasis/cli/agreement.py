@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,10 +13,11 @@ from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.registry import AlignerName
 from cobasis.cli.options import Owner, consent, on_terminal, owned, wrapped
-from cobasis.errors import CobasisError, OptionError
+from cobasis.errors import OptionError
 from cobasis.models.families import ModelName, Task
 
 if TYPE_CHECKING:
+    from cobasis.cli.answers import AgreementAnswer
     from cobasis.keys.identity import Identity
     from cobasis.party_side.authoring import Authorship, People
 
@@ -156,20 +157,14 @@ def _make(
     people = read_people(pubs[0], analyst=pubs[1])
     if people.aside:
         owner.tell(f"{people.aside} is the analyst's, and is set aside from the parties'.")
-    author = Authorship(file, home=home(owner.home))
+    author, words = Authorship(file, home=home(owner.home)), _digest(told)
+    changed: tuple[str, ...] = ()
     author.refuse_signed()
-    last, words = author.last(), _digest(told)
-    before, known = People(), People()
-    if last.text:
-        before = known = People.of(draft_in(last.text, path=file).fields)
+    last = author.last()
+    known = People.of(draft_in(last.text, path=file).fields)
     if file.exists():
-        if told and (last.words, last.text) != (words, author.text()):
-            raise OptionError(
-                f"'{file}' exists, and options describe a new agreement. Edit the file, and type "
-                f"'cobasis agreement new {file}' without options, or choose another name."
-            )
-        before = People.of(draft_in(author.text(), path=file).fields)
-        people = before.joined(people)
+        _refuse_options(author, told, words)
+        people = People.of(draft_in(author.text(), path=file).fields).joined(people)
     identity = _author(owner, people)
     if file.exists():
         text = _edited(author, people)
@@ -180,14 +175,14 @@ def _make(
         for line in changed:
             owner.tell(f"  {line}")
     else:
-        text, changed = _drawn_up(told, file, people), ()
+        text = _drawn_up(told, file, people)
     draft = draft_in(text(""), path=file)
     if not set(draft.missing) - {*_BY_COMMAND}:
         terms_in(text(""), path=file)  # contradictions are found before anybody is asked
     _compare(people, own=identity, known=known, compared=compared)
     _write(author, text, identity=identity, missing=draft.missing, words=words, yes=compared[1])
-    note = "The secrets are new: what was sent before is of no use. " if last.files else ""
-    _show(owner, author, identity, changed=changed, more=note)
+    void = "The secrets are new: what was sent before is of no use. " if last.files else ""
+    _show(owner, author, identity, changed=changed, more=void)
 
 
 _BY_COMMAND = ("parties", "enrolled", "analyst", "commitment")
@@ -197,6 +192,16 @@ _BY_COMMAND = ("parties", "enrolled", "analyst", "commitment")
 def _digest(told: Mapping[str, Any]) -> str:
     """Return a digest of options, by which the same command is known when it is typed again."""
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _refuse_options(author: "Authorship", told: Mapping[str, Any], words: str) -> None:
+    """Raise OptionError where a file is there and options describe another one."""
+    last = author.last()
+    if told and (last.words, last.text) != (words, author.text()):
+        raise OptionError(
+            f"'{author.path}' exists, and options describe a new agreement. Edit the file, and "
+            f"type 'cobasis agreement new {author.path}' without options, or choose another name."
+        )
 
 
 def _author(owner: Owner, people: "People") -> "Identity | None":
@@ -232,134 +237,12 @@ def _edited(author: "Authorship", people: "People") -> Callable[[str], str]:
 def _drawn_up(told: Mapping[str, Any], file: Path, people: "People") -> Callable[[str], str]:
     """Return a new agreement's text, for a commitment, from options, questions and defaults."""
     from cobasis.bundle.agreement_text import new_text
+    from cobasis.cli.questions import asked
     from cobasis.party_side.draft import draft_fields
 
-    fields = draft_fields(_asked(dict(told), len(people.parties)), stem=file.stem)
+    fields = draft_fields(asked(dict(told), len(people.parties)), stem=file.stem)
     fields |= {"enrolled": people.parties, "analyst": people.analyst}
     return lambda commitment: new_text({**fields, "commitment": commitment or None})
-
-
-_WORDS = ("columns", "numbers", "categories", "missing", "classes", "models", "dp")
-"""Options that are read by themselves; every other one is a field of the agreement."""
-
-
-def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
-    """Return the fields that were told, and on a terminal those that were asked for."""
-    from cobasis.party_side import draft
-
-    fields = {word: draft.field_of_words(word, told[word]) for word in set(told) - {*_WORDS}}
-    missing = told.get("missing", "refuse")
-    found = draft.features_of_words(
-        told.get("numbers", []), told.get("categories", []), missing=missing
-    )
-    fields["example"] = told.get("columns")
-    _ask(fields, "purpose", "What is the model for, and who may use it")
-    if not found:
-        _ask(fields, "example", "Public table with all columns (CSV, Parquet)", read=_table)
-    example = fields.pop("example")
-    _ask_roles(fields, example)
-    leave: set[str | None] = {fields.get("label"), fields.get("id"), *(each.name for each in found)}
-    if example is not None:
-        found += draft.features_of_example(example, leave_out=filter(None, leave), missing=missing)
-    fields["features"] = found or None
-    fields["classes"] = _classes(_listed(told.get("classes")), fields, example)
-    fields["models"] = _listed(told.get("models")) or None
-    fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
-    _ask_numbers(fields, n_parties)
-    return fields
-
-
-def _ask_roles(fields: dict[str, Any], example: Path | None) -> None:
-    """Ask for task, label and identifiers; a public table has to have these columns."""
-    from cobasis.party_side.draft import refuse_other_columns
-
-    def column(word: str) -> Callable[[str], str]:
-        def read(said: str) -> str:
-            if example is not None:
-                refuse_other_columns(example, **{word: said})
-            return said
-
-        return read
-
-    for word in ("label", "id"):
-        column(word)(fields.get(word, ""))
-    _ask(fields, "task", "classification, regression or representation", default="classification")
-    if fields.get("task") != "representation":
-        _ask(fields, "label", "Column of labels", read=column("label"))
-    _ask(fields, "id", "Column of identifiers, which never leaves (empty: none)", read=column("id"))
-
-
-def _classes(
-    told: tuple[str, ...], fields: dict[str, Any], example: Path | None
-) -> tuple[str, ...] | tuple[int, ...] | None:
-    """Return the classes that were told, or that the public table has, or that were asked for."""
-    from cobasis.party_side.draft import labels_of_example
-
-    if not told and fields.get("task") == "classification" and fields.get("label"):
-        if example is not None:
-            return labels_of_example(example, fields["label"])
-        _ask(fields, "classes", "Labels that may occur, like no,yes", read=_listed)
-        told = fields.get("classes") or ()
-    if told and all(each.lstrip("-").isdigit() for each in told):
-        return tuple(map(int, told))
-    return told or None
-
-
-def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
-    """Ask for sizes and times."""
-    from cobasis.features.encoding import width_of
-    from cobasis.party_side.draft import likely_components
-
-    width = width_of(fields["features"] or ())
-    _ask(
-        fields,
-        "n_components",
-        f"Numbers that stand for a row, of {width}" if width else "Numbers that stand for a row",
-        default=str(likely_components(width)) if width else "",
-    )
-    _ask(fields, "retention_days", "Days that the analyst keeps uploads", default="90")
-    _ask(
-        fields,
-        "minimum_parties",
-        f"Parties that are needed, of {n_parties}" if n_parties else "Parties that are needed",
-        default=str(max(2, n_parties - 1)),
-    )
-    _ask(fields, "deadline", "Deadline in UTC, like 2026-12-31 (empty: none)")
-    _ask(fields, "holdout", "Share of rows that stays at a party, to score on", default="0.2")
-
-
-def _ask(
-    fields: dict[str, Any],
-    word: str,
-    question: str,
-    *,
-    default: str = "",
-    read: Callable[[str], object] | None = None,
-) -> None:
-    """Ask on a terminal for a field that was not told, until the answer can stand; or leave it."""
-    from cobasis.party_side.draft import field_of_words
-
-    while fields.get(word) is None and on_terminal():
-        said = typer.prompt(question, default=default, show_default=bool(default), err=True)
-        if not said.strip():
-            return
-        try:
-            fields[word] = read(said.strip()) if read else field_of_words(word, said.strip())
-        except CobasisError as error:
-            typer.echo("\n".join(wrapped(f"{error}", lead="  ")), err=True)
-
-
-def _table(said: str) -> Path:
-    """Return a table's path, if it can be read."""
-    from cobasis.party_side.draft import refuse_other_columns
-
-    refuse_other_columns(Path(said))
-    return Path(said)
-
-
-def _listed(said: str | None) -> tuple[str, ...]:
-    """Return words that commas part."""
-    return tuple(each.strip() for each in (said or "").split(",") if each.strip())
 
 
 def _compare(
@@ -450,26 +333,32 @@ def _show(
         people=[PersonAnswer.of(each) for each in people.everybody],
         secrets={} if digest is None else {each: str(author.secret(each)) for each in names},
     )
-    lines = [note or f"Wrote {path}, of round '{answer.round}'."]
-    for each in people.everybody:
-        you = "  (you)" if identity is not None and each == identity.public else ""
-        lines.append(f"  {each.role:<8} {each.name:<20} {each.fingerprint}{you}")
-    if digest is None:
-        gaps = [each for each in draft.missing if each not in _BY_COMMAND]
+    owner.say(
+        answer,
+        lines=[
+            note or f"Wrote {path}, of round '{answer.round}'.",
+            *_lines(answer, own=identity, more=more),
+        ],
+    )
+
+
+def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> Iterator[str]:
+    """Yield who takes part, and what is left to do or to send."""
+    for each in answer.people:
+        you = "  (you)" if own is not None and each.fingerprint == own.public.fingerprint else ""
+        yield f"  {each.role:<8} {each.name:<20} {each.fingerprint}{you}"
+    if answer.digest is None:
+        gaps = [each for each in answer.missing if each not in _BY_COMMAND]
         if gaps:
-            lines += wrapped(f"To be filled by hand: {', '.join(gaps)}.")
-        pubs = " *.pub" if "enrolled" in draft.missing else ""
-        lab = " --analyst lab.pub" if "analyst" in draft.missing else ""
-        lines += [f"Next: cobasis agreement new {path}{pubs}{lab}"]
-    else:
-        lines += [
-            "Digest, which everybody signs:",
-            f"  {digest}",
-            "One file for each party, with the secret sealed to it; none for the analyst:",
-            *wrapped(", ".join(path.name for path in map(author.secret, names)), lead="  "),
-            *wrapped(
-                f"{more}Send {path.name} to everybody, and to each party its own .secret file."
-            ),
-            f"Next, everybody: cobasis sign {path.name}",
-        ]
-    owner.say(answer, lines=lines)
+            yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
+        pubs = " *.pub" if "enrolled" in answer.missing else ""
+        lab = " --analyst lab.pub" if "analyst" in answer.missing else ""
+        yield f"Next: cobasis agreement new {answer.path}{pubs}{lab}"
+        return
+    name = Path(answer.path).name
+    yield "Digest, which everybody signs:"
+    yield f"  {answer.digest}"
+    yield "One file for each party, with the secret sealed to it; none for the analyst:"
+    yield from wrapped(", ".join(Path(each).name for each in answer.secrets.values()), lead="  ")
+    yield from wrapped(f"{more}Send {name} to everybody, and to each party its own .secret file.")
+    yield f"Next, everybody: cobasis sign {name}"

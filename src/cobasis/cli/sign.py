@@ -11,6 +11,7 @@ from cobasis.cli.options import Owner, Yes, agreed, consent, owned, wrapped
 from cobasis.errors import DiskError, OptionError, StepError
 
 if TYPE_CHECKING:
+    from cobasis.keys.identity import Identity
     from cobasis.party_side.desk import PartyDesk
     from cobasis.party_side.secret import SentSecret
     from cobasis.protocol.agreement import Agreement
@@ -46,9 +47,7 @@ def sign(
     Example: cobasis sign icu.toml
     """
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.cli.answers import SignAnswer
-    from cobasis.disk.whole import write_whole
-    from cobasis.protocol.signatures import refuse_gaps, sign_agreement
+    from cobasis.protocol.signatures import refuse_gaps
 
     path, more = agreed([] if agreement is None else [agreement])
     if more:
@@ -57,51 +56,60 @@ def sign(
     refuse_gaps(found)
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
-    again = _stands(to, found, name=who.name)
-    sent, desk = None, None
-    if who.role == "party":
-        desk = owner.party(path, sealed=False)
-        sent = _checked(desk, path, secret=secret, later=later)
-        identity = desk.identity
-    elif secret is not None or later:
-        raise OptionError(
-            f"'{who.name}' is this round's analyst, who must never have the secret. Leave out "
-            "--secret and --secret-later; if the file is here, delete it unopened."
-        )
+    if who.role == "analyst":
+        if secret is not None or later:
+            raise OptionError(
+                f"'{who.name}' is this round's analyst, who must never have the secret. Leave out "
+                "--secret and --secret-later; if the file is here, delete it unopened."
+            )
+        desk, sent, identity = None, None, owner.identity(who.name)
     else:
-        identity = owner.identity(who.name)
-    made = sign_agreement(found, name=who.name, sign=identity.sign)
+        desk = owner.party(path, sealed=False)
+        sent, identity = _checked(desk, path, secret=secret, later=later), desk.identity
+    _sign(owner, found, identity, desk=desk, sent=sent, to=to, yes=yes)
+
+
+def _sign(
+    owner: Owner,
+    agreement: "Agreement",
+    identity: "Identity",
+    *,
+    desk: "PartyDesk | None",
+    sent: "SentSecret | None",
+    to: Path,
+    yes: bool,
+) -> None:
+    """Show the terms, ask, keep the secret, and write the signature."""
+    from cobasis.cli.answers import SignAnswer
+    from cobasis.disk.whole import write_whole
+    from cobasis.protocol.signatures import sign_agreement
+
+    who = identity.public
+    again = _stands(to, agreement, name=who.name)
+    made = sign_agreement(agreement, name=who.name, sign=identity.sign)
     if not again:
-        for line in _screen(found, who, secret=_of_secret(desk, sent)):
+        for line in _screen(agreement, who, secret=_of_secret(desk, sent)):
             owner.tell(line)
         consent(f"Sign this as {who.name}", yes=yes, what=f"'{to}'")
     if desk is not None:
         _record(desk, sent, digest=made.agreement)
     write_whole(to, made.text().encode(), mode=0o644)
-    lab = found.analyst.name if found.analyst is not None else ""
-    owner.say(
-        SignAnswer(
-            command="sign",
-            round=found.round_id,
-            name=who.name,
-            role=who.role,
-            digest=made.agreement,
-            path=str(to),
-            again=again,
-            secret_from="" if sent is None else sent.maker,
-        ),
-        lines=[
-            f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}",
-            _next(path, to, who, lab),
-        ],
+    answer = SignAnswer.of(
+        who,
+        command="sign",
+        round=agreement.round_id,
+        digest=made.agreement,
+        path=str(to),
+        again=again,
+        secret_from="" if sent is None else sent.maker,
     )
-
-
-def _next(path: Path, to: Path, who: "PublicIdentity", lab: str) -> str:
-    """Say what is to be typed or sent next."""
+    lab = agreement.analyst.name if agreement.analyst is not None else ""
     if who.role == "analyst":
-        return f"Next, when signatures come: cobasis receive {path} FOLDER"
-    return f"Next: send {to.name} to {lab}, the analyst"
+        then = "Next, when signatures have come: cobasis receive, with their folder"
+    else:
+        then = f"Next: send {to.name} to {lab}, the analyst"
+    done = f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}"
+    owner.say(answer, lines=[done, then])
 
 
 def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
