@@ -15,7 +15,8 @@ from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.verify import verify
-from cobasis.bundle.agreement_file import read_agreement, seal, write_new
+from cobasis.bundle.agreement_file import read_agreement, seal
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import consensus_in
 from cobasis.disk.tensors import read_tables, write_tables
@@ -40,7 +41,7 @@ def signed(made):
     """The agreement as a sealed file."""
     path = made.folder / "icu.toml"
     fields = {name: getattr(made.agreement, name) for name in type(made.agreement).model_fields}
-    write_new(path, fields=fields)
+    path.write_text(new_text(fields))
     agreement = read_agreement(path).agreement
     made.agreement = agreement
     everybody = [*agreement.parties, "lab"]
@@ -247,6 +248,6 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
 
 def test_another_key_than_the_enrolled_analysts_opens_no_desk(tmp_path):
     made = real_round(tmp_path)
-    made.identities["lab"] = Identity.new("lab")
+    made.identities["lab"] = Identity.new("lab", role="analyst")
     with pytest.raises(Exception, match=r"is not the one.*\[CB702\]"):
         made.desk()

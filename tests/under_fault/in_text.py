@@ -27,7 +27,7 @@ def read_sealed(path):
 
 
 def read_signature(path):
-    """What ``agreement seal`` does with each file."""
+    """What whoever seals does with each file."""
     Signature.from_text(path.read_text("utf-8"))
 
 
@@ -190,7 +190,7 @@ NO_JSON = {
 
 
 def signature_files():
-    """What ``agreement seal`` is given in place of a signature."""
+    """What is sent in place of a signature."""
     for word, change in NO_JSON.items():
         yield text_vector(f"a signature {word}", "CB303", change, of="signature")
     for name in ("name", "agreement", "signature", "format"):

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, analyst, key, party, plan, secret
+from cobasis.cli import agreement, analyst, key, party
 from cobasis.cli.demo import demo
+from cobasis.cli.plan import plan
+from cobasis.cli.sign import sign
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -25,8 +27,8 @@ class _Coded(TyperGroup):
         except CobasisError as error:
             typer.echo(f"{type(error).__name__}: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            typer.echo("Interrupted. Nothing is lost: the same command goes on.", err=True)
+        except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
+            typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -41,8 +43,8 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
-app.add_typer(plan.app, name="plan")
-app.add_typer(secret.app, name="secret")
+app.command()(sign)
+app.command()(plan)
 app.add_typer(party.app, name="party")
 app.add_typer(analyst.app, name="analyst")
 app.command()(verify)

@@ -2,8 +2,10 @@
 
 import inspect
 import os
+import re
 import stat
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.party_side.desk import PartyDesk
     from cobasis.progress import Report
+    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.enrolment import PublicIdentity
 
 Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
 Home = Annotated[
@@ -107,6 +111,16 @@ class Owner:
 
         path = self.key(name)
         return load_identity(path, passphrase=self.passphrase())
+
+    def who(self, agreement: "Agreement") -> "PublicIdentity":
+        """Return who of a round types this: whose key is in the home folder."""
+        from cobasis.keys.at_rest import enrolled_here, home
+
+        return enrolled_here(agreement, home=home(self.home), name=self.name)
+
+    def tell(self, line: str) -> None:
+        """Say something before the answer, out of the way of --json."""
+        typer.echo(line, err=self.as_json)
 
     def say(self, answer: "Answer", *, lines: Iterable[str]) -> None:
         """Print an answer as it was asked for."""
@@ -203,7 +217,7 @@ def consent(question: str, *, yes: bool, what: str) -> None:
     if not on_terminal():
         raise OptionError(
             f"{what} was not made: nobody is here to be asked, and nothing leaves unasked. Look at "
-            "what would leave, above, and run the same command with --yes."
+            "what stands above, and run the same command with --yes."
         )
     if not typer.confirm(question, err=True):
         typer.echo("Nothing was made.", err=True)
@@ -258,6 +272,58 @@ def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
         return
     for line in lines:
         typer.echo(line)
+
+
+def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
+    """Return the agreement and the other words: the first, or the only one in this folder.
+
+    Raises
+    ------
+    OptionError
+        None lies here, or several.
+    """
+    if words and words[0].suffix == ".toml":
+        return words[0], words[1:]
+    found = [path for path in sorted(Path().glob("*.toml")) if _is_agreement(path)]
+    plain = {path.name for path in found}
+    found = [
+        path
+        for path in found
+        if path.name.replace(".sealed.toml", ".toml") not in plain - {path.name}
+    ]
+    if len(found) == 1:
+        return found[0], words
+    here = ", ".join(path.name for path in found) or "none"
+    raise OptionError(
+        f"this command is about an agreement, and of those here ({here}) it cannot tell which. "
+        "Name its file as the first word, like icu.toml, or type it where one agreement lies."
+    )
+
+
+_ROUND = re.compile(r"^round_id\s*=", re.MULTILINE)
+
+
+def _is_agreement(path: Path) -> bool:
+    """Whether a TOML file is an agreement; one that cannot be read is none."""
+    try:
+        return _ROUND.search(path.read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+_WIDE = 79
+
+
+def wrapped(text: str, *, lead: str = "") -> list[str]:
+    """Return a text in lines that fit a terminal of 80 columns, indented below the first."""
+    return textwrap.wrap(
+        text,
+        _WIDE,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:

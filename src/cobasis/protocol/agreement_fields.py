@@ -197,6 +197,7 @@ def _enrolment_problems(agreement: AgreementFields) -> Iterator[str]:
     names = tuple(each.name for each in agreement.enrolled)
     if names and names != agreement.parties:
         yield f"enrolled are {', '.join(names)}, the parties are {', '.join(agreement.parties)}"
+    yield from _role_problems(agreement)
     everybody = [*agreement.enrolled, *([agreement.analyst] if agreement.analyst else [])]
     yield from _repeats("enrolled and analyst", [each.name for each in everybody])
     for key in ("signing_key", "recipient"):
@@ -204,6 +205,15 @@ def _enrolment_problems(agreement: AgreementFields) -> Iterator[str]:
         shared = [each.name for each in everybody if owners[getattr(each, key)] > 1]
         if shared:
             yield f"{', '.join(shared)} have one and the same {key}"
+
+
+def _role_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield who takes part as what their key was not made for."""
+    for each in agreement.enrolled:
+        if each.role != "party":
+            yield f"the key of party '{each.name}' was made for an analyst"
+    if agreement.analyst is not None and agreement.analyst.role != "analyst":
+        yield f"the key of the analyst '{agreement.analyst.name}' was made for a party"
 
 
 def _is_time(agreement: AgreementFields) -> bool:
