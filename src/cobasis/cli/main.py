@@ -6,8 +6,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, analyst, key, party, plan, secret
+from cobasis.cli import agreement, key, party, plan, secret
 from cobasis.cli.demo import demo
+from cobasis.cli.forget import forget
+from cobasis.cli.receive import receive
+from cobasis.cli.remove import remove
+from cobasis.cli.run import run as run_round
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -44,7 +48,10 @@ app.add_typer(agreement.app, name="agreement")
 app.add_typer(plan.app, name="plan")
 app.add_typer(secret.app, name="secret")
 app.add_typer(party.app, name="party")
-app.add_typer(analyst.app, name="analyst")
+app.command()(receive)
+app.command("run")(run_round)
+app.command()(remove)
+app.command()(forget)
 app.command()(verify)
 app.command()(inspect)
 

@@ -2,8 +2,10 @@
 
 import inspect
 import os
+import re
 import stat
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cobasis.errors import DiskError, OptionError, PassphraseError
+from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.party_side.desk import PartyDesk
     from cobasis.progress import Report
+    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.enrolment import PublicIdentity
 
 Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
 Home = Annotated[
@@ -89,11 +93,29 @@ class Owner:
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
-    def analyst(self, agreement: Path) -> "AnalystSession":
-        """Open the analyst's session of a round."""
+    def analyst(self, agreement: Path, *, sealed: bool = True) -> "AnalystSession":
+        """Open the analyst's session of a round; IdentityError for a party's key."""
         from cobasis.analyst_side.session import open_session
 
-        return open_session(agreement, home=self.home, name=self.name, passphrase=self.passphrase)
+        if not self.is_analyst(agreement):
+            raise IdentityError(
+                "you are a party of this round (your key says so), and this is the analyst's "
+                "command. A party's are sign, send, accept, predict, score, export and forget."
+            )
+        return open_session(
+            agreement,
+            home=self.home,
+            name=self.name,
+            passphrase=self.passphrase,
+            sealed=sealed,
+        )
+
+    def is_analyst(self, agreement: Path) -> bool:
+        """Whether the key in the home folder is that of the round's analyst."""
+        from cobasis.bundle.agreement_file import read_agreement
+
+        found = read_agreement(agreement).agreement
+        return self.who(found) == found.analyst
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""
@@ -107,6 +129,16 @@ class Owner:
 
         path = self.key(name)
         return load_identity(path, passphrase=self.passphrase())
+
+    def who(self, agreement: "Agreement") -> "PublicIdentity":
+        """Return who of a round types this: whose key is in the home folder."""
+        from cobasis.keys.at_rest import enrolled_here, home
+
+        return enrolled_here(agreement, home=home(self.home), name=self.name)
+
+    def tell(self, line: str) -> None:
+        """Say something before the answer, out of the way of --json."""
+        typer.echo(line, err=self.as_json)
 
     def say(self, answer: "Answer", *, lines: Iterable[str]) -> None:
         """Print an answer as it was asked for."""
@@ -203,10 +235,33 @@ def consent(question: str, *, yes: bool, what: str) -> None:
     if not on_terminal():
         raise OptionError(
             f"{what} was not made: nobody is here to be asked, and nothing leaves unasked. Look at "
-            "what would leave, above, and run the same command with --yes."
+            "what stands above, and run the same command with --yes."
         )
     if not typer.confirm(question, err=True):
         typer.echo("Nothing was made.", err=True)
+        raise typer.Exit(2)
+
+
+def ask_round(round_id: str, *, yes: bool, what: str) -> None:
+    """Have somebody type the round's name before something is destroyed.
+
+    Raises
+    ------
+    OptionError
+        There is nobody to ask.
+    typer.Exit
+        Another name was typed; exit code 2.
+    """
+    if yes:
+        return
+    if not on_terminal():
+        raise OptionError(
+            f"{what} was not destroyed: nobody is here to be asked. Look at what stands above, and "
+            "run the same command with --yes."
+        )
+    typed = typer.prompt(f"Type the round's name, {round_id}, to destroy {what}", err=True)
+    if typed.strip() != round_id:
+        typer.echo("That is not its name. Nothing was destroyed.", err=True)
         raise typer.Exit(2)
 
 
@@ -258,6 +313,58 @@ def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
         return
     for line in lines:
         typer.echo(line)
+
+
+def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
+    """Return the agreement and the other words: the first, or the only one in this folder.
+
+    Raises
+    ------
+    OptionError
+        None lies here, or several.
+    """
+    if words and words[0].suffix == ".toml":
+        return words[0], words[1:]
+    found = [path for path in sorted(Path().glob("*.toml")) if _is_agreement(path)]
+    plain = {path.name for path in found}
+    found = [
+        path
+        for path in found
+        if path.name.replace(".sealed.toml", ".toml") not in plain - {path.name}
+    ]
+    if len(found) == 1:
+        return found[0], words
+    here = ", ".join(path.name for path in found) or "none"
+    raise OptionError(
+        f"this command is about an agreement, and of those here ({here}) it cannot tell which. "
+        "Name its file as the first word, like icu.toml, or type it where one agreement lies."
+    )
+
+
+_ROUND = re.compile(r"^round_id\s*=", re.MULTILINE)
+
+
+def _is_agreement(path: Path) -> bool:
+    """Whether a TOML file is an agreement; one that cannot be read is none."""
+    try:
+        return _ROUND.search(path.read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+_WIDE = 79
+
+
+def wrapped(text: str, *, lead: str = "") -> list[str]:
+    """Return a text in lines that fit a terminal of 80 columns, indented below the first."""
+    return textwrap.wrap(
+        text,
+        _WIDE,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:
