@@ -90,7 +90,7 @@ def _left_out(
             raise StepError(
                 f"party '{name}' was removed from this round, for good. Leave out its name."
             )
-    out = {*history.without, *without} - {*again}
+    out = {*history.without, *without} - {*again, *history.removed}
     return tuple(name for name in session.agreement.parties if name in out)
 
 

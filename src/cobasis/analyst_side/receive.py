@@ -33,7 +33,7 @@ from cobasis.analyst_side.inbox import (
 )
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.agreement_file import seal, sealed_path
-from cobasis.bundle.envelope import Bundle, Limits
+from cobasis.bundle.envelope import Bundle, Limits, look
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.inspecting import PlainKind
 from cobasis.bundle.messages import proposal_in, upload_in
@@ -91,7 +91,8 @@ def receive(
         refuse_forgotten(session, before)
         history = before
         beside = dict.fromkeys(session.path.parent.glob("*.sig"), SIGNS[0])
-        beside |= {sealed_path(session.path): SIGNS[1]} if session.sealed else {}
+        sealed = next(filter(Path.exists, [sealed_path(session.path)]), session.path)
+        beside |= {sealed: SIGNS[1]} if session.sealed else {}
         known = dict.fromkeys(path.resolve() for path in kinds)
         for path, kind in {**kinds, **beside}.items():
             if kind in SIGNS and path.exists():
@@ -158,6 +159,7 @@ def _taken(
     except DiskError as error:
         return refused(path, error), history
     try:
+        look(path)  # what is no sealed file at all does not wait for signatures
         _require_sealed(session, history)
         received, new = _take_in(session, path, digest=digest, history=history, limits=limits)
     except (DiskError, TranscriptError, AnotherRunError):

@@ -188,7 +188,7 @@ def conclude(
         )
         kept = before.returns if before is not None and same else {}
         returns, written = _send_all(session, analyst, made, kept=kept, to=to, report=report)
-    made = replace(made, returns=returns)
+    made = replace(made, returns=returns, time=before.time if before else "")
     repeated = event == RUN and same and not written and told["without"] == [*history.without]
     if not repeated:
         facts = {**made.told(), **told, "versions": _versions()}
