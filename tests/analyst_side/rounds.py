@@ -78,9 +78,9 @@ class RealRound:
 
     def upload(self, name, *, file=None, signer=None, to=("lab",), **options):
         """A party's sealed upload in the inbox."""
-        created = options.pop("created", None)
+        created, audit = options.pop("created", None), options.pop("audit", None)
         payload = self.payload(name, **options)
-        draft, parts = enclose_upload(payload, agreement=self.agreement)
+        draft, parts = enclose_upload(payload, agreement=self.agreement, audit=audit)
         self.inbox.mkdir(exist_ok=True)
         path = self.inbox / (file or f"{name}.upload")
         write_bundle(

@@ -113,6 +113,7 @@ def receive(
     found = reception(session.agreement, history.agreed, files=files, path=session.path)
     return replace(
         found,
+        exchange=exchange,
         received=tuple(sorted(history.taken(exchange.message))),
         missing=missing(session.agreement, history, exchange),
         late=late(history),

@@ -12,6 +12,7 @@ from cobasis.cli.answers import Answer, Part
 from cobasis.cli.options import wrapped
 
 if TYPE_CHECKING:
+    from cobasis.algorithms.certificate import Certificate
     from cobasis.analyst_side.inbox import FileVerdict
     from cobasis.analyst_side.run import Concluded
 
@@ -66,7 +67,21 @@ def certified(concluded: "Concluded", **shared: Any) -> tuple["RunAnswer", list[
             f"  {answer.model_sha256}",
         ]
     lines += wrapped(f"The target descends from {', '.join(answer.target_carries)}.")
-    return answer, [*certificate.summary().splitlines(), *lines]
+    return answer, [*_certificate(certificate), *lines]
+
+
+def _certificate(certificate: "Certificate") -> list[str]:
+    """Return the certificate's figures as a table that fits a terminal."""
+    width = min(26, max(5, *map(len, certificate.parties)))
+    lines = wrapped(f"Certificate: {certificate.headline}.")
+    lines.append(f"  {'party':<{width}} residual   scale  cosine  correl.  evidence")
+    for name, each in certificate.parties.items():
+        seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
+        lines.append(
+            f"  {name:<{width}} {each.residual:8.4f} {each.scale:7.2f} {each.smallest_cosine:7.3f}"
+            f" {seen:>8}  {each.evidence}"
+        )
+    return lines
 
 
 class PersonAnswer(Part):
