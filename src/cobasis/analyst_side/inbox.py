@@ -97,7 +97,7 @@ def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
     for path in given:
         kind = kind_of(path)
         try:
-            signed = signatures_in(path, kind, agreement) if kind in SIGNS else ()
+            signed = signatures_in(path, agreement, kind=kind) if kind in SIGNS else ()
         except CobasisError as error:
             verdicts.append(refused(path, error))
             continue
@@ -138,23 +138,23 @@ def files_of(paths: Iterable[Path], agreement: Path) -> list[Path]:
         return sorted(path for found in beside for path in found)
     found: dict[Path, None] = {}
     for path in given:
-        if not path.is_dir() and not path.is_file() and not path.is_symlink():
+        try:
+            found |= dict.fromkeys(_inside(path) if path.is_dir() else [path])
+            there = path.exists() or path.is_symlink()
+        except OSError as error:
+            raise DiskError(
+                f"'{path}' cannot be read: {error.strerror}. Check your rights to it."
+            ) from error
+        if not there:
             raise OptionError(f"there is neither a file nor a folder '{path}'. Check the path.")
-        found |= dict.fromkeys(_inside(path) if path.is_dir() else [path])
     return list(found)
 
 
 def _inside(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if _may_be_a_message(path))
-    except OSError as error:
-        raise DiskError(
-            f"the folder '{folder}' cannot be read: {error.strerror}. Check your rights to it."
-        ) from error
-
-
-def _may_be_a_message(path: Path) -> bool:
-    return not path.name.startswith(".") and not path.is_dir()
+    """Return a folder's files, but for hidden ones; not those of folders in it."""
+    return sorted(
+        path for path in folder.iterdir() if not path.name.startswith(".") and not path.is_dir()
+    )
 
 
 def kind_of(path: Path) -> PlainKind | None:
@@ -166,7 +166,7 @@ def kind_of(path: Path) -> PlainKind | None:
 
 
 def signatures_in(
-    path: Path, kind: PlainKind | None, agreement: Agreement
+    path: Path, agreement: Agreement, *, kind: PlainKind | None
 ) -> tuple[Signature, ...]:
     """Return the good signatures of this agreement in a file."""
     found: tuple[Signature, ...]

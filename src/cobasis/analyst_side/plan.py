@@ -40,6 +40,19 @@ class Plan:
     without: tuple[str, ...] = ()
     waits: str = ""
 
+    def refuse_unasked(self, confirmed: Collection[str]) -> None:
+        """Raise StepError where somebody would be taken in of whom nobody was asked."""
+        if unasked := sorted(set(self.new) - set(confirmed)):
+            raise StepError(
+                f"{', '.join(unasked)} came after the run of {self.ended}, and nobody said that "
+                "they are to be taken in. Confirm it."
+            )
+
+    def told(self) -> dict[str, list[str]]:
+        """Return what the transcript says of it."""
+        told = {"without": list(self.without), "missing": list(self.missing)}
+        return {**told, "parties": list(self.new)} if self.new else told
+
 
 def planned(
     session: AnalystSession,

@@ -6,7 +6,7 @@ blocks no other; what is received again changes nothing.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -64,13 +64,13 @@ def open_exchange(agreement: Agreement, history: History) -> Exchange:
     return every[min(len(history.ended), len(every) - 1)]
 
 
-def missing(agreement: Agreement, history: History, exchange: Exchange) -> tuple[str, ...]:
+def _missing(agreement: Agreement, history: History, exchange: Exchange) -> tuple[str, ...]:
     """Return the parties that an exchange waits for: not in, neither removed nor left out."""
     known = {*history.taken(exchange.message), *history.removed, *history.without}
     return tuple(name for name in agreement.parties if name not in known)
 
 
-def late(history: History) -> tuple[str, ...]:
+def _late(history: History) -> tuple[str, ...]:
     """Return the parties whose upload is in, and no part of the last run."""
     if history.outcome is None:
         return ()
@@ -86,20 +86,9 @@ def receive(
 ) -> Reception:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
     kinds = {path: kind_of(path) for path in files_of(paths, session.path)}
-    verdicts: dict[Path, FileVerdict] = {}
     with session.at_work() as before:
         refuse_forgotten(session, before)
-        history = before
-        beside = dict.fromkeys(session.path.parent.glob("*.sig"), SIGNS[0])
-        sealed = next(filter(Path.exists, [sealed_path(session.path)]), session.path)
-        beside |= {sealed: SIGNS[1]} if session.sealed else {}
-        known = dict.fromkeys(path.resolve() for path in kinds)
-        for path, kind in {**kinds, **beside}.items():
-            if kind in SIGNS and path.exists():
-                verdict, history = _signed(session, path, kind=kind, history=history)
-                if path in kinds or (path.resolve() not in known and verdict.verdict == "accepted"):
-                    verdicts[path] = verdict
-        _seal(session, history)
+        verdicts, history = _signatures(session, kinds, history=before)
         for done, (path, kind) in enumerate(kinds.items()):
             report("receiving", done, len(kinds))
             if path not in verdicts:
@@ -115,10 +104,31 @@ def receive(
         found,
         exchange=exchange,
         received=tuple(sorted(history.taken(exchange.message))),
-        missing=missing(session.agreement, history, exchange),
-        late=late(history),
+        missing=_missing(session.agreement, history, exchange),
+        late=_late(history),
         news=news,
     )
+
+
+def _signatures(
+    session: AnalystSession, kinds: Mapping[Path, PlainKind | None], *, history: History
+) -> tuple[dict[Path, FileVerdict], History]:
+    """Take signatures, of the files and beside the agreement; seal it once all are there."""
+    beside = dict.fromkeys(session.path.parent.glob("*.sig"), SIGNS[0])
+    if session.sealed:
+        sealed = sealed_path(session.path)
+        beside[sealed if sealed.exists() else session.path] = SIGNS[1]
+    known, verdicts = {path.absolute() for path in kinds}, {}
+    for path, kind in {**beside, **kinds}.items():
+        if kind in SIGNS and path.exists():
+            verdict, history = _signed(session, path, kind=kind, history=history)
+            new = verdict.verdict == "accepted" and kind == SIGNS[0]
+            if path in kinds or (new and path.absolute() not in known):
+                verdicts[path] = verdict
+    if not set(signers(session.agreement)) - set(history.agreed) and not session.sealed:
+        seal(session.path, history.agreed.values())
+        session.sealed = True
+    return verdicts, history
 
 
 def _signed(
@@ -126,7 +136,7 @@ def _signed(
 ) -> tuple[FileVerdict, History]:
     """Note the signatures of a file in the transcript, each once."""
     try:
-        found = signatures_in(path, kind, session.agreement)
+        found = signatures_in(path, session.agreement, kind=kind)
     except CobasisError as error:
         return refused(path, error), history
     new = [each for each in found if each.name not in history.agreed]
@@ -135,13 +145,6 @@ def _signed(
     agreed = {**history.agreed, **{each.name: each for each in new}}
     verdict = signed_verdict(path, found, new=bool(new)) if found else passed_over(path, kind)
     return verdict, replace(history, agreed=agreed)
-
-
-def _seal(session: AnalystSession, history: History) -> None:
-    """Seal the agreement once everybody's signature is noted."""
-    if not set(signers(session.agreement)) - set(history.agreed) and not session.sealed:
-        seal(session.path, history.agreed.values())
-        session.sealed = True
 
 
 def _taken(

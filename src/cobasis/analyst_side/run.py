@@ -28,7 +28,7 @@ from cobasis.bundle.incoming import model_in
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError
+from cobasis.errors import AgreementError, RemoteError, RetentionError
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import ModelName
@@ -102,11 +102,7 @@ def run(
     with session.at_work() as history:
         refuse_forgotten(session, history)
         plan = planned(session, history, to=to, without=without, again=again, now=now)
-        if unasked := sorted(set(plan.new) - set(confirmed)):
-            raise StepError(
-                f"{', '.join(unasked)} came after the run of {history.ended[-1]}, and nobody said "
-                "that they are to be taken in. Confirm it."
-            )
+        plan.refuse_unasked(confirmed)
         concluded = None
         if plan.exchange.reply == "span":
             written: Mapping[str, Path] = end_exchange(
@@ -118,15 +114,15 @@ def run(
                 report=report,
             )
         else:
-            outcome = history.outcome
-            told = {"without": list(plan.without), "missing": list(plan.missing)}
+            if model is None and history.outcome is not None:
+                family = history.outcome.family
             concluded = conclude(
                 session,
                 history,
                 parties=plan.members,
-                family=family if model or outcome is None else outcome.family,
+                family=family,
                 event=ADDED if plan.new else RUN,
-                told={**told, **({"parties": list(plan.new)} if plan.new else {})},
+                told=plan.told(),
                 to=to,
                 cluster=cluster,
                 report=report,
@@ -163,14 +159,14 @@ def conclude(
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
     name = _alignment(session, history, parties, realign=realign)
-    words = [name, family or "", *sorted(parties), version("cobasis")]
-    path = session.work.models / f"{_name_of(words)}.model"
+    path = _model_path(session, [name, family or "", *sorted(parties), version("cobasis")])
     model = model_in(path.read_bytes(), session.agreement) if path.exists() else None
     analyst_of = _analyst(session, history, parties, name=name, model=model, report=report)
     with _words_of_commands(), analyst_of as analyst:
         analyst.align()
         certificate = analyst.certify()
         digest = _train(analyst, family, path=path, cluster=cluster, report=report)
+        before = history.outcome
         made = Outcome(
             uploads={party: history.received[party].file for party in sorted(parties)},
             alignment=name,
@@ -179,20 +175,15 @@ def conclude(
             evidence={party: certificate.parties[party].evidence for party in sorted(parties)},
             n_rows=sum(history.received[party].n_rows for party in parties),
             target_carries=analyst.target_carries,
-            returns={},
-            time="",
+            returns={} if before is None else before.returns,
+            time="" if before is None else before.time,
         )
-        before = history.outcome
-        same = before is not None and before == replace(
-            made, returns=before.returns, time=before.time
-        )
-        kept = before.returns if before is not None and same else {}
+        kept = made.returns if made == before else {}  # the same again: nothing is sealed anew
         returns, written = _send_all(session, analyst, made, kept=kept, to=to, report=report)
-    made = replace(made, returns=returns, time=before.time if before else "")
-    repeated = event == RUN and same and not written and told["without"] == [*history.without]
-    if not repeated:
-        facts = {**made.told(), **told, "versions": _versions()}
-        made = replace(made, time=session.transcript.append(event, facts).time)
+    if made != before or written or (event == RUN and told["without"] != [*history.without]):
+        facts = {**replace(made, returns=returns).told(), **told, "versions": _versions()}
+        entry = session.transcript.append(event, facts)
+        made = replace(made, returns=returns, time=entry.time)
     delete_targets(session, but=name)
     return Concluded(
         outcome=made,
@@ -200,6 +191,11 @@ def conclude(
         files={party: _return(session, party, to) for party in returns},
         written=written,
     )
+
+
+def _model_path(session: AnalystSession, words: list[str]) -> Path:
+    """Return where a model stands that depends on these words."""
+    return session.work.models / f"{_name_of(words)}.model"
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:

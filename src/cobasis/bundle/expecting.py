@@ -12,7 +12,7 @@ MAX_AHEAD = timedelta(hours=48)
 
 _SAYS = {
     "round_id": "is of round '{}', not of round '{}'",
-    "agreement": "is of this round under another agreement ({:.16}) than the one here ({:.16})",
+    "agreement": "is of this round, but its agreement is another ({:.16}) than this one ({:.16})",
     "kind": "is of kind '{}', and kind '{}' is expected",
     "sender": "is from '{}', not from '{}'",
     "anchor_tag": "belongs to another anchor ({:.16}) than the one here ({:.16})",

@@ -44,8 +44,8 @@ def remove(
             cluster=cluster,
             report=report,
         )
-    removal = done.removal
-    written = {} if done.concluded is None else done.concluded.written
+    removal, concluded = done.removal, done.concluded
+    written = {} if concluded is None else {**concluded.written}
     owner.say(
         RemoveAnswer.of(
             removal,
@@ -55,9 +55,8 @@ def remove(
             written={name: str(path) for name, path in written.items()},
         ),
         lines=[
-            *removal.text().rstrip().splitlines(),
-            "",
+            *removal.text().splitlines(),
             *(f"Wrote {path}" for path in (*written.values(), *done.files)),
-            f"Send each party its own file, and the certificate and {session.news.name} to all.",
+            f"Send each party its own file; certificate and {session.news.name} to all.",
         ],
     )
