@@ -165,13 +165,12 @@ def conclude(
     with _words_of_commands(), analyst_of as analyst:
         analyst.align()
         certificate = analyst.certify()
-        digest = _train(analyst, family, path=path, cluster=cluster, report=report)
         before = history.outcome
         made = Outcome(
             uploads={party: history.received[party].file for party in sorted(parties)},
             alignment=name,
             family=family,
-            model_sha256=digest,
+            model_sha256=_train(analyst, family, path=path, cluster=cluster, report=report),
             evidence={party: certificate.parties[party].evidence for party in sorted(parties)},
             n_rows=sum(history.received[party].n_rows for party in parties),
             target_carries=analyst.target_carries,
