@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from bundle.bundles import opened
-from cobasis.analyst_side.consensus import consensus
 from cobasis.analyst_side.forget import forget as destroy
-from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.bundle.agreement_file import complete
 from cobasis.bundle.agreement_reading import text_of
 from cobasis.bundle.agreement_text import new_text
-from cobasis.errors import BundleError
+from cobasis.bundle.receipts import receipt_text
+from cobasis.errors import BundleError, WaitingError
 from cobasis.party_side import desk as desk_module
 from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.authoring import Authorship, issue
@@ -33,7 +33,7 @@ from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
 from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
-from under_fault.checking import analyst_of, problems
+from under_fault.checking import analyst_of, problems, receipts, reply
 from under_fault.warm import say
 
 
@@ -86,12 +86,14 @@ def _propose(site):
     propose(ready, site.root / "north" / "north.span")
 
 
-def _consensus(site):
-    consensus(analyst_of(site), site.root / "inbox", to=site.root / "returns")
+def _span(site):
+    """End the first exchange; a kill may leave nothing but to wait for uploads."""
+    with suppress(WaitingError):
+        run(analyst_of(site), to=site.root / "returns")
 
 
 def _adopt(site):
-    adopt(site.desk("north"), site.root / "returns" / "north.consensus")
+    adopt(site.desk("north"), reply(site, "north", 0))
 
 
 def _prepare(site):
@@ -102,11 +104,15 @@ def _prepare(site):
 
 
 def _receive(site):
-    receive(analyst_of(site), site.root / "inbox")
+    receive(analyst_of(site), [site.root / "inbox"])
 
 
 def _run(site):
     run(analyst_of(site), to=site.root / "returns")
+
+
+def _late(site):
+    run(analyst_of(site), to=site.root / "returns", again=["east"], confirmed=["east"])
 
 
 def _parts(site):
@@ -115,16 +121,14 @@ def _parts(site):
 
 
 def _receipt(site):
-    receipt(site.desk("north"), analyst_of(site).work.receipt("north"))
+    path = site.folder("north") / "north.receipt"
+    path.write_bytes(receipt_text(receipts(site)[0]))
+    receipt(site.desk("north"), path)
 
 
 def _accept(site):
-    accept(site.desk("north"), site.folder("returns") / "north.return")
+    accept(site.desk("north"), reply(site, "north"))
     score(site.desk("north"))
-
-
-def _add(site):
-    add(analyst_of(site), site.root / "late" / "east.upload", to=site.root / "returns")
 
 
 def _remove(site, *, realign=False):
@@ -147,15 +151,16 @@ COMMANDS = {
     "secret": _secret,
     "join": _join,
     "propose": _propose,
-    "consensus": _consensus,
+    "span": _span,
     "adopt": _adopt,
     "prepare": _prepare,
     "receive": _receive,
+    "proposals": _receive,
     "receipt": _receipt,
     "run": _run,
     "parts": _parts,
     "accept": _accept,
-    "add": _add,
+    "late": _late,
     "remove": _remove,
     "realign": _realign,
     "destroy": _destroy,
@@ -176,7 +181,7 @@ def build(folder, pipe):
     site = _joined(site, root / "prepare")
     site = _stage(site, root / "receive")
     _sent(site, "inbox", "upload")
-    _build_late(site, root / "add")
+    _build_late(site, root / "late")
     site = _stage(site, root / "run")
     _receive(site)
     _stage(site, root / "receipt")
@@ -217,12 +222,14 @@ def _build_secret(folder):
 
 
 def _build_late(site, folder):
-    """Two have run, and the third comes late."""
+    """Two have run, and the third comes late: it is received, and has no part yet."""
     site = _stage(site, folder)
-    late = site.folder("late") / "east.upload"
+    late = site.root / "east.upload"
     (site.root / "inbox" / "east.upload").rename(late)
     _receive(site)
-    _run(site)
+    run(analyst_of(site), to=site.root / "returns", without=["east"])
+    late.rename(site.root / "inbox" / "east.upload")
+    _receive(site)
 
 
 def _build_consensus(root):
@@ -233,9 +240,11 @@ def _build_consensus(root):
         site.secret_file(name)
         site.table(name)
     site = _joined(site, root / "propose")
-    site = _stage(site, root / "consensus")
+    site = _stage(site, root / "proposals")
     _sent(site, "inbox", "span")
-    _consensus(_stage(site, root / "adopt"))
+    site = _stage(site, root / "span")
+    _receive(site)
+    _span(_stage(site, root / "adopt"))
     shutil.rmtree(root / "other")
 
 

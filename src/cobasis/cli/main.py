@@ -6,9 +6,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, analyst, key, party
+from cobasis.cli import agreement, key, party
 from cobasis.cli.demo import demo
+from cobasis.cli.forget import forget
 from cobasis.cli.plan import plan
+from cobasis.cli.receive import receive
+from cobasis.cli.remove import remove
+from cobasis.cli.run import run as run_round
 from cobasis.cli.sign import sign
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
@@ -46,7 +50,10 @@ app.add_typer(agreement.app, name="agreement")
 app.command()(sign)
 app.command()(plan)
 app.add_typer(party.app, name="party")
-app.add_typer(analyst.app, name="analyst")
+app.command()(receive)
+app.command("run")(run_round)
+app.command()(remove)
+app.command()(forget)
 app.command()(verify)
 app.command()(inspect)
 

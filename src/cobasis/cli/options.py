@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cobasis.errors import DiskError, OptionError, PassphraseError
+from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
@@ -93,11 +93,29 @@ class Owner:
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
-    def analyst(self, agreement: Path) -> "AnalystSession":
-        """Open the analyst's session of a round."""
+    def analyst(self, agreement: Path, *, sealed: bool = True) -> "AnalystSession":
+        """Open the analyst's session of a round; IdentityError for a party's key."""
         from cobasis.analyst_side.session import open_session
 
-        return open_session(agreement, home=self.home, name=self.name, passphrase=self.passphrase)
+        if not self.is_analyst(agreement):
+            raise IdentityError(
+                "you are a party of this round (your key says so), and this is the analyst's "
+                "command. A party's are sign, send, accept, predict, score, export and forget."
+            )
+        return open_session(
+            agreement,
+            home=self.home,
+            name=self.name,
+            passphrase=self.passphrase,
+            sealed=sealed,
+        )
+
+    def is_analyst(self, agreement: Path) -> bool:
+        """Whether the key in the home folder is that of the round's analyst."""
+        from cobasis.bundle.agreement_file import read_agreement
+
+        found = read_agreement(agreement).agreement
+        return self.who(found) == found.analyst
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""
@@ -221,6 +239,29 @@ def consent(question: str, *, yes: bool, what: str) -> None:
         )
     if not typer.confirm(question, err=True):
         typer.echo("Nothing was made.", err=True)
+        raise typer.Exit(2)
+
+
+def ask_round(round_id: str, *, yes: bool, what: str) -> None:
+    """Have somebody type the round's name before something is destroyed.
+
+    Raises
+    ------
+    OptionError
+        There is nobody to ask.
+    typer.Exit
+        Another name was typed; exit code 2.
+    """
+    if yes:
+        return
+    if not on_terminal():
+        raise OptionError(
+            f"{what} was not destroyed: nobody is here to be asked. Look at what stands above, and "
+            "run the same command with --yes."
+        )
+    typed = typer.prompt(f"Type the round's name, {round_id}, to destroy {what}", err=True)
+    if typed.strip() != round_id:
+        typer.echo("That is not its name. Nothing was destroyed.", err=True)
         raise typer.Exit(2)
 
 

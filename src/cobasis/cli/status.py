@@ -13,7 +13,6 @@ from cobasis.cli.options import Owner, agreed, owned
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
-    from cobasis.cli.answers import StatusAnswer
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.exchanges import Exchange
     from cobasis.protocol.news import News

@@ -138,6 +138,13 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
     return upload
 
 
+def check_proposal(proposal: SpanProposal, agreement: Agreement) -> None:
+    """Refuse a proposal that no common span could be made of."""
+    check_envelope(proposal, agreement)
+    with as_message_error(f"the proposal of party '{proposal.party}'"):
+        check_image(proposal.party, proposal.image, n_rows=agreement.n_anchor_rows)
+
+
 def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:
     """Read all rows of an upload, some at a time."""
     size = max(1, BLOCK_CELLS // upload.n_components)

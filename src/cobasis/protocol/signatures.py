@@ -5,7 +5,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
+from cobasis.errors import (
+    AgreementError,
+    ForeignBundleError,
+    SignatureError,
+    UnknownPartyError,
+    UnsignedError,
+)
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_fields import Digest, missing_fields
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
@@ -70,6 +76,27 @@ def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
     """Return everybody who has to sign, by name: the parties in order, then the analyst."""
     analyst = () if agreement.analyst is None else (agreement.analyst,)
     return {each.name: each for each in (*agreement.enrolled, *analyst)}
+
+
+def check_signature(agreement: Agreement, signature: Signature) -> None:
+    """Raise unless it is somebody's who has to sign, of this very text, and good."""
+    who = signers(agreement).get(signature.name)
+    if who is None:
+        raise SignatureError(
+            f"this is a signature of '{signature.name}', who is not enrolled in round "
+            f"'{agreement.round_id}'. Look which agreement it belongs to."
+        )
+    if signature.agreement != (digest := agreement.digest().hex()):
+        raise ForeignBundleError(
+            f"'{signature.name}' signed another agreement, or another version of this one "
+            f"({signature.agreement[:16]}, and this is {digest[:16]}). Send '{signature.name}' the "
+            "text as it is now, and ask for a signature of that."
+        )
+    if not verify(who, _message(agreement), signature=bytes.fromhex(signature.signature)):
+        raise SignatureError(
+            f"this signature is not made with the key that is enrolled for '{signature.name}' "
+            f"({who.fingerprint}). Ask '{signature.name}', over another channel, who sent it."
+        )
 
 
 def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> None:
