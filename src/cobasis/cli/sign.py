@@ -90,7 +90,7 @@ def _sign(
     if not again:
         for line in _screen(agreement, who, secret=_of_secret(desk, sent)):
             owner.tell(line)
-        consent(f"Sign this as {who.name}", yes=yes, what=f"'{to}'")
+        consent(f"Sign this as {who.name}?", yes=yes, what=f"'{to}'")
     if desk is not None:
         _record(desk, sent, digest=made.agreement)
     write_whole(to, made.text().encode(), mode=0o644)
