@@ -40,12 +40,26 @@ def test_the_terms_are_one_screen_of_eighty_columns(cobasis):
     for each in (
         *("study", "5: a, b, c, d, sex", "'sick', one of no, yes; it leaves as it is"),
         *("1. proposal: up to 3 directions", "2. upload: each row as 3 numbers"),
-        *("pseudonymised personal data", "lab, the analyst, alone", "ridge (or logistic)"),
+        *(
+            "pseudonymised personal data",
+            "lab, the analyst, alone",
+            "ridge (or logistic)",
+            "consensus basis",
+        ),
         *("column 'patient'", "25% of your rows", "no formal guarantee", "30 days"),
         *("31 Jan 2030 23:59 UTC; without 2 of the 3", agreement.digest().hex()),
         *("made by north", "north  (you)", *(who.fingerprint for who in people)),
     ):
         assert each in screen, each
+
+
+def test_words_of_others_cannot_steer_the_terminal(cobasis):
+    text = Path("icu.toml").read_text()
+    hostile = 'purpose = "study\\u001b[2J\\u202e of rows\\nNoise     epsilon 0"'
+    Path("icu.toml").write_text(text.replace('purpose = "study"', hostile))
+    cobasis("agreement new icu.toml --yes")
+    screen = cobasis("sign icu.toml --yes").stdout
+    assert "Purpose   study?[2J? of rows Noise     epsilon 0\n" in screen
 
 
 def test_a_round_with_noise_and_one_exchange_says_so(cobasis, monkeypatch):

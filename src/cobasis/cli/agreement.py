@@ -44,7 +44,9 @@ Cells = Annotated[
 RoundId = Annotated[str | None, typer.Option("--round", help="Its name, which no other has.")]
 Purpose = Annotated[str | None, typer.Option(help="What the model is for, in words.")]
 Days = Annotated[int | None, typer.Option(help="For how many days the analyst keeps uploads.")]
-Deadline = Annotated[str | None, typer.Option(help="Like 2026-12-31T23:59:59Z, in UTC.")]
+Deadline = Annotated[
+    str | None, typer.Option(help="A day or time in UTC: 2026-12-31, 2026-12-31T12:00:00Z.")
+]
 Least = Annotated[int | None, typer.Option(help="With fewer uploads nothing is run.")]
 TaskWord = Annotated[Task | None, typer.Option(help="What the model does.")]
 Label = Annotated[str | None, typer.Option(help="The column of labels.")]
@@ -298,7 +300,7 @@ def _write(
         write_agreement(author.path, text(""))
         return
     if author.path.exists() and last.files:
-        consent("Draw a new secret, and replace every NAME.secret", yes=yes, what="the new secret")
+        consent("Draw a new secret, and replace every NAME.secret?", yes=yes, what="the new secret")
     issue(author, text=text, identity=identity, words=words)
 
 

@@ -61,9 +61,9 @@ def new(
         lines=[
             f"Made {path}" if made_now else f"{path} was there, and is as it was",
             f"Wrote {to}, the public half, of {'an analyst' if analyst else 'a party'}",
-            "Fingerprint, to be read out to whoever makes the agreement:",
-            f"  {public.fingerprint}",
-            f"Next: send {to} to them",
+            f"Fingerprint: {public.fingerprint}",
+            f"Next: send {to} to the party that makes the agreement, and read the",
+            "fingerprint to them over the telephone",
         ],
     )
 

@@ -90,7 +90,7 @@ def _sign(
     if not again:
         for line in _screen(agreement, who, secret=_of_secret(desk, sent)):
             owner.tell(line)
-        consent(f"Sign this as {who.name}", yes=yes, what=f"'{to}'")
+        consent(f"Sign this as {who.name}?", yes=yes, what=f"'{to}'")
     if desk is not None:
         _record(desk, sent, digest=made.agreement)
     write_whole(to, made.text().encode(), mode=0o644)
@@ -137,11 +137,11 @@ def _checked(
     from cobasis.party_side.secret import SUFFIX, read_secret
 
     beside = path.with_name(f"{desk.name}{SUFFIX}")
-    if secret is None and desk.round.joined:
+    if secret is None and desk.round.joined and _told(desk, "joined"):
         return None
-    if secret is not None or beside.exists():
+    if secret is not None or beside.exists():  # also after a kill between vault and transcript
         return read_secret(desk, secret or beside)
-    if later:
+    if later or desk.round.joined:
         return None
     raise StepError(
         f"'{beside.name}' is not beside '{path}', so nothing was signed: whoever signs first "
@@ -162,15 +162,20 @@ def _of_secret(desk: "PartyDesk | None", sent: "SentSecret | None") -> str:
 
 def _record(desk: "PartyDesk", sent: "SentSecret | None", *, digest: str) -> None:
     """Keep the secret, and say once in the transcript that the agreement is signed."""
-    from cobasis.bundle.transcript import verify_transcript
     from cobasis.party_side.secret import keep_secret
 
     if sent is not None:
         keep_secret(desk, sent)
-    path = desk.transcript.path
-    told = verify_transcript(path).entries if path.exists() else ()
-    if not any(each.event == "signed" for each in told):
+    if not _told(desk, "signed"):
         desk.transcript.append("signed", {"agreement": digest})
+
+
+def _told(desk: "PartyDesk", event: str) -> bool:
+    """Whether the transcript has an event."""
+    from cobasis.bundle.transcript import verify_transcript
+
+    path = desk.transcript.path
+    return path.exists() and any(each.event == event for each in verify_transcript(path).entries)
 
 
 def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> Iterator[str]:
@@ -193,6 +198,7 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     yield "Columns", [f"{len(agreement.columns):,}: {_cut(agreement.columns)}"]
     yield "Label", [_label(agreement)]
     yield "Leaves", list(_leaves(agreement))
+    yield "Method", [_method(agreement)]
     yield "To", [f"{lab}, the analyst, alone; files are sealed to this key"]
     yield "Model", [_model(agreement, lab)]
     kept = ["every row as it is, your secret basis, the secret"]
@@ -264,6 +270,15 @@ def _leaves(agreement: "Agreement") -> Iterator[str]:
         yield f"{number}{each.message}: {words[each.message]}"
     if agreement.dp is None:
         yield "An upload is pseudonymised personal data, not anonymous data."
+
+
+def _method(agreement: "Agreement") -> str:
+    """Say how rows are projected and aligned."""
+    public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
+    return (
+        f"{agreement.basis} basis, {agreement.anchor} anchor, aligned by {agreement.aligner}; "
+        f"numbers as {agreement.precision}{public}"
+    )
 
 
 def _model(agreement: "Agreement", lab: str) -> str:
