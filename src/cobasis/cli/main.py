@@ -6,8 +6,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, analyst, key, party, plan, secret
+from cobasis.cli import agreement, analyst, key, plan, secret
+from cobasis.cli.accept import accept
+from cobasis.cli.audit import audit
 from cobasis.cli.demo import demo
+from cobasis.cli.export import export
+from cobasis.cli.predict import predict
+from cobasis.cli.score import score
+from cobasis.cli.send import send
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -43,7 +49,8 @@ app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
 app.add_typer(plan.app, name="plan")
 app.add_typer(secret.app, name="secret")
-app.add_typer(party.app, name="party")
+for _command in (send, accept, predict, score, audit, export):
+    app.command()(_command)
 app.add_typer(analyst.app, name="analyst")
 app.command()(verify)
 app.command()(inspect)

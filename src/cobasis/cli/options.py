@@ -2,8 +2,10 @@
 
 import inspect
 import os
+import re
 import stat
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
     from cobasis.cli.answers import Answer
     from cobasis.keys.identity import Identity
-    from cobasis.party_side.desk import PartyDesk
+    from cobasis.party_side.session import PartySession
     from cobasis.progress import Report
 
 Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
@@ -81,11 +83,11 @@ class Owner:
         said: str = typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new)
         return said
 
-    def party(self, agreement: Path, *, sealed: bool = True) -> "PartyDesk":
-        """Open the party's desk in a round."""
-        from cobasis.party_side.desk import open_desk
+    def party(self, agreement: Path, *, sealed: bool = True) -> "PartySession":
+        """Open the party's session of a round."""
+        from cobasis.party_side.session import open_session
 
-        return open_desk(
+        return open_session(
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
@@ -107,6 +109,10 @@ class Owner:
 
         path = self.key(name)
         return load_identity(path, passphrase=self.passphrase())
+
+    def tell(self, line: str) -> None:
+        """Say something before the answer, out of the way of --json."""
+        typer.echo(line, err=self.as_json)
 
     def say(self, answer: "Answer", *, lines: Iterable[str]) -> None:
         """Print an answer as it was asked for."""
@@ -203,7 +209,7 @@ def consent(question: str, *, yes: bool, what: str) -> None:
     if not on_terminal():
         raise OptionError(
             f"{what} was not made: nobody is here to be asked, and nothing leaves unasked. Look at "
-            "what would leave, above, and run the same command with --yes."
+            "what stands above, and run the same command with --yes."
         )
     if not typer.confirm(question, err=True):
         typer.echo("Nothing was made.", err=True)
@@ -258,6 +264,66 @@ def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
         return
     for line in lines:
         typer.echo(line)
+
+
+def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
+    """Return the agreement and the other words: the first, or the only one in this folder.
+
+    Raises
+    ------
+    OptionError
+        None lies here, or several.
+    """
+    if words and words[0].suffix == ".toml":
+        return words[0], words[1:]
+    found = [path for path in sorted(Path().glob("*.toml")) if _is_agreement(path)]
+    plain = {path.name for path in found}
+    found = [
+        path
+        for path in found
+        if path.name.replace(".sealed.toml", ".toml") not in plain - {path.name}
+    ]
+    if len(found) == 1:
+        return found[0], words
+    here = ", ".join(path.name for path in found) or "none"
+    raise OptionError(
+        f"this command is about an agreement, and of those here ({here}) it cannot tell which. "
+        "Name its file as the first word, like icu.toml, or type it where one agreement lies."
+    )
+
+
+def the_one(words: list[Path], *, what: str) -> Path:
+    """Return the only word beside the agreement; OptionError says what it should have been."""
+    if len(words) == 1:
+        return words[0]
+    given = ", ".join(map(str, words)) or "nothing"
+    raise OptionError(f"this command takes {what}, and was given {given}. Name exactly one file.")
+
+
+_ROUND = re.compile(r"^round_id\s*=", re.MULTILINE)
+
+
+def _is_agreement(path: Path) -> bool:
+    """Whether a TOML file is an agreement; one that cannot be read is none."""
+    try:
+        return _ROUND.search(path.read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+_WIDE = 79
+
+
+def wrapped(text: str, *, lead: str = "") -> list[str]:
+    """Return a text in lines that fit a terminal of 80 columns, indented below the first."""
+    return textwrap.wrap(
+        text,
+        _WIDE,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:

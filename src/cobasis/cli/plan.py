@@ -41,7 +41,7 @@ def privacy(
     Example: cobasis plan privacy icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
-    from cobasis.party_side.desk import refuse_target
+    from cobasis.party_side.session import refuse_target
     from cobasis.party_side.pricing import Asked, priced
 
     asked = Asked(

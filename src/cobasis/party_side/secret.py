@@ -11,12 +11,11 @@ from pathlib import Path
 
 from cobasis.bundle.agreement_file import commit, read_draft
 from cobasis.bundle.envelope import Bundle, Draft, Expected, write_bundle
-from cobasis.disk.whole import remove_tree
 from cobasis.errors import AgreementError, CommitmentError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.at_rest import key_path, load_identity, names
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.desk import PartyDesk, alone, opened_bundle
+from cobasis.party_side.session import PartySession, alone, opened_bundle
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.secrets import ConsortiumSecret
 
@@ -134,7 +133,7 @@ def _maker(agreement: Agreement, home: Path, name: str | None) -> str:
     )
 
 
-def join(desk: PartyDesk, secret: Path) -> str:
+def join(desk: PartySession, secret: Path) -> str:
     """Open the consortium secret, hold it against the commitment, and keep it.
 
     A secret goes with the very agreement that was signed. Were it taken under another text,
@@ -157,20 +156,7 @@ def join(desk: PartyDesk, secret: Path) -> str:
         return maker
 
 
-def forget(desk: PartyDesk) -> str:
-    """Destroy what the vault has of a round: the consortium secret, the common span, the return.
-
-    The basis and the history of uploads stay: a later round on the same rows needs them. So do
-    files that were exported, and the sealed secret as it was sent.
-    """
-    with alone(desk):
-        time = desk.transcript.append("forgotten", {}).time
-        desk.vault.forget_round(desk.agreement)
-        remove_tree(desk.work)
-        return time
-
-
-def _key_of(bundle: Bundle, desk: PartyDesk) -> bytes:
+def _key_of(bundle: Bundle, desk: PartySession) -> bytes:
     """Return the part's 32 bytes."""
     key = bundle.parts[_PART].read_bytes()
     if len(key) != KEY_BYTES:
