@@ -123,7 +123,7 @@ def test_prepare_without_a_person_or_yes_shows_the_dry_run_and_refuses(joined, r
     assert "nothing leaves unasked" in done.stderr
     assert "[CB107]" in done.stderr
     assert not to.exists()
-    assert site.desk("north").vault.history() == ()
+    assert site.session("north").vault.history() == ()
 
 
 def test_prepare_asks_on_a_terminal(joined, run, monkeypatch):
@@ -153,7 +153,7 @@ def test_prepare_tells_the_digest_that_the_receipt_will_name(joined, run):
     words = (*words, "--json")
     first, second = as_json(run(*words)), as_json(run(*words))
     assert (first["again"], second["again"]) == (False, True)
-    assert site.desk("north").vault.upload_of(site.agreement).entry.upload == second["sha256"]
+    assert site.session("north").vault.upload_of(site.agreement).entry.upload == second["sha256"]
     assert second["n_bytes"] == to.stat().st_size
 
 
@@ -170,7 +170,7 @@ def test_an_override_takes_two_people_and_a_reason(joined, run, given):
     site = joined
     words = ("prepare", site.agreement_path, site.table("north"), "-o", site.root / "x.upload")
     assert "[CB107]" in run(*words, *given, "--yes", code=2).stderr
-    assert site.desk("north").vault.history() == ()
+    assert site.session("north").vault.history() == ()
 
 
 def test_accept_shows_three_figures_and_keeps_the_model(accepted, run):
@@ -205,7 +205,7 @@ def test_a_forgotten_round_predicts_nothing(accepted, run):
 
 def test_a_receipt_is_countersigned(accepted, run):
     site, _, _ = accepted
-    upload = site.desk("north").vault.upload_of(site.agreement).entry.upload
+    upload = site.session("north").vault.upload_of(site.agreement).entry.upload
     told = {"round_id": "icu-2026", "party": "north", "analyst": "lab", "upload": upload}
     told |= {"agreement": site.agreement.digest().hex(), "transcript": "0" * 64}
     signed = sign_receipt(Receipt(**told, time="2026-11-21T15:30:00Z"), site.lab.sign)

@@ -109,7 +109,7 @@ class Schedule:
 
     def _receive(self, at):
         before = self.history()
-        found = self._done(lambda: receive(self.desk(), self.inbox), at)
+        found = self._done(lambda: receive(self.session(), self.inbox), at)
         if found is None:
             return
         assert not before.forgotten
@@ -143,7 +143,7 @@ class Schedule:
     def _run(self, at):
         state = self.history()
         wanted = self._why_no_run(state)
-        ran = self._done(lambda: run(self.desk(), to=self.returns), at, wanted)
+        ran = self._done(lambda: run(self.session(), to=self.returns), at, wanted)
         if ran is not None:
             assert set(ran.concluded.outcome.uploads) == set(state.received)
 
@@ -167,7 +167,7 @@ class Schedule:
         elif name in state.removed or state.received.get(name, _Of(digest)).upload != digest:
             wanted = "CB805"
         self.log.append(name)
-        done = self._done(lambda: add(self.desk(), path, to=self.returns), at, wanted)
+        done = self._done(lambda: add(self.session(), path, to=self.returns), at, wanted)
         if done is not None:
             assert set(done.outcome.uploads) == {*state.outcome.uploads, name}
 
@@ -184,7 +184,7 @@ class Schedule:
             wanted = "CB305" if part and len(set(outcome.uploads) - {name}) < MINIMUM else ""
         self.log.append((name, realign))
         done = self._done(
-            lambda: remove(self.desk(), name, to=self.returns, realign=realign), at, wanted
+            lambda: remove(self.session(), name, to=self.returns, realign=realign), at, wanted
         )
         if done is not None:
             assert name in self.history().removed
@@ -193,7 +193,7 @@ class Schedule:
     def _forget(self, at):
         state = self.history()
         wanted = "" if state.forgotten or state.received else "CB305"
-        done = self._done(lambda: forget(self.desk(), early=True), at, wanted)
+        done = self._done(lambda: forget(self.session(), early=True), at, wanted)
         assert done is None or not list(self.work.path.rglob("*.safetensors"))
 
     def _done(self, call, at, wanted=""):
@@ -286,7 +286,7 @@ class Schedule:
         else:
             for name in sorted(set(state.received) - set(state.outcome.uploads)):
                 path = self.work.sealed(name)
-                self._done(lambda p=path: add(self.desk(), p, to=self.returns), 0)
+                self._done(lambda p=path: add(self.session(), p, to=self.returns), 0)
         outcome = self.history().outcome
         if outcome is not None:
             kept = set(state.received)

@@ -150,7 +150,7 @@ class Lab:
 
     def received(self, path, *, of="fp64"):
         """What `analyst receive` says of the one file in an inbox: its code, or its verdict."""
-        found = receive(self.rounds[of].desk(), path.parent).files
+        found = receive(self.rounds[of].session(), path.parent).files
         return found[0].code or found[0].verdict
 
     def left(self):

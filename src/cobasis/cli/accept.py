@@ -10,7 +10,7 @@ from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
 from cobasis.errors import CobasisError, WaitingError
 
 if TYPE_CHECKING:
-    from cobasis.cli.answers import ScorePart
+    from cobasis.cli.answers import NewsAnswer, ReturnAnswer, ScorePart, SpanAnswer
     from cobasis.party_side.accept import Came, Taken
     from cobasis.party_side.score import Scores
     from cobasis.party_side.session import PartySession

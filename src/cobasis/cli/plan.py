@@ -41,8 +41,8 @@ def privacy(
     Example: cobasis plan privacy icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
-    from cobasis.party_side.session import refuse_target
     from cobasis.party_side.pricing import Asked, priced
+    from cobasis.party_side.session import refuse_target
 
     asked = Asked(
         n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),

@@ -239,6 +239,12 @@ def accept(session: PartySession, path: Path) -> Taken:
     A later return of the same round, after a party came or left, takes the place of this one.
     """
     with alone(session):
+        if session.vault.upload_of(session.agreement) is None:
+            raise StepError(
+                f"party '{session.name}' has made no upload in round "
+                f"'{session.agreement.round_id}', so nothing can have come back for it. Type "
+                "'cobasis send' first."
+            )
         expected = _expected(session, kind="return")
         with opened_bundle(session, path, signer=session.analyst, expected=expected) as bundle:
             returned = return_in(bundle, agreement=session.agreement, party=session.name)
@@ -265,11 +271,6 @@ def accept(session: PartySession, path: Path) -> Taken:
 def require_made_for(session: PartySession, upload: object) -> str:
     """Return the digest of the upload that a return was made for; it has to be one of ours."""
     agreement = session.agreement
-    if session.vault.upload_of(agreement) is None:
-        raise StepError(
-            f"party '{session.name}' has made no upload in round '{agreement.round_id}', so "
-            "nothing can have come back for it. Type 'cobasis send' first."
-        )
     if isinstance(upload, str) and session.vault.upload_of(agreement, upload=upload):
         return upload
     raise ForeignBundleError(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from cobasis.errors import (
+    AgreementError,
     CobasisError,
     DimensionError,
     DtypeError,
@@ -30,8 +31,8 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.noise import LabelledRows
 from cobasis.tables.checking import check_table
-from cobasis.tables.sources import Source
-from cobasis.tables.streaming import StreamedTable, open_table
+from cobasis.tables.sources import Source, source_of
+from cobasis.tables.streaming import StreamedTable, as_text, open_table
 from cobasis.vault.fingerprints import Fingerprints
 
 Done = TypeVar("Done")
@@ -272,32 +273,56 @@ def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]
 
 def check(session: PartySession, table: Path, *, report: Report = silent) -> Findings:
     """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
-    found = check_table(table, agreement=session.agreement, party=session.name, report=report)
-    rows = open_rows(session, table, report=report) if found.fits else None
+    agreement, rows = session.agreement, None
+    found = check_table(table, agreement=agreement, party=session.name, report=report)
+    absent = {each.column for each in found.findings if each.problem == "absent"}
+    named = agreement.id and agreement.id not in absent
+    problems = list(_id_problems(session, table)) if named else []
+    if found.fits and not problems:
+        rows = open_rows(session, table, report=report)
+        problems = list(_row_problems(session, rows))
     return Findings(
         what=f"the table '{table.name}' of party '{session.name}'",
         n_rows=found.n_rows,
         rows=rows,
         findings=found.findings,
-        problems=() if rows is None else tuple(_problems(session, rows)),
+        problems=tuple(problems),
     )
 
 
-def _problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
-    """Yield what is wrong with a table whose columns are right."""
-    agreement, n_rows = session.agreement, len(rows.marks)
-    terms = agreement.dp
+def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
+    """Yield what is wrong with the column of identifiers: by one, a person is known again."""
+    agreement = session.agreement
+    name, terms = agreement.id, agreement.dp
     most = 1 if terms is None else terms.rows_per_person
-    if rows.ids is not None:
-        _, counts = np.unique(rows.ids, return_counts=True)
-        crowds = int(np.count_nonzero(counts > most))
-        if crowds:
-            yield FeatureError(
-                f"{crowds:,} identifiers in the id column '{agreement.id}' of party "
-                f"'{session.name}' stand in more than {most:,} row(s), and by an identifier one "
-                "person is known again. Leave rows out, or agree on "
-                + ("a column that tells rows apart." if most == 1 else "a larger rows_per_person.")
-            )
+    source = source_of(table, party=session.name, features=as_text(name))
+    column = pl.col(name)
+    empty, crowds = source.collect(
+        column.null_count().alias("empty"),
+        (column.drop_nulls().value_counts().struct.field("count") > most).sum().alias("crowds"),
+    ).row(0)
+    if empty:
+        yield FeatureError(
+            f"{empty:,} cells of the id column '{name}' of party '{session.name}' are empty, so it "
+            "cannot be told whose rows were uploaded before. Fill them."
+        )
+    if crowds and terms is not None:
+        yield AgreementError(
+            f"some identifiers of party '{session.name}' stand in more than rows_per_person={most} "
+            "rows, so the noise of [dp] would be too small for these people. Leave rows of theirs "
+            "out, or agree on a larger rows_per_person."
+        )
+    elif crowds:
+        yield FeatureError(
+            f"{crowds:,} identifiers in the id column '{name}' of party '{session.name}' stand in "
+            "several rows, and by its identifier a row is known again. Leave rows out, or agree on "
+            "a column that tells them apart."
+        )
+
+
+def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
+    """Yield what is wrong with a table whose columns are right: too few rows."""
+    agreement = session.agreement
     if not rows.n_sent:
         yield ShapeError(
             f"all rows of party '{session.name}' are held back by holdout={agreement.holdout}, so "
@@ -307,8 +332,8 @@ def _problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
     needed = agreement.n_components + OWN_SPANS.get(agreement.basis, -agreement.n_components)
     if rows.n_sent < needed:
         yield DimensionError(
-            f"of {n_rows:,} rows of party '{session.name}' {rows.n_held:,} are held back, and the "
-            f"{rows.n_sent:,} others are fewer than the {needed:,} that basis '{agreement.basis}' "
-            f"with {agreement.n_components:,} components needs. Give more rows, or agree on fewer "
+            f"of {len(rows.marks):,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
+            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with "
+            f"{agreement.n_components:,} components needs. Give more rows, or agree on fewer "
             "components."
         )
