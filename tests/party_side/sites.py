@@ -154,10 +154,9 @@ class Consortium:
 
     def enclosed(self, returned, *, upload=None):
         """A return, for the upload that its party made last."""
-        last = self.session(returned.party).vault.upload_of(self.agreement)
-        return enclose_return(
-            returned, agreement=self.agreement, sender="lab", upload=upload or last.entry.upload
-        )
+        if upload is None:
+            upload = self.session(returned.party).vault.upload_of(self.agreement).entry.upload
+        return enclose_return(returned, agreement=self.agreement, sender="lab", upload=upload)
 
     def return_file(self, returned, *, to=None, upload=None, **options):
         name = returned.party

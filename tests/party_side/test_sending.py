@@ -221,7 +221,7 @@ def test_check_says_all_that_is_wrong_at_once(site):
         ("age", "range"),
     }
     [problem] = found.problems
-    assert "1 identifiers in the id column 'patient'" in str(problem)
+    assert "1 identifier(s) in the id column 'patient'" in str(problem)
     good = check(site.session("north"), site.table("north"))
     assert good.fits
     assert good.n_held == open_rows(site.session("north"), site.table("north")).n_held

@@ -66,19 +66,22 @@ def _beside(session: "PartySession") -> list[Path]:
         Nothing does.
     """
     from cobasis.bundle.agreement_file import stem_of
+    from cobasis.party_side.accept import accepted_before
     from cobasis.protocol.exchanges import exchanges
 
     replies = [f"{each.number}-{each.reply}" for each in exchanges(session.agreement)]
     news = session.path.with_name(f"{stem_of(session.path)}.news")
     places = [news, *map(session.beside, replies)]
     found = [path for path in places if path.exists()]
-    if not found:
+    new = [path for path in found if not accepted_before(session, path)]
+    if not new:
+        had = f" ({', '.join(path.name for path in found)} were accepted before)" if found else ""
         raise WaitingError(
-            f"nothing that '{session.name}' could accept lies beside '{session.path}': no "
-            f"{', '.join(path.name for path in places)}. Put what the analyst sends there, or name "
-            "its files."
+            f"nothing new for '{session.name}' lies beside '{session.path}'{had}. Waiting for one "
+            f"of {', '.join(path.name for path in places)}: put what the analyst sends there, or "
+            "name its files."
         )
-    return found
+    return new
 
 
 class _Taking:
@@ -160,7 +163,8 @@ class _Taking:
             f"Accepted {path.name}: the common span of {', '.join(contributors)}. It is of this "
             "round's anchor, and is kept for the upload."
         )
-        self.lines.append(f"Next: cobasis send {self.session.path.name} DATA")
+        if not self.session.history("prepared"):
+            self.lines += ["Next:", f"  cobasis send {self.session.path.name} DATA"]
 
     def _return(self, path: Path) -> None:
         from cobasis.cli.answers import ReturnAnswer
@@ -180,7 +184,7 @@ class _Taking:
         self.lines += [*_return_in_words(path, taken), *scores_in_words(scores)]
         if scores.together is not None:
             name = self.session.path.name
-            self.lines.append(f"Next: cobasis predict {name} NEW.csv -o OUT.csv")
+            self.lines += ["Next:", f"  cobasis predict {name} NEW.csv -o OUT.csv"]
 
 
 def _news_in_words(

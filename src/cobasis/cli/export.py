@@ -41,6 +41,6 @@ def export(
         ),
         lines=[
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
-            "It holds F_i G_i, with which rows of every party can be read.",
+            "With it, rows that any party uploaded can be turned back.",
         ],
     )

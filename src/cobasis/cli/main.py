@@ -31,7 +31,7 @@ class _Coded(TyperGroup):
         except CobasisError as error:
             typer.echo(f"{type(error).__name__}: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, typer.Abort):
             typer.echo("Interrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 

@@ -3,6 +3,7 @@
 import inspect
 import os
 import re
+import signal
 import stat
 import sys
 import textwrap
@@ -181,8 +182,16 @@ def _first_line(file: Path) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty()
+    """Whether somebody can be asked; if so, Ctrl-C ends the question.
+
+    polars puts a handler of its own before Python's once it has read a table, with SA_RESTART: the
+    system would begin to read the keyboard again, and Python would not hear of Ctrl-C before a
+    line is typed.
+    """
+    if not sys.stdin.isatty():
+        return False
+    signal.siginterrupt(signal.SIGINT, True)
+    return True
 
 
 def consent(question: str, *, yes: bool, what: str) -> None:

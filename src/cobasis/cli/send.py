@@ -244,16 +244,15 @@ def _say_sent(
         warnings=list(warnings),
     )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
-    same = "It is the file that was made before, to the last byte." if sent.again else ""
+    same = "The same file as before, to the last byte." if sent.again else ""
     owner.say(
         answer,
         lines=[
             f"Wrote {sent.path}",
             f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'. {same}".rstrip(),
             f"  SHA-256 {sent.digest}",
-            *wrapped(
-                f"Next: take it to '{analyst}'. When its answer has come: cobasis accept {reply}"
-            ),
+            f"Next: take it to '{analyst}'. When its answer has come, type:",
+            f"  cobasis accept {session.path.name} {reply}",
         ],
     )
 

@@ -167,6 +167,14 @@ def _refuse_not_ours(session: PartySession, path: Path) -> None:
         ) from None
 
 
+def accepted_before(session: PartySession, path: Path) -> bool:
+    """Whether a file, to the last byte, is the newest of its kind that was accepted."""
+    digest = file_digest(path)
+    told = [each.told for each in session.history("adopted", "accepted")]
+    known = {each.get("consensus", each.get("return")) for each in told}
+    return digest in known or (session.news.exists() and digest == file_digest(session.news))
+
+
 def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedReceipt, ...]]:
     """Check news, countersign the receipts that are new in them, and keep them if newest.
 

@@ -87,7 +87,9 @@ def _placed(finding: ColumnFinding, source: Source, schema: pl.Schema) -> Column
     """Say where a column that is no number has its first text."""
     if finding.problem != "type":
         return finding
-    return replace(finding, text=finding.text + where_text(source, finding.column, schema))
+    head, wanted = finding.text.split(", and", maxsplit=1)
+    where = where_text(source, finding.column, schema)
+    return replace(finding, text=f"{head}{where}, and{wanted}")
 
 
 def _label(agreement: Agreement) -> tuple[NumericFeature | CategoryFeature, ...]:

@@ -195,8 +195,8 @@ def _of_file(
     what = f"the table '{path.name}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
         raise OptionError(
-            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Convert "
-            "it, or open it with polars and give the LazyFrame."
+            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Save "
+            "it as one of these; Python takes data frames, too."
         )
     stamp = stamp_of(path)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
@@ -338,7 +338,7 @@ def refuse_schema(
 def where_text(source: Source, name: str, schema: pl.Schema) -> str:
     """Say in which row a column of text has its first cell that is no number; else nothing."""
     row = row_of_text(source, name) if schema[name] == pl.String else None
-    return "" if row is None else f", the first in row {row:,} below the names"
+    return "" if row is None else f", the first text in row {row:,} below the names"
 
 
 def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:
