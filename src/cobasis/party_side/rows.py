@@ -314,9 +314,9 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
         )
     elif crowds:
         yield FeatureError(
-            f"{crowds:,} identifier(s) in the id column '{name}' of party '{session.name}' stand in "
-            "several rows, and by its identifier a row is known again. Leave rows out, or agree on "
-            "a column that tells them apart."
+            f"{crowds:,} identifier(s) in the id column '{name}' of party '{session.name}' stand "
+            "in several rows, and by its identifier a row is known again. Leave rows out, or agree "
+            "on a column that tells them apart."
         )
 
 
