@@ -56,7 +56,7 @@ def attempt(table, folder, *, labels="died", expected, match, where=None, **opti
         (
             lambda t: t.with_columns(x1=pl.lit("high"), x3=pl.lit(1).cast(pl.Decimal(9, 2))),
             DtypeError,
-            r"no numbers: 'x1' \(String\), 'x3' \(Decimal.*\)",
+            r"no numbers: 'x1' \(String, the first text in row 1 below.*\), 'x3' \(Decimal.*\)",
         ),
         (lambda t: t.with_columns(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
         (lambda t: t.with_columns(x1=pl.lit(None, pl.Int64)), NotFiniteError, "3,000 cells"),

@@ -196,8 +196,8 @@ def _of_file(
     what = f"the table '{path.name}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
         raise OptionError(
-            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Convert "
-            "it, or open it with polars and give the LazyFrame."
+            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Save "
+            "it as one of these; Python takes data frames, too."
         )
     stamp = stamp_of(path)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
@@ -251,10 +251,30 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
     line = _ragged_line(path, stamp_of(path))
     if line is not None:
         return _ragged(what, line)
-    return (
-        f"{what} cannot be read: a cell below the first {INFERRED_ROWS:,} rows is not of its "
-        "column's type. Correct the file; nothing of it was used."
+    reason = _place_of_text(path) or (
+        f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
     )
+    return f"{what} cannot be read: {reason}. Correct the file; nothing of it was used."
+
+
+def row_of_text(source: Source, name: str) -> int | None:
+    """Return the number, from 1, of the first row whose cell is text and no number."""
+    column = pl.col(name)
+    text = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
+    found = source.collect(text.any().alias("any"), text.cast(pl.UInt8).arg_max().alias("at"))
+    some, at = found.row(0)
+    return at + 1 if some else None
+
+
+def _place_of_text(path: Path) -> str:
+    """Say where a CSV file has text below numbers; empty where no cell is to blame."""
+    names = [name for name, kind in _csv(path).collect_schema().items() if kind.is_numeric()]
+    source = Source(frame=pl.scan_csv(path, infer_schema=False), what="")
+    for name in names:
+        row = row_of_text(source, name)
+        if row is not None:
+            return f"in row {row:,} below the names, column '{name}' has text where numbers stand"
+    return ""
 
 
 def _ragged(what: str, line: int) -> str:
@@ -302,7 +322,11 @@ def refuse_schema(
             f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
             "booleans, floats and integers of up to 64 bits are read. Convert them."
         )
-    wrong = [f"'{each.name}' ({schema[each.name]})" for each in features if not fits(schema, each)]
+    wrong = [
+        f"'{each.name}' ({schema[each.name]}{where_text(source, each.name, schema)})"
+        for each in features
+        if not fits(schema, each)
+    ]
     if wrong:
         raise DtypeError(
             f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers "
@@ -310,6 +334,12 @@ def refuse_schema(
             "Convert them; what has no number belongs into the agreement as a category, which "
             "may also be text."
         )
+
+
+def where_text(source: Source, name: str, schema: pl.Schema) -> str:
+    """Say in which row a column of text has its first cell that is no number; else nothing."""
+    row = row_of_text(source, name) if schema[name] == pl.String else None
+    return "" if row is None else f", the first text in row {row:,} below the names"
 
 
 def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:
