@@ -253,3 +253,31 @@ class SignAnswer(Answer):
     path: str
     again: bool = Field(description="The same signature stood there before.")
     secret_from: str = Field(description="Which party made the secret; empty if none was read.")
+
+
+class StandingPart(Part):
+    """What is known of one party."""
+
+    name: str
+    signed: bool
+    received: dict[str, str] = Field(description="When, by message: proposal, upload.")
+    out: str = Field(description="left out, removed, or empty.")
+
+
+class StatusAnswer(Answer):
+    """`status`: how a round stands."""
+
+    path: str
+    state: str = Field(description="draft, unsigned or sealed.")
+    missing: list[str] = Field(description="Of a draft: the fields to be filled.")
+    name: str = Field(description="Whose key is here; empty for nobody's.")
+    role: str = Field(description="party, analyst or empty.")
+    as_of: str | None = Field(description="When the analyst signed the news; null without.")
+    exchange: int | None = Field(description="Which is open, from 1; null when all have ended.")
+    n_exchanges: int
+    parties: list[StandingPart]
+    deadline: str
+    minimum_parties: int
+    waits_for: list[str] = Field(description="In their order.")
+    next: str = Field(description="The command to type; empty for none.")
+    now: bool = Field(description="Whether to type it now, or when others' files have come.")

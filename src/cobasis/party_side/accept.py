@@ -237,8 +237,9 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
         session.round.adopt(span)
         if all(each.told["consensus"] != digest for each in session.history("adopted")):
             contributors = list(span.contributors)
-            told = {"consensus": digest, "contributors": contributors, "exchange": 1}
-            session.transcript.append("adopted", told)
+            session.transcript.append(
+                "adopted", {"consensus": digest, "contributors": contributors, "exchange": 1}
+            )
         return span.contributors
 
 
