@@ -269,15 +269,15 @@ class StatusAnswer(Answer):
 
     path: str
     state: str = Field(description="draft, unsigned or sealed.")
-    missing: list[str] = Field(description="Of a draft: the fields to be filled.")
-    name: str = Field(description="Whose key is here; empty for nobody's.")
-    role: str = Field(description="party, analyst or empty.")
-    as_of: str | None = Field(description="When the analyst signed the news; null without.")
-    exchange: int | None = Field(description="Which is open, from 1; null when all have ended.")
-    n_exchanges: int
-    parties: list[StandingPart]
-    deadline: str
-    minimum_parties: int
-    waits_for: list[str] = Field(description="In their order.")
+    missing: list[str] = Field([], description="Of a draft: the fields to be filled.")
+    name: str = Field("", description="Whose key is here; empty for nobody's.")
+    role: str = Field("", description="party, analyst or empty.")
+    as_of: str | None = Field(None, description="When the news were signed; null without any.")
+    exchange: int | None = Field(None, description="Which is open, from 1; null for none.")
+    n_exchanges: int = 0
+    parties: list[StandingPart] = []
+    deadline: str = ""
+    minimum_parties: int = 0
+    waits_for: list[str] = Field([], description="In their order.")
     next: str = Field(description="The command to type; empty for none.")
     now: bool = Field(description="Whether to type it now, or when others' files have come.")

@@ -149,15 +149,6 @@ def status(
             path=str(path),
             state="draft",
             missing=list(draft.missing),
-            name="",
-            role="",
-            as_of=None,
-            exchange=None,
-            n_exchanges=0,
-            parties=[],
-            deadline="",
-            minimum_parties=0,
-            waits_for=[],
             next=command,
             now=True,
         )
@@ -221,7 +212,6 @@ def _answer(of: Standing) -> "StatusAnswer":
         round=of.agreement.round_id,
         path=str(of.path),
         state="unsigned" if of.unsigned else "sealed",
-        missing=[],
         name=of.name,
         role=of.role or "",
         as_of=of.news.time if of.news else None,
@@ -318,8 +308,9 @@ def _message(of: Standing, exchange: "Exchange", party: str) -> str:
     if receipt is not None:
         here = {each.told.get("file") for each in of.own if each.event == "receipt"}
         kept = ", receipt is here" if mine and receipt.file in here else ""
+        out = f", {of.out[party]}" if party in of.out else ""
         late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
-        return f"received {_day(receipt.time)}{kept}{late}"
+        return f"received {_day(receipt.time)}{kept}{out}{late}"
     if party in of.out:
         return of.out[party]
     if mine and of.has(SENT_AS[exchange.message]):
@@ -343,7 +334,7 @@ def _deadline(of: Standing) -> Iterator[str]:
 def waits_for(of: Standing) -> tuple[str, ...]:
     """Return whom the round waits for, in their order, as far as is known."""
     if of.unsigned:
-        return of.unsigned
+        return (*(name for name in of.unsigned if name != of.analyst), of.analyst)
     if of.open is None:
         return (of.analyst,) if of.late else ()
     if of.news is None or of.complete(of.open):
@@ -387,11 +378,8 @@ def _when(of: Standing) -> str:
     """Return what a command that comes later waits for."""
     if of.role == "analyst":
         return "signatures have come" if of.unsigned else "files have come"
-    return (
-        f"{of.analyst}'s sealed agreement lies here"
-        if of.unsigned
-        else f"{of.analyst}'s file has come"
-    )
+    what = "sealed agreement lies here" if of.unsigned else "file has come"
+    return f"{of.analyst}'s {what}"
 
 
 def _sentence(word: str, text: str) -> list[str]:
