@@ -20,7 +20,7 @@ from cobasis.bundle.agreement_file import enrol, write_new
 from cobasis.errors import AgreementError, BundleError
 from cobasis.party_side import secret as secret_module
 from cobasis.party_side import session as session_module
-from cobasis.party_side.accept import accept, adopt, receipt
+from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
@@ -110,7 +110,7 @@ def _parts(site):
 
 
 def _receipt(site):
-    receipt(site.session("north"), analyst_of(site).work.receipt("north"))
+    accept_news(site.session("north"), site.root / "icu.news")
 
 
 def _accept(site):

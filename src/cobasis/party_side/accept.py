@@ -236,8 +236,10 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
             _refuse_second_span(session)
         session.round.adopt(span)
         if all(each.told["consensus"] != digest for each in session.history("adopted")):
-            told = {"consensus": digest, "contributors": list(span.contributors)}
-            session.transcript.append("adopted", {**told, "exchange": 1})
+            names = list(span.contributors)
+            session.transcript.append(
+                "adopted", {"consensus": digest, "contributors": names, "exchange": 1}
+            )
         return span.contributors
 
 
