@@ -10,6 +10,8 @@ from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity
+from cobasis.protocol.exchanges import exchanges
+from cobasis.protocol.news import News
 from protocol.consortium import COMPONENTS, WIDTH, tables
 
 NAMES = ("east", "north", "south", "west")
@@ -39,9 +41,21 @@ class RealRound:
         return WorkFolder(self.folder / "icu.round")
 
     def desk(self):
-        """A fresh desk, as every command opens one."""
-        identity = self.identities["lab"]
-        return AnalystSession(self.agreement, identity=identity, work=self.work)
+        """A fresh session, as every command opens one."""
+        identity, path = self.identities["lab"], self.folder / "icu.toml"
+        return AnalystSession(self.agreement, identity=identity, path=path)
+
+    def sealed(self, name):
+        """A party's upload in the work folder, as it came."""
+        return self.work.sealed(name, exchanges(self.agreement)[-1])
+
+    def reply(self, name, number=-1, *, to=None):
+        """What a party gets back."""
+        return (to or self.returns) / self.desk().reply(name, exchanges(self.agreement)[number])
+
+    def news(self):
+        """The signed news beside the agreement."""
+        return News.from_text((self.folder / "icu.news").read_bytes(), self.agreement)
 
     def party(self, name):
         if name not in self.parties:
@@ -64,9 +78,9 @@ class RealRound:
 
     def upload(self, name, *, file=None, signer=None, to=("lab",), **options):
         """A party's sealed upload in the inbox."""
-        created = options.pop("created", None)
+        created, audit = options.pop("created", None), options.pop("audit", None)
         payload = self.payload(name, **options)
-        draft, parts = enclose_upload(payload, agreement=self.agreement)
+        draft, parts = enclose_upload(payload, agreement=self.agreement, audit=audit)
         self.inbox.mkdir(exist_ok=True)
         path = self.inbox / (file or f"{name}.upload")
         write_bundle(
@@ -88,9 +102,8 @@ class RealRound:
         """A party's sealed proposal."""
         proposed = self.party(name).propose(self.rows[name][0])
         draft, parts = enclose_proposal(proposed, agreement=self.agreement)
-        spans = self.folder / "spans"
-        spans.mkdir(exist_ok=True)
-        path = spans / f"{name}.span"
+        self.inbox.mkdir(exist_ok=True)
+        path = self.inbox / f"{name}.proposal"
         write_bundle(
             path,
             draft=draft,
@@ -104,7 +117,9 @@ class RealRound:
 def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
     """Make keys, a secret and an agreement that enrols everybody."""
     secret = secret or ConsortiumSecret()
-    identities = identities or {name: Identity.new(name) for name in (*names, "lab")}
+    if identities is None:
+        identities = {name: Identity.new(name) for name in names}
+        identities["lab"] = Identity.new("lab", role="analyst")
     fields = {
         "round_id": "icu-2026",
         "parties": tuple(names),

@@ -3,8 +3,8 @@
 import pytest
 
 from cobasis.analyst_side.history import UNREADABLE, audit_record, audit_words
-from cobasis.analyst_side.receive import FileVerdict
-from cobasis.cli.analyst_answers import said_of_audits
+from cobasis.analyst_side.inbox import FileVerdict
+from cobasis.cli.analyst_answers import said_of_files
 
 TOLD = {"policy": "cobasis/audit/1", "verdict": "pseudonymised", "report": "a" * 64}
 
@@ -17,12 +17,15 @@ def test_a_record_is_kept_word_by_word():
 
 def test_no_audit_is_none_and_said():
     assert audit_record(audit_words(None)) is None
-    verdict = FileVerdict(file="a.upload", verdict="accepted", party="north", n_rows=3)
-    assert said_of_audits([verdict]) == ["Audit by north: none is named"]
+    verdict = FileVerdict(
+        file="a.upload", verdict="accepted", message="upload", party="north", n_rows=3
+    )
+    assert "audit: none is named" in " ".join(said_of_files([verdict]))
 
 
-def test_a_refused_file_has_no_line():
-    assert said_of_audits([FileVerdict(file="a.upload", verdict="refused", code="CB801")]) == []
+def test_a_refused_file_says_nothing_of_an_audit():
+    verdict = FileVerdict(file="a.upload", verdict="refused", code="CB801")
+    assert "audit" not in " ".join(said_of_files([verdict]))
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ from analyst_side.rounds import NAMES, real_round
 from analyst_side.test_receiving import contents
 from analyst_side.test_running import opened_return
 from cobasis.analyst_side.forget import forget
-from cobasis.analyst_side.membership import add, check_removal, remove
+from cobasis.analyst_side.membership import check_removal, remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
-    ReplayError,
     RetentionError,
     SignatureError,
     StepError,
@@ -28,14 +27,22 @@ from cobasis.models.chain_file import encode_chain
 from faults import died, dying_after
 
 EARLY = ("east", "north", "south")
+PAST = "2026-01-01T00:00:00Z"
+
+
+def add(made, name):
+    """What the analyst types when somebody comes late."""
+    made.upload(name)
+    assert not receive(made.desk(), [made.inbox / f"{name}.upload"]).refused
+    return run(made.desk(), to=made.returns, confirmed=[name]).concluded
 
 
 @pytest.fixture
 def ran(tmp_path):
     """Three parties have run; the fourth has not uploaded."""
-    made = real_round(tmp_path, minimum_parties=2)
+    made = real_round(tmp_path, minimum_parties=2, deadline=PAST)
     made.uploads(EARLY)
-    receive(made.desk(), made.inbox)
+    receive(made.desk(), [made.inbox])
     run(made.desk(), to=made.returns)
     return made
 
@@ -46,7 +53,7 @@ def changes(made, names):
 
 def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_changes(ran):
     before = changes(ran, EARLY)
-    late = add(ran.desk(), ran.upload("west"), to=ran.returns)
+    late = add(ran, "west")
     after = changes(ran, NAMES)
     for name in EARLY:
         np.testing.assert_array_equal(after[name], before[name])
@@ -57,18 +64,11 @@ def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_change
     assert (got.model.predict(rows) == ran.rows["west"][1]).mean() > 0.9
 
 
-def test_adding_the_same_upload_again_gives_the_same_model(ran):
-    path = ran.upload("west")
-    first = add(ran.desk(), path, to=ran.returns)
-    again = add(ran.desk(), path, to=ran.returns)
-    assert again.outcome.model_sha256 == first.outcome.model_sha256
-    assert run(ran.desk(), to=ran.returns).concluded.outcome.uploads == again.outcome.uploads
-
-
-def test_nobody_is_added_before_a_run(tmp_path):
-    made = real_round(tmp_path)
-    with pytest.raises(StepError, match="nothing has run"):
-        add(made.desk(), made.upload("west"), to=made.returns)
+def test_a_run_after_a_late_party_has_nothing_new_and_the_same_model(ran):
+    first = add(ran, "west")
+    again = run(ran.desk(), to=ran.returns)
+    assert again.concluded.outcome == first.outcome
+    assert again.written == {}
 
 
 def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran):
@@ -90,7 +90,7 @@ def test_the_rows_that_were_removed_are_nowhere_in_the_work_folder(ran):
     remove(ran.desk(), "south", to=ran.returns)
     left = contents(ran.work.path)
     assert not [name for name, data in left.items() if rows.tobytes() in data]
-    assert not ran.work.sealed("south").exists()
+    assert not ran.sealed("south").exists()
     assert not set(models.values()) & set(left.values())  # models that they shaped went, too
 
 
@@ -132,7 +132,7 @@ def test_only_realign_makes_a_target_without_the_party_that_left(ran):
 
 
 def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
-    add(ran.desk(), ran.upload("west"), to=ran.returns)
+    add(ran, "west")
     assert not remove(ran.desk(), "south", to=ran.returns).removal.realigned
     remove(ran.desk(), "east", to=ran.returns, realign=True)
     again = remove(ran.desk(), "south", to=ran.returns).removal
@@ -141,9 +141,9 @@ def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
 
 
 def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns(tmp_path):
-    made = real_round(tmp_path, minimum_parties=2)
+    made = real_round(tmp_path, minimum_parties=2, deadline=PAST)
     made.uploads(EARLY)
-    receive(made.desk(), made.inbox)
+    receive(made.desk(), [made.inbox])
     done = remove(made.desk(), "east", to=made.returns)
     assert done.concluded is None
     assert "No model of this round was trained on the rows of 'east'." in done.removal.gone
@@ -154,9 +154,26 @@ def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns
 
 def test_an_upload_that_was_removed_is_not_taken_again(ran):
     remove(ran.desk(), "east", to=ran.returns)
-    assert [each.code for each in receive(ran.desk(), ran.inbox).refused] == ["CB805"]
-    with pytest.raises(ReplayError, match="removed from this round"):
-        add(ran.desk(), ran.upload("east"), to=ran.returns)
+    assert [each.code for each in receive(ran.desk(), [ran.inbox]).refused] == ["CB805"]
+    ran.upload("east")
+    refused = receive(ran.desk(), [ran.inbox]).refused
+    assert ["removed from this round" in each.reason for each in refused] == [True]
+
+
+def test_a_party_that_sent_nothing_is_not_removed_but_left_out(ran):
+    with pytest.raises(UnknownPartyError, match="cobasis run --without west"):
+        remove(ran.desk(), "west", to=ran.returns)
+
+
+def test_somebody_who_is_asked_may_stop_a_destruction_and_nothing_is_gone(ran):
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        forget(ran.desk(), early=True, ask=stop)
+    assert not ran.desk().history().forgotten
+    with pytest.raises(StepError, match="agreed to be kept until"):  # refused before it asks
+        forget(ran.desk(), ask=stop)
 
 
 def test_removing_somebody_unknown_or_below_the_minimum_changes_nothing(ran):
@@ -164,15 +181,15 @@ def test_removing_somebody_unknown_or_below_the_minimum_changes_nothing(ran):
         remove(ran.desk(), "west", to=ran.returns)
     remove(ran.desk(), "east", to=ran.returns)
     before = contents(ran.work.path)
-    with pytest.raises(StepError, match="without party 'north' too few would stay"):
+    with pytest.raises(StepError, match=r"without party 'north' 1 would stay .south."):
         remove(ran.desk(), "north", to=ran.returns)
     assert contents(ran.work.path) == before
 
 
 def test_killed_anywhere_in_a_removal_a_plain_retry_completes_it(tmp_path):
-    trial = real_round(tmp_path, minimum_parties=2)
+    trial = real_round(tmp_path, minimum_parties=2, deadline=PAST)
     trial.uploads(EARLY)
-    receive(trial.desk(), trial.inbox)
+    receive(trial.desk(), [trial.inbox])
     run(trial.desk(), to=trial.returns)
     kept = contents(trial.work.path)
     for number in count(1, 6):  # the slow tests under fault take each
@@ -181,6 +198,7 @@ def test_killed_anywhere_in_a_removal_a_plain_retry_completes_it(tmp_path):
             identities=trial.identities,
             secret=trial.secret,
             minimum_parties=2,
+            deadline=PAST,
         )
         for name, data in kept.items():
             path = made.work.path / name
@@ -193,32 +211,30 @@ def test_killed_anywhere_in_a_removal_a_plain_retry_completes_it(tmp_path):
         assert done.removal.trained_on == ("east", "north")
         assert done.removal.trained_again
         assert not made.work.payload("south").exists()
-        assert not made.work.sealed("south").exists()
+        assert not made.sealed("south").exists()
     assert number > 60
 
 
-def test_once_uploads_are_destroyed_add_remove_and_run_give_one_clear_code(ran):
-    late = ran.upload("west")
+def test_once_uploads_are_destroyed_receive_remove_and_run_give_one_clear_code(ran):
     with pytest.raises(StepError, match="agreed to be kept until"):
         forget(ran.desk())
     forget(ran.desk(), now=datetime.now(UTC) + timedelta(days=31))
     for call in (
-        lambda: add(ran.desk(), late, to=ran.returns),
         lambda: remove(ran.desk(), "east", to=ran.returns),
         lambda: run(ran.desk(), to=ran.returns),
-        lambda: receive(ran.desk(), ran.inbox),
+        lambda: receive(ran.desk(), [ran.inbox]),
     ):
         with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
             call()
     assert not ran.work.payloads.exists() or not list(ran.work.payloads.iterdir())
-    assert not list(ran.work.uploads.glob("*.upload"))
+    assert not list(ran.work.received.iterdir())
 
 
 def test_an_upload_that_vanished_gives_the_same_code(ran):
-    ran.work.sealed("north").unlink()
+    ran.sealed("north").unlink()
     ran.work.payload("north").unlink()
     with pytest.raises(RetentionError, match="'north'"):
-        add(ran.desk(), ran.upload("west"), to=ran.returns)
+        add(ran, "west")
 
 
 def test_uploads_may_be_destroyed_early_and_twice(ran):

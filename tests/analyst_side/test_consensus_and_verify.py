@@ -1,6 +1,9 @@
 """The common span by files, and what anybody can check of a round afterwards."""
 
+import shutil
+from contextlib import suppress
 from itertools import count
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,17 +11,17 @@ import pytest
 from analyst_side.rounds import NAMES, real_round
 from cobasis.algorithms.base import Target
 from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
-from cobasis.algorithms.registry import ALIGNERS
-from cobasis.analyst_side.consensus import consensus
+from cobasis.algorithms.options import AlignerName
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.verify import verify
-from cobasis.bundle.agreement_file import read_agreement, seal, write_new
+from cobasis.bundle.agreement_file import read_agreement, seal
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import consensus_in
 from cobasis.disk.tensors import read_tables, write_tables
-from cobasis.errors import OptionError, StepError
+from cobasis.errors import OptionError, WaitingError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.signatures import sign_agreement
 from faults import died, dying_after
@@ -27,7 +30,7 @@ from faults import died, dying_after
 def adopted(made, name):
     """The common span as a party reads it."""
     bundle = open_bundle(
-        made.folder / "consensus" / f"{name}.consensus",
+        made.reply(name, 0),
         unseal=made.identities[name].unseal,
         signer=made.identities["lab"].public,
         into=made.folder / f"span-{name}",
@@ -39,7 +42,7 @@ def signed(made):
     """The agreement as a sealed file."""
     path = made.folder / "icu.toml"
     fields = {name: getattr(made.agreement, name) for name in type(made.agreement).model_fields}
-    write_new(path, fields=fields)
+    path.write_text(new_text(fields))
     agreement = read_agreement(path).agreement
     made.agreement = agreement
     everybody = [*agreement.parties, "lab"]
@@ -55,64 +58,94 @@ def consensual(tmp_path):
     return real_round(tmp_path, basis="consensus")
 
 
-def test_a_round_with_a_common_span_runs_by_files(consensual):
-    made = consensual
-    for name in NAMES:
+def verdicts(found):
+    return {each.file: each.code or each.verdict for each in found.files}
+
+
+def spanned(made, names=NAMES, **options):
+    """Everybody's proposals, received and made one span of."""
+    for name in names:
         made.proposal(name)
-    found = consensus(made.desk(), made.folder / "spans", to=made.folder / "consensus")
-    assert (found.contributors, found.missing) == (NAMES, ())
+    assert not receive(made.desk(), [made.inbox]).refused
+    return run(made.desk(), to=made.returns, **options)
+
+
+def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
+    made = consensual
+    found = spanned(made)
+    assert (found.plan.members, set(found.written)) == (NAMES, set(NAMES))
+    assert set(made.news().receipts_of(1)) == set(NAMES)
+    assert len(made.news().ended) == 1
     for name in NAMES:
         made.upload(name, consensus=adopted(made, name))
-    assert not receive(made.desk(), made.inbox).refused
+    assert not receive(made.desk(), [made.inbox]).refused
     ran = run(made.desk(), to=made.returns)
     assert set(ran.concluded.outcome.target_carries) == set(NAMES)
+    assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
 
 
 def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
     made = consensual
-    for name in NAMES[:3]:
-        made.proposal(name)
-    to = made.folder / "consensus"
-    first = consensus(made.desk(), made.folder / "spans", to=to)
-    assert (first.contributors, first.missing) == (NAMES[:3], ("west",))
+    first = spanned(made, NAMES[:3], without=["west"])
+    assert (first.plan.members, first.plan.without) == (NAMES[:3], ("west",))
     rows = adopted(made, "west").rows
     made.proposal("west")
-    again = consensus(made.desk(), made.folder / "spans", to=to)
-    assert again.contributors == NAMES[:3]
+    late = receive(made.desk(), [made.inbox])
+    assert verdicts(late)["west.proposal"] == "CB804"
+    assert "send 'west' the file outbox/icu.west.1-span" in late.refused[0].reason
+    made.reply("north", 0).unlink()
+    again = run(made.desk(), to=made.returns)
+    assert (again.plan.members, set(again.written)) == (NAMES[:3], {"north"})
+    assert "waits for the upload of east, north, south" in again.plan.waits
     np.testing.assert_array_equal(adopted(made, "north").rows, rows)
+    with pytest.raises(WaitingError):  # nothing is lost now
+        run(made.desk(), to=made.returns)
+
+
+def test_an_upload_before_the_span_is_refused_with_its_exchange(consensual):
+    made = consensual
+    for name in NAMES:
+        made.proposal(name)
+    other = real_round(made.folder, identities=made.identities, secret=made.secret)
+    prepared = other.party("north").prepare(*made.rows["north"])
+    digest, tag = made.agreement.digest(), made.secret.anchor_tag(made.agreement)
+    forged = type(prepared)(**{**vars(prepared), "agreement_digest": digest, "anchor_tag": tag})
+    made.party("north").prepare = lambda *_, **__: forged
+    made.upload("north", file="early.upload")
+    found = receive(made.desk(), [made.inbox])
+    assert verdicts(found)["early.upload"] == "CB804"
+    assert (
+        "of exchange 2 of 2, and exchange 1 ('proposal') has not ended" in found.refused[0].reason
+    )
 
 
 def test_too_few_proposals_are_refused_with_who_is_missing(consensual):
     made = consensual
     made.proposal("north")
     made.proposal("south")
-    (made.folder / "spans" / "x.span").write_bytes(b"junk")
-    with pytest.raises(StepError, match=r"Missing: east, west; refused: x.span \(CB801\)"):
-        consensus(made.desk(), made.folder / "spans", to=made.folder / "consensus")
+    (made.inbox / "x.span").write_bytes(b"junk")
+    assert verdicts(receive(made.desk(), [made.inbox]))["x.span"] == "CB801"
+    with pytest.raises(WaitingError, match="waits for the proposal of east, west"):
+        run(made.desk(), to=made.returns)
 
 
 def test_killed_anywhere_the_span_is_one_and_the_same_for_all(tmp_path):
     made = real_round(tmp_path, basis="consensus")
-    for name in NAMES:
-        made.proposal(name)
-    spans, to = made.folder / "spans", made.folder / "consensus"
-    consensus(made.desk(), spans, to=to)
+    spanned(made)
     wanted = adopted(made, "north").rows
+    text = made.work.transcript.read_text().splitlines(keepends=True)
     for number in count(1, 6):  # the slow tests under fault take each
-        (made.work.path / "transcript.jsonl").unlink()
-        made.work.consensus.unlink(missing_ok=True)
-        if not died(dying_after, number, lambda: consensus(made.desk(), spans, to=to)):
+        made.work.transcript.write_text("".join(text[:-1]))  # as it was before the span
+        made.work.span.unlink(missing_ok=True)
+        for name in NAMES:
+            made.reply(name, 0).unlink(missing_ok=True)
+        if not died(dying_after, number, lambda: run(made.desk(), to=made.returns)):
             break
-        consensus(made.desk(), spans, to=to)
+        with suppress(WaitingError):  # where no file was lost any more
+            run(made.desk(), to=made.returns)
         for name in NAMES:
             np.testing.assert_allclose(adopted(made, name).rows, wanted, rtol=0, atol=1e-12)
     assert number > 60
-
-
-def test_a_round_without_common_span_makes_none(tmp_path):
-    made = real_round(tmp_path)
-    with pytest.raises(StepError, match="takes no common span"):
-        consensus(made.desk(), made.folder, to=made.folder)
 
 
 @pytest.fixture
@@ -120,8 +153,8 @@ def done(tmp_path):
     made = real_round(tmp_path)
     made.file = signed(made)
     made.uploads()
-    receive(made.desk(), made.inbox)
-    run(made.desk(), to=made.work.path / "returns")
+    receive(made.desk(), [made.inbox])
+    run(made.desk(), to=made.folder / "outbox")
     return made
 
 
@@ -133,13 +166,14 @@ def kinds(verified):
 
 
 def test_a_whole_round_verifies_fits_included(done):
-    remove(done.desk(), "west", to=done.work.path / "returns")
-    assert not (done.work.path / "returns" / "west.return").exists()
-    found = verify(done.file, done.work.path)
+    remove(done.desk(), "west", to=done.folder / "outbox")
+    assert not done.reply("west", to=done.folder / "outbox").exists()
+    found = verify(done.file, done.folder)
     assert not found.failed
     assert {what: len(codes) for what, codes in kinds(found).items()} == {
         "agreement": 1,
         "transcript": 1,
+        "news": 1,
         "receipt": 4,
         "upload": 3,
         "payload": 3,
@@ -152,17 +186,22 @@ def test_a_whole_round_verifies_fits_included(done):
 def test_anybody_verifies_transcript_and_receipts_without_a_key(done, tmp_path):
     folder = tmp_path / "transcript"
     folder.mkdir()
-    for path in (done.work.transcript, *done.work.receipts.iterdir()):
+    for path in (done.work.transcript, done.folder / "icu.news"):
         (folder / path.name).write_bytes(path.read_bytes())
     found = verify(done.file, folder)
     assert not found.failed
-    assert kinds(found) == {"agreement": [""], "transcript": [""], "receipt": [""] * 4}
+    assert kinds(found) == {
+        "agreement": [""],
+        "transcript": [""],
+        "news": [""],
+        "receipt": [""] * 4,
+    }
     assert list(found.heads) == [str(folder / "transcript.jsonl")]
 
 
 def test_every_kind_of_change_is_found_and_named(done):
     work = done.work
-    good = {path: path.read_bytes() for path in work.path.rglob("*") if path.is_file()}
+    good = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}
     target = next(work.alignments.rglob("target.safetensors"))
     tables, header = read_tables(target)
 
@@ -176,38 +215,44 @@ def test_every_kind_of_change_is_found_and_named(done):
 
     cases = {
         "transcript": (lambda: flip(work.transcript), "CB807"),
-        "receipt": (lambda: flip(work.receipt("north")), "CB80"),
-        "upload": (lambda: flip(work.sealed("north")), "CB603"),
+        "news": (lambda: flip(done.folder / "icu.news"), "CB80"),
+        "upload": (lambda: flip(done.sealed("north")), "CB603"),
         "payload": (lambda: flip(work.payload("north")), "CB603"),
-        "return": (lambda: flip(work.path / "returns" / "north.return"), "CB603"),
+        "return": (lambda: flip(done.reply("north", to=done.folder / "outbox")), "CB603"),
         "fit": (bend, "CB207"),
     }
     for what, (change, code) in cases.items():
         change()
-        failed = verify(done.file, work.path).failed
+        failed = verify(done.file, done.folder).failed
         assert [each for each in failed if each.what == what and each.code.startswith(code)], what
         for path, data in good.items():
             path.write_bytes(data)
-    assert not verify(done.file, work.path).failed
+    assert not verify(done.file, done.folder).failed
 
 
 def test_a_receipt_of_somebody_else_is_found(done):
     other = real_round(done.folder / "other", names=NAMES)
     other.folder.mkdir()
     other.upload("north")
-    receive(other.desk(), other.inbox)
-    path = done.work.receipts / "forged.receipt"
-    path.write_bytes(other.work.receipt("north").read_bytes())
-    failed = verify(done.file, done.work.path).failed
+    receive(other.desk(), [other.inbox])
+    forged = other.news().receipts_of(1)["north"]
+    told = done.news().model_copy(update={"receipts": (forged,)})
+    (other.folder / "icu.news").write_bytes(told.text(done.identities["lab"].sign))
+    (done.folder / "other" / "icu.news").replace(done.folder / "forged.news")
+    shutil.rmtree(other.folder)
+    failed = verify(done.file, done.folder).failed
     assert [(each.what, each.name, each.code) for each in failed] == [
-        ("receipt", "forged.receipt", "CB802")
+        ("receipt", "north, exchange 1", "CB802")
     ]
 
 
 def test_an_agreement_that_was_changed_after_signing_is_found(done):
     text = done.file.read_text()
     done.file.write_text(text.replace('"a test"', '"another purpose"'))
-    failed = {each.what: each.code for each in verify(done.file, done.work.path).failed}
+    failed = {each.what: each.code for each in verify(done.file, done.folder).failed}
+    assert failed["agreement"] == "CB303"  # it differs from the sealed one beside it
+    done.file.with_name("icu.sealed.toml").unlink()
+    failed = {each.what: each.code for each in verify(done.file, done.folder).failed}
     assert failed["agreement"] == "CB311"
 
 
@@ -218,13 +263,13 @@ def test_a_folder_without_anything_to_check_is_refused(done, tmp_path):
         verify(done.file, tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
 def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, aligner, precision):
     made = real_round(tmp_path, aligner=aligner, precision=precision)
     made.file = signed(made)
     made.uploads()
-    receive(made.desk(), made.inbox)
+    receive(made.desk(), [made.inbox])
     run(made.desk(), to=made.returns)
     found = verify(made.file, made.work.path)
     assert kinds(found)["fit"] == [""] * 4
@@ -246,6 +291,6 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
 
 def test_another_key_than_the_enrolled_analysts_opens_no_desk(tmp_path):
     made = real_round(tmp_path)
-    made.identities["lab"] = Identity.new("lab")
+    made.identities["lab"] = Identity.new("lab", role="analyst")
     with pytest.raises(Exception, match=r"is not the one.*\[CB702\]"):
         made.desk()

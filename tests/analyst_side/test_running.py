@@ -24,6 +24,7 @@ from cobasis.errors import (
     SealError,
     StepError,
     UnknownPartyError,
+    WaitingError,
 )
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol import aligned
@@ -33,7 +34,7 @@ from faults import died, dying_after
 def opened_return(made, name, *, path=None):
     """What a party reads of its return."""
     bundle = open_bundle(
-        path or made.returns / f"{name}.return",
+        path or made.reply(name),
         unseal=made.identities[name].unseal,
         signer=made.identities["lab"].public,
         into=made.folder / f"opened-{name}",
@@ -45,7 +46,7 @@ def opened_return(made, name, *, path=None):
 def made(tmp_path):
     found = real_round(tmp_path)
     found.uploads()
-    receive(found.desk(), found.inbox)
+    receive(found.desk(), [found.inbox])
     return found
 
 
@@ -83,45 +84,60 @@ def test_a_return_is_sealed_for_its_party_and_nobody_else(made):
         for other in {*NAMES, "lab"} - {name}:
             with pytest.raises(SealError):
                 open_bundle(
-                    made.returns / f"{name}.return",
+                    made.reply(name),
                     unseal=made.identities[other].unseal,
                     signer=made.identities["lab"].public,
                     into=made.folder / "stolen",
                 )
     g = opened_return(made, "north").change_of_basis.tobytes()
-    sent = {name: (made.returns / f"{name}.return").read_bytes() for name in NAMES}
+    sent = {name: made.reply(name).read_bytes() for name in NAMES}
     assert not [name for name, data in sent.items() if g in data]
 
 
-def test_below_the_minimum_a_run_is_refused_with_a_list_of_who_is_missing(tmp_path):
+def test_until_everybody_is_in_a_run_waits_and_says_for_whom(tmp_path):
     made = real_round(tmp_path)
-    made.uploads(["north", "south"])
-    receive(made.desk(), made.inbox)
-    with pytest.raises(StepError, match=r"at least 3.*Missing: east, west.*\[CB305\]"):
+    made.uploads(["north", "south", "east"])
+    receive(made.desk(), [made.inbox])
+    with pytest.raises(WaitingError, match=r"upload of west, and no deadline.*--without west"):
         run(made.desk(), to=made.returns)
+    assert not made.returns.exists()
+    ran = run(made.desk(), to=made.returns, without=["west"])
+    assert set(ran.written) == {"east", "north", "south"}
+    assert made.news().without == ("west",)
+
+
+def test_below_the_minimum_a_run_is_refused_with_a_list_of_who_is_missing(tmp_path):
+    made = real_round(tmp_path, deadline="2026-12-31T23:59:59Z")
+    made.uploads(["north", "south"])
+    receive(made.desk(), [made.inbox])
+    after = datetime(2027, 1, 1, tzinfo=UTC)
+    with pytest.raises(WaitingError, match=r"at least 3.*Missing: east, west.*\[CB314\]"):
+        run(made.desk(), to=made.returns, now=after)
+    with pytest.raises(StepError, match="Missing: nobody; left out: east, west"):
+        run(made.desk(), to=made.returns, without=["east", "west"])
     assert not made.returns.exists()
 
 
-def test_a_party_that_is_excluded_does_not_count_for_the_minimum(tmp_path):
+def test_a_party_that_is_left_out_does_not_count_for_the_minimum(tmp_path):
     made = real_round(tmp_path)
     made.uploads(["north", "south", "east"])
-    receive(made.desk(), made.inbox)
-    with pytest.raises(StepError, match="Missing: west, east"):
-        run(made.desk(), to=made.returns, exclude=["east"])
+    receive(made.desk(), [made.inbox])
+    with pytest.raises(StepError, match="left out: east, west"):
+        run(made.desk(), to=made.returns, without=["east", "west"])
     with pytest.raises(UnknownPartyError):
-        run(made.desk(), to=made.returns, exclude=["west"])
+        run(made.desk(), to=made.returns, without=["lab"])
 
 
-def test_with_the_minimum_and_before_the_deadline_a_run_says_who_is_missing(tmp_path):
+def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
     made = real_round(tmp_path, deadline="2030-01-01T00:00:00Z")
     made.uploads(["north", "south", "east"])
-    receive(made.desk(), made.inbox)
-    ran = run(made.desk(), to=made.returns)
-    assert (ran.missing, ran.before_deadline) == (("west",), True)
-    later = run(made.desk(), to=made.returns, now=datetime(2030, 1, 2, tzinfo=UTC))
-    assert not later.before_deadline
+    receive(made.desk(), [made.inbox])
+    with pytest.raises(WaitingError, match="deadline is 2030-01-01T00:00:00Z"):
+        run(made.desk(), to=made.returns, now=datetime(2029, 12, 31, tzinfo=UTC))
+    ran = run(made.desk(), to=made.returns, now=datetime(2030, 1, 2, tzinfo=UTC))
+    assert (ran.plan.missing, ran.plan.without) == (("west",), ())
     assert sorted(path.name for path in made.returns.iterdir()) == [
-        f"{name}.return" for name in ("east", "north", "south")
+        f"icu.{name}.1-return" for name in ("east", "north", "south")
     ]
 
 
@@ -137,7 +153,7 @@ def test_a_representation_has_returns_without_a_model(tmp_path):
     made = real_round(tmp_path, task="representation", model=None, models=(), classes=(), label="")
     made.rows = {name: (rows, None) for name, (rows, _) in made.rows.items()}
     made.uploads()
-    receive(made.desk(), made.inbox)
+    receive(made.desk(), [made.inbox])
     ran = run(made.desk(), to=made.returns)
     assert ran.concluded.outcome.model_sha256 is None
     assert opened_return(made, "north").model is None
@@ -147,7 +163,7 @@ def test_rows_of_one_class_only_are_refused(tmp_path):
     made = real_round(tmp_path)
     made.rows = {name: (rows, labels * 0) for name, (rows, labels) in made.rows.items()}
     made.uploads()
-    receive(made.desk(), made.inbox)
+    receive(made.desk(), [made.inbox])
     with pytest.raises(LabelError, match="one class"):
         run(made.desk(), to=made.returns)
 
@@ -163,10 +179,10 @@ def test_a_party_with_another_anchor_stops_the_run_and_can_be_left_out_by_name(t
     forged = type(prepared)(**{**vars(prepared), "agreement_digest": made.agreement.digest()})
     made.party("west").prepare = lambda *_, **__: forged
     made.upload("west")
-    receive(made.desk(), made.inbox)
+    receive(made.desk(), [made.inbox])
     with pytest.raises(AnchorTagError, match="west"):
         run(made.desk(), to=made.returns)
-    ran = run(made.desk(), to=made.returns, exclude=["west"])
+    ran = run(made.desk(), to=made.returns, without=["west"])
     assert set(ran.concluded.files) == {"east", "north", "south"}
 
 
@@ -190,7 +206,7 @@ def test_uploads_in_fewer_bits_are_received_and_trained_on(tmp_path, precision):
     scale = {"int8_range": 40.0} if precision == "int8" else {}
     made = real_round(tmp_path, precision=precision, **scale)
     made.uploads()
-    assert not receive(made.desk(), made.inbox).refused
+    assert not receive(made.desk(), [made.inbox]).refused
     run(made.desk(), to=made.returns)
     got = opened_return(made, "north")
     rows = made.party("north")._basis.project(made.rows["north"][0]) @ got.change_of_basis
@@ -211,8 +227,8 @@ def test_killed_anywhere_in_a_run_a_plain_retry_gives_all_the_same_model(made):
             path.write_bytes(data)
         if not died(dying_after, number, partial(run, again.desk(), to=again.returns)):
             break
-        for path in again.returns.glob("*.return") if again.returns.exists() else []:
-            opened_return(again, path.stem)  # what is there is whole
+        for path in again.returns.glob("*-return") if again.returns.exists() else []:
+            opened_return(again, path.name.split(".")[1])  # what is there is whole
         ran = run(again.desk(), to=again.returns)
         assert ran.concluded.outcome.model_sha256 == wanted
         assert len(list(again.returns.iterdir())) == 4
@@ -228,12 +244,47 @@ def test_a_lost_opened_upload_is_opened_again_from_the_sealed_one(made):
     assert again.concluded.outcome.model_sha256 == first.concluded.outcome.model_sha256
 
 
-def test_a_second_run_with_other_parties_is_sent_to_add_or_remove(tmp_path):
+def test_with_nothing_new_only_lost_files_are_written_and_the_transcript_stays(made):
+    first = run(made.desk(), to=made.returns)
+    lines = verify_transcript(made.work.transcript).entries
+    kept = contents(made.returns)
+    assert run(made.desk(), to=made.returns).written == {}
+    assert contents(made.returns) == kept
+    assert verify_transcript(made.work.transcript).entries == lines
+    made.reply("south").unlink()
+    again = run(made.desk(), to=made.returns)
+    assert again.written == {"south": made.reply("south")}
+    assert again.concluded.outcome.model_sha256 == first.concluded.outcome.model_sha256
+    assert {**contents(made.returns), "icu.south.1-return": b""} == {
+        **kept,
+        "icu.south.1-return": b"",
+    }
+    assert opened_return(made, "south").trained_on == NAMES
+
+
+def test_another_family_that_is_allowed_is_trained_on_the_same_parties_and_stays(made):
+    run(made.desk(), to=made.returns)
+    ran = run(made.desk(), to=made.returns, model="logistic")
+    assert (ran.concluded.outcome.family, len(ran.written)) == ("logistic", 4)
+    assert run(made.desk(), to=made.returns).concluded.outcome.family == "logistic"
+
+
+def test_who_took_part_is_not_left_out_afterwards_but_removed(made):
+    run(made.desk(), to=made.returns)
+    with pytest.raises(StepError, match="cobasis remove south"):
+        run(made.desk(), to=made.returns, without=["south"])
+
+
+def test_a_party_that_is_left_out_stays_out_until_it_is_taken_in_again(tmp_path):
     made = real_round(tmp_path)
     made.uploads(["north", "south", "east"])
-    receive(made.desk(), made.inbox)
-    run(made.desk(), to=made.returns)
+    receive(made.desk(), [made.inbox])
+    run(made.desk(), to=made.returns, without=["west"])
     made.upload("west")
-    assert receive(made.desk(), made.inbox).late == ("west",)
-    with pytest.raises(StepError, match="west came since: cobasis analyst add"):
-        run(made.desk(), to=made.returns)
+    assert receive(made.desk(), [made.inbox]).late == ("west",)
+    assert run(made.desk(), to=made.returns).written == {}
+    with pytest.raises(StepError, match="nobody said that they are to be taken in"):
+        run(made.desk(), to=made.returns, again=["west"])
+    ran = run(made.desk(), to=made.returns, again=["west"], confirmed=["west"])
+    assert (ran.plan.new, set(ran.written)) == (("west",), set(NAMES))
+    assert made.news().without == ()

@@ -22,7 +22,7 @@ from bundle.bundles import (
     write,
 )
 from cobasis.bundle.envelope import Expected, Limits, look
-from cobasis.bundle.expecting import AcceptedUpload, refuse_replay
+from cobasis.bundle.expecting import AcceptedFile, refuse_replay
 from cobasis.errors import (
     BundleError,
     ClockError,
@@ -125,12 +125,12 @@ def test_its_sender_is_not_enrolled_or_was_revoked(tmp_path):
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"kind": "return"}, "its kind is 'receipt', not 'return'"),
-        ({"round_id": "icu-2027"}, "its round_id is 'icu-2026', not 'icu-2027'"),
-        ({"agreement": "0" * 64}, "its agreement is '0001"),
-        ({"sender": "south"}, "its sender is 'north', not 'south'"),
+        ({"kind": "return"}, "is of kind 'receipt', and kind 'return' is expected"),
+        ({"round_id": "icu-2027"}, "is of round 'icu-2026', not of round 'icu-2027'"),
+        ({"agreement": "0" * 64}, "its agreement is another .0001"),
+        ({"sender": "south"}, "is from 'north', not from 'south'"),
         ({"recipient": "south"}, "is for lab, not for 'south'; somebody passed it on"),
-        ({"anchor_tag": "0" * 64}, "its anchor_tag is"),
+        ({"anchor_tag": "0" * 64}, "belongs to another anchor"),
         ({"simulated": True}, "is of a real round"),
     ],
 )
@@ -178,7 +178,7 @@ def test_an_upload_counts_once(tmp_path):
             refuse_replay(
                 bundle.manifest,
                 digest=bundle.digest,
-                accepted=AcceptedUpload(digest=digest, created=created),
+                accepted=AcceptedFile(digest=digest, created=created),
             )
 
 

@@ -1,4 +1,6 @@
-"""A receipt is the analyst's word on one upload, and on nothing else."""
+"""A receipt is the analyst's word on one file, and on nothing else; news carry it."""
+
+from types import SimpleNamespace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -8,10 +10,10 @@ from pydantic import ValidationError
 from pyrage import x25519
 
 from bundle.transcripts import made
-from cobasis.bundle.receipts import read_receipt, receipt_text
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.news import News
 from cobasis.protocol.receipts import (
     Receipt,
     check_countersigned,
@@ -28,6 +30,7 @@ class Someone:
         self.key = Ed25519PrivateKey.generate()
         self.public = PublicIdentity(
             name=name,
+            role="analyst" if name == "lab" else "party",
             signing_key=self.key.public_key().public_bytes_raw().hex(),
             recipient=str(x25519.Identity.generate().to_public()),
         )
@@ -47,6 +50,9 @@ FIELDS = {
     "time": "2026-11-21T15:00:00Z",
     "transcript": "c" * 64,
 }
+AGREED = SimpleNamespace(
+    digest=lambda: bytes.fromhex("a" * 64), analyst=LAB.public, round_id="icu-2026"
+)
 WANTED = {"agreement": "a" * 64, "party": "north", "file": "b" * 64}
 
 
@@ -54,13 +60,26 @@ def signed(by=LAB, **changes):
     return sign_receipt(Receipt(**{**FIELDS, **changes}), by.sign)
 
 
+def told(*receipts, **changes):
+    """The text of news with these receipts."""
+    fields = {name: FIELDS[name] for name in ("round_id", "agreement", "analyst", "time")}
+    news = News(**{**fields, "agreed": ("north", "lab"), **changes}, receipts=receipts)
+    return news.text(LAB.sign)
+
+
+def carried(receipt):
+    """A receipt as a party reads it out of the news."""
+    [found] = News.from_text(told(receipt), AGREED).receipts_of(1).values()
+    return found
+
+
 def test_a_good_receipt_is_accepted_after_its_journey():
-    found = read_receipt(receipt_text(signed()))
+    found = carried(signed())
     check_receipt(found, analyst=LAB.public, **WANTED)
     assert found == signed()  # Ed25519 signs alike every time
 
 
-@pytest.mark.parametrize("field", ["agreement", "party", "upload"])
+@pytest.mark.parametrize("field", ["agreement", "party", "file"])
 def test_a_receipt_for_something_else_is_refused(field):
     other = "south" if field == "party" else "0" * 64
     found = signed(**{field: other})
@@ -71,7 +90,7 @@ def test_a_receipt_for_something_else_is_refused(field):
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_field_can_be_changed_after_signing(field):
     other = "other" if field in {"round_id", "party", "analyst"} else "0" * 64
-    changes = {field: "2026-11-21T15:00:01Z" if field == "time" else other}
+    changes = {field: {"time": "2026-11-21T15:00:01Z", "exchange": 2}.get(field, other)}
     changed = signed().model_copy(update={"receipt": Receipt(**{**FIELDS, **changes})})
     with pytest.raises(SignatureError, match=r"not signed by analyst 'lab'.*\[CB802\]$"):
         check_receipt(changed, analyst=LAB.public, **WANTED)
@@ -87,7 +106,7 @@ def test_the_party_countersigns_the_receipt_with_its_signature():
     both = countersign(signed(), NORTH.sign)
     check_receipt(both, analyst=LAB.public, **WANTED)
     check_countersigned(both, party=NORTH.public)
-    assert read_receipt(receipt_text(both)) == both
+    assert carried(both) == both
     swapped = both.model_copy(update={"signature": signed(time="2026-11-22T15:00:00Z").signature})
     for found, party in ((signed(), NORTH), (both, SOUTH), (swapped, NORTH)):
         with pytest.raises(SignatureError, match=r"is not countersigned by party .*\[CB802\]$"):
@@ -119,7 +138,7 @@ def test_a_receipt_binds_the_analysts_transcript(tmp_path):
     own = Transcript(tmp_path / "north.jsonl")
     own.append("receipt", countersign(found, NORTH.sign).told())
     [entry] = verify_transcript(own.path).entries
-    assert entry.told["upload"] == "b" * 64
+    assert (entry.told["file"], entry.told["exchange"]) == ("b" * 64, 1)
     assert len(entry.told["countersignature"]) == 128
 
 
@@ -132,33 +151,36 @@ def test_a_receipt_binds_the_analysts_transcript(tmp_path):
         b"\xff",
         b"[" * 60_000,
         b" " * 70_000,
-        receipt_text(signed())[:-1],
-        receipt_text(signed()).replace(b",", b", "),
-        receipt_text(signed()).replace(b"receipt/1", b"receipt/2"),
-        receipt_text(signed()).replace(b'"countersignature"', b'"extra":1,"countersignature"'),
-        receipt_text(signed()).replace(b'"lab"', b"3"),
-        receipt_text(signed()).replace(b'"lab"', b'"../lab"'),
+        told(signed())[:-1],
+        told(signed()).replace(b",", b", "),
+        told(signed()).replace(b"news/1", b"news/2"),
+        told(signed()).replace(b'"countersignature"', b'"extra":1,"countersignature"'),
+        told(signed()).replace(b'"format"', b'"extra":1,"format"'),
+        told(signed()).replace(b'"lab"', b"3"),
+        told(signed()).replace(b'"lab"', b'"../lab"'),
     ],
     ids=lambda text: str(text[:12]),
 )
-def test_what_is_no_receipt_is_one_clear_error(text):
-    with pytest.raises(BundleError, match=r"this is no receipt: .*\[CB803\]$"):
-        read_receipt(text)
+def test_what_is_no_news_is_one_clear_error(text):
+    with pytest.raises(BundleError, match=r"this is no news of a round: .*\[CB803\]$"):
+        News.from_text(text, AGREED)
 
 
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
 @given(at=st.integers(0, 10_000), bit=st.integers(0, 7))
-def test_no_bit_of_a_receipt_can_be_changed(at, bit):
-    text = bytearray(receipt_text(countersign(signed(), NORTH.sign)))
+def test_no_bit_of_the_news_can_be_changed(at, bit):
+    text = bytearray(told(countersign(signed(), NORTH.sign)))
     text[at % len(text)] ^= 1 << bit
     with pytest.raises((BundleError, SignatureError, ForeignBundleError)):
-        check_all(bytes(text))
+        News.from_text(bytes(text), AGREED)
 
 
-def check_all(text):
-    found = read_receipt(text)
-    check_receipt(found, analyst=LAB.public, **WANTED)
-    check_countersigned(found, party=NORTH.public)
+def test_news_of_another_agreement_or_analyst_are_refused():
+    with pytest.raises(ForeignBundleError, match="under another agreement"):
+        News.from_text(told(agreement="0" * 64), AGREED)
+    other = SimpleNamespace(**{**vars(AGREED), "analyst": SOUTH.public})
+    with pytest.raises(SignatureError, match="not signed by the analyst"):
+        News.from_text(told(), other)
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -86,9 +86,9 @@ def test_the_analyst_receives_what_says_what_was_agreed_and_nothing_else(noisy, 
     inbox = noisy.folder("lab") / "inbox"
     inbox.mkdir()
     (inbox / "north.upload").write_bytes(good.path.read_bytes())
-    [verdict] = receive(lab(), inbox).files
+    [verdict] = receive(lab(), [inbox]).files
     assert verdict.verdict == "accepted"
     bad = claimed(noisy, CLAIMS["less noise"])
     (inbox / "north.upload").write_bytes(bad.read_bytes())
-    [verdict] = receive(lab(), inbox).files
+    [verdict] = receive(lab(), [inbox]).files
     assert (verdict.verdict, verdict.code) == ("refused", "CB805")  # a second one of its party

@@ -5,24 +5,30 @@ from unittest import mock
 
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
 from cobasis.analyst_side.receive import file_digest
-from cobasis.analyst_side.session import AnalystSession, WorkFolder
+from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.whole import PART
 from cobasis.errors import CobasisError
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.session import NOTES, SENT
 from cobasis.protocol.keeping import secret_bytes
+from cobasis.protocol.news import News
 from cobasis.protocol.receipts import check_receipt
 from cobasis.protocol.secrets import ConsortiumSecret
 from party_side.sites import NAMES, PEOPLE, ROUND
 
 
 def analyst_of(site):
-    """A fresh desk of the analyst's."""
-    work = WorkFolder(site.agreement_path.with_suffix(".round"))
-    return AnalystSession(site.agreement, identity=site.lab, work=work)
+    """A fresh session of the analyst's."""
+    return AnalystSession(site.agreement, identity=site.lab, path=site.agreement_path)
+
+
+def reply(site, name, number=-1):
+    """What a party gets back."""
+    session = analyst_of(site)
+    return site.folder("returns") / session.reply(name, session.exchanges[number])
 
 
 def problems(site, command, *, whole):
@@ -39,12 +45,13 @@ def problems(site, command, *, whole):
 
 def _visible(site):
     """Whatever people take away, or rely on: name, who opens it, who signed it."""
-    for pattern in ("north/*.upload", "north/*.span", "icu.round/uploads/*.upload"):
+    for pattern in ("north/*.upload", "north/*.span", "icu.round/received/*"):
         for path in sorted(site.root.glob(pattern)):
-            yield path, site.lab, PEOPLE[path.stem]
-    for pattern in ("returns/*.return", "returns/*.consensus"):
+            if path.suffix != PART:
+                yield path, site.lab, PEOPLE[path.stem]
+    for pattern in ("returns/*-return", "returns/*-span"):
         for path in sorted(site.root.glob(pattern)):
-            yield path, PEOPLE[path.stem], site.lab
+            yield path, PEOPLE[path.name.split(".")[1]], site.lab
     for path in sorted(site.root.glob("*.secret")):
         yield path, PEOPLE[path.stem], PEOPLE["north"]
 
@@ -69,7 +76,7 @@ def _partly_visible(site):
 
 
 def _two_models(site):
-    returns = [each for each in _visible(site) if each[0].suffix == ".return"]
+    returns = [each for each in _visible(site) if each[0].name.endswith("-return")]
     models = {
         opened_parts(path, by=by, signer=who).get("model.safetensors") for path, by, who in returns
     }
@@ -92,24 +99,30 @@ def _lost(site):
         name = told["party"]
         if history.forgotten or name in history.removed:
             continue
-        if file_digest(work.sealed(name)) != told["upload"]:
-            yield f"lost: the sealed upload of {name}"
+        exchange = desk.exchanges[told["exchange"] - 1]
+        if file_digest(work.sealed(name, exchange)) != told["file"]:
+            yield f"lost: the sealed {exchange.message} of {name}"
         path = work.payload(name)
-        if path.exists() and file_digest(path) != told["payload"]:
+        if "payload" in told and path.exists() and file_digest(path) != told["payload"]:
             yield f"lost: the opened upload of {name}"
-    for path in work.receipts.glob("*.receipt"):
+    for signed in receipts(site):
         try:
-            signed = read_receipt(path.read_bytes())
             told = lines[signed.receipt.transcript]
             check_receipt(
                 signed,
                 analyst=site.lab.public,
                 agreement=site.agreement.digest().hex(),
                 party=told["party"],
-                upload=told["upload"],
+                file=told["file"],
             )
         except (CobasisError, KeyError) as error:
-            yield f"a receipt for nothing: {path.name}: {error!r}"
+            yield f"a receipt for nothing: {signed.receipt.party}: {error!r}"
+
+
+def receipts(site):
+    """Those of the news, once there are any; CobasisError where they are not whole."""
+    path = analyst_of(site).news
+    return News.from_text(path.read_bytes(), site.agreement).receipts if path.exists() else ()
 
 
 def _unknown_uploads(site):
@@ -163,8 +176,8 @@ def _not_proposed(site):
 def _no_common_span(site):
     desk = analyst_of(site)
     events = [each.event for each in verify_transcript(desk.work.transcript).entries]
-    written = {path.stem for path in site.root.glob("returns/*.consensus")}
-    if events.count(CONSENSUS) != 1 or not desk.work.consensus.exists() or written != set(NAMES):
+    written = {path.name.split(".")[1] for path in site.root.glob("returns/*-span")}
+    if events.count(CONSENSUS) != 1 or not desk.work.span.exists() or written != set(NAMES):
         yield "the common span was not made once and sent to all"
 
 
@@ -184,9 +197,9 @@ def _not_prepared(site):
 
 def _not_received(site):
     told = {each["party"] for each in received_lines(site).values()}
-    receipts = {path.stem for path in analyst_of(site).work.receipts.iterdir()}
-    if not told == receipts == set(NAMES):
-        yield f"received {told}, receipts {receipts}"
+    given = {each.receipt.party for each in receipts(site)}
+    if not told == given == set(NAMES):
+        yield f"received {told}, receipts {given}"
 
 
 def _not_trained(site):
@@ -205,7 +218,8 @@ def _not_removed(site):
     yield from _not_returned(site, [name for name in NAMES if name != "south"])
     if "south" not in desk.history().removed:
         yield "the removal is not recorded"
-    for path in (work.payload("south"), work.sealed("south"), site.root / "returns/south.return"):
+    sealed = work.sealed("south", desk.exchanges[-1])
+    for path in (work.payload("south"), sealed, reply(site, "south")):
         if path.exists():
             yield f"{path.name} of the removed is still there"
     for folder in (work.certificates, site.root / "returns"):
@@ -218,7 +232,7 @@ def _not_destroyed(site):
     events = [each.event for each in verify_transcript(desk.work.transcript).entries]
     if not desk.history().forgotten or KEY_DESTROYED not in events:
         yield "the end is not recorded"
-    left = [path for end in ("safetensors", "upload") for path in desk.work.path.rglob(f"*.{end}")]
+    left = [path for end in (".safetensors", "-upload") for path in desk.work.path.rglob(f"*{end}")]
     if left or (site.root / "lab.key").exists():
         yield f"not destroyed: {left}"
 
@@ -231,7 +245,7 @@ def _not_left(site):
 
 def _not_accepted(site):
     kept = site.session("north").round.accepted()
-    if kept is None or kept.bundle != file_digest(site.folder("returns") / "north.return"):
+    if kept is None or kept.bundle != file_digest(reply(site, "north")):
         yield "the return is not kept"
 
 
@@ -244,7 +258,9 @@ def _not_countersigned(site):
 def _not_returned(site, names, *, models=1):
     desk = analyst_of(site)
     outcome = desk.history().outcome
-    returns = {path.stem: file_digest(path) for path in site.root.glob("returns/*.return")}
+    returns = {
+        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("returns/*-return")
+    }
     if outcome is None or dict(outcome.returns) != returns or set(returns) != set(names):
         yield "the returns are not those that the transcript names"
     if len(list(desk.work.alignments.iterdir())) != 1:
@@ -253,20 +269,21 @@ def _not_returned(site, names, *, models=1):
         yield "more models are left than are in use"
 
 
-CHANGING = {"add", "remove", "realign"}
+CHANGING = {"late", "remove", "realign"}
 CERTIFICATES = {"removal-south.json", "removal-south.txt"}
 UNDONE = {
     "join": _not_joined,
     "propose": _not_proposed,
-    "consensus": _no_common_span,
+    "span": _no_common_span,
     "adopt": _not_adopted,
     "prepare": _not_prepared,
     "receive": _not_received,
+    "proposals": _not_received,
     "receipt": _not_countersigned,
     "run": _not_trained,
     "parts": _not_trained,
     "accept": _not_accepted,
-    "add": _not_added,
+    "late": _not_added,
     "remove": _not_removed,
     "realign": _not_removed,
     "destroy": _not_destroyed,

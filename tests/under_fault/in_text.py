@@ -1,12 +1,13 @@
-"""Vectors of the files that people can read: agreements, signatures, receipts, transcripts."""
+"""Vectors of the files that people can read: agreements, signatures, news, transcripts."""
 
 import json
 import re
+from types import SimpleNamespace
 
 from bundle.transcripts import in_memory
 from cobasis.bundle.agreement_file import read_agreement
-from cobasis.bundle.receipts import read_receipt, receipt_text
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.protocol.news import News
 from cobasis.protocol.receipts import Receipt, check_receipt, sign_receipt
 from cobasis.protocol.signatures import Signature
 from party_side.sites import PEOPLE
@@ -27,7 +28,7 @@ def read_sealed(path):
 
 
 def read_signature(path):
-    """What ``agreement seal`` does with each file."""
+    """What ``receive`` does with each .sig file."""
     Signature.from_text(path.read_text("utf-8"))
 
 
@@ -63,7 +64,7 @@ VOID = {
     "another fill": ("^fill = 0.0", "fill = 99.0"),
     "a column renamed": ('^name = "pulse"', 'name = "pulse_rate"'),
     "a word more": ('"surgery"\\]', '"surgery", "burns"]'),
-    "a party renamed": ('^name = "south"\nsigning', 'name = "sourh"\nsigning'),
+    "a party renamed": ('^name = "south"\nrole', 'name = "sourh"\nrole'),
     "no signature of north": (r"\[\[signature\]\]\nname = .north.\n.*\n.*\n", ""),
     "no signature of the analyst": (r"\[\[signature\]\]\nname = .lab.\n.*\n.*\n", ""),
     "a signature twice for two": ('^name = "south"\nagreement', 'name = "north"\nagreement'),
@@ -122,8 +123,8 @@ REFUSED = {
     "a word twice": ('"surgery"\\]', '"icu"]'),
     "no words": ("^values = .*", "values = []"),
     "an unknown kind of column": ("^kind = .*", 'kind = "image"'),
-    "a party twice": ('^name = "south"\nsigning', 'name = "north"\nsigning'),
-    "a party with a path": ('^name = "south"\nsigning', 'name = "../south"\nsigning'),
+    "a party twice": ('^name = "south"\nrole', 'name = "north"\nrole'),
+    "a party with a path": ('^name = "south"\nrole', 'name = "../south"\nrole'),
     "a short key": ("^signing_key = .*", 'signing_key = "00"'),
     "a key in capitals": ("^signing_key = .*", f'signing_key = "{"A" * 64}"'),
     "a recipient that is none": ("^recipient = .*", 'recipient = "age1nobody"'),
@@ -170,11 +171,10 @@ def _json(name, value):
 
     def change(good):
         fields = json.loads(good)
-        at = fields["receipt"] if name in fields.get("receipt", {}) else fields
         if value is None:
-            del at[name]
+            del fields[name]
         else:
-            at[name] = value
+            fields[name] = value
         return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
     return change
@@ -190,7 +190,7 @@ NO_JSON = {
 
 
 def signature_files():
-    """What ``agreement seal`` is given in place of a signature."""
+    """What ``receive`` is given in place of a signature."""
     for word, change in NO_JSON.items():
         yield text_vector(f"a signature {word}", "CB303", change, of="signature")
     for name in ("name", "agreement", "signature", "format"):
@@ -212,48 +212,92 @@ RECEIPT = {
 }
 
 
-def good_receipt(**changes):
-    """A receipt of the analyst's."""
-    return receipt_text(sign_receipt(Receipt(**{**RECEIPT, **changes}), PEOPLE["lab"].sign))
+AGREED = SimpleNamespace(
+    digest=lambda: bytes.fromhex(RECEIPT["agreement"]),
+    analyst=PEOPLE["lab"].public,
+    round_id=RECEIPT["round_id"],
+)
+"""As much of an agreement as its news need."""
+
+NEWS = {
+    "round_id": RECEIPT["round_id"],
+    "agreement": RECEIPT["agreement"],
+    "analyst": "lab",
+    "time": RECEIPT["time"],
+    "agreed": ("north", "lab"),
+}
+
+
+def good_news(news=None, **receipt):
+    """News of the analyst's, with one receipt."""
+    sign = PEOPLE["lab"].sign
+    signed = sign_receipt(Receipt(**{**RECEIPT, **receipt}), sign)
+    return News(**{**NEWS, **(news or {})}, receipts=(signed,)).text(sign)
 
 
 def check(path):
-    """What a party does with a receipt."""
+    """What a party does with news, and with its receipt in them."""
+    [found] = News.from_text(path.read_bytes(), AGREED).receipts
     wanted = {name: RECEIPT[name] for name in ("agreement", "party", "file")}
-    check_receipt(read_receipt(path.read_bytes()), analyst=PEOPLE["lab"].public, **wanted)
+    check_receipt(found, analyst=PEOPLE["lab"].public, **wanted)
 
 
-def receipts():
-    """Receipts of others, for others, changed after signing, or none at all."""
+def _news(name, value, *, inside=False):
+    """A word of news, or of the receipt in them, replaced after signing, or taken away."""
+
+    def change(good):
+        fields = json.loads(good)
+        told = fields["news"]["receipts"][0]["receipt"] if inside else fields["news"]
+        at = fields if name in fields else told
+        if value is None:
+            del at[name]
+        else:
+            at[name] = value
+        return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+    return change
+
+
+def news():
+    """News of others, for others, changed after signing, or none at all."""
     for word, change in NO_JSON.items():
-        yield text_vector(f"a receipt {word}", "CB803", change, of="receipt")
-    for name in (*RECEIPT, "signature", "format"):
+        yield text_vector(f"news {word}", "CB803", change, of="news")
+    for name in (*NEWS, "signature", "format"):
+        for value in (None, 7, "x\0", "A" * 64):
+            formed = name == "round_id" or (name == "analyst" and value == "A" * 64)
+            code = "CB802" if formed and isinstance(value, str) else "CB803"
+            yield text_vector(f"news whose {name} is {value}", code, _news(name, value), of="news")
+    for name in RECEIPT:
         for value in (None, 7, "x\0", "A" * 64):
             formed = name == "round_id" or (name in {"party", "analyst"} and value == "A" * 64)
-            code = "CB802" if formed and isinstance(value, str) else "CB803"
+            formed = formed and isinstance(value, str)
+            formed = formed or (name == "exchange" and value == 7)
             yield text_vector(
-                f"a receipt whose {name} is {value}", code, _json(name, value), of="receipt"
+                f"news whose receipt's {name} is {value}",
+                "CB802" if formed else "CB803",
+                _news(name, value, inside=True),
+                of="news",
             )
-    for name in ("agreement", "upload", "transcript"):
+    yield from _other_news()
+    yield text_vector("news with a blank more", "CB803", lambda d: d[:-1] + b" \n", of="news")
+    yield text_vector("news of 17 MB", "CB803", lambda d: d + b" " * 17 * 10**6, of="news")
+
+
+def _other_news():
+    """News that the analyst signed, of something else."""
+    other = "0" * 64
+    yield text_vector(
+        "news of another agreement", "CB804", lambda _: good_news({"agreement": other}), of="news"
+    )
+    for name in ("agreement", "file"):
         yield text_vector(
-            f"a receipt with another {name}", "CB802", _json(name, "0" * 64), of="receipt"
+            f"news with a receipt for another {name}",
+            "CB804",
+            lambda _, n=name: good_news(**{n: other}),
+            of="news",
         )
-        if name != "transcript":
-            yield text_vector(
-                f"a receipt for another {name}",
-                "CB804",
-                lambda _, n=name: good_receipt(**{n: "0" * 64}),
-                of="receipt",
-            )
-    for name, value in {
-        "party": "south",
-        "analyst": "south",
-        "time": "2026-11-21T15:00:01Z",
-    }.items():
-        yield text_vector(
-            f"a receipt with another {name}", "CB802", _json(name, value), of="receipt"
-        )
-    yield text_vector("a receipt of 64 KiB", "CB803", lambda d: d + b" " * 2**16, of="receipt")
+    for name, value in {"analyst": "south", "time": "2026-11-21T15:00:01Z"}.items():
+        yield text_vector(f"news with another {name}", "CB802", _news(name, value), of="news")
 
 
 LINES = in_memory(6)[0]
@@ -290,6 +334,6 @@ def transcripts():
 GROUPS = {
     "agreement": read_sealed,
     "signature": read_signature,
-    "receipt": check,
+    "news": check,
     "transcript": verify_transcript,
 }

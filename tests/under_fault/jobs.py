@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from bundle.bundles import opened
-from cobasis.analyst_side.consensus import consensus
 from cobasis.analyst_side.forget import forget as destroy
-from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
-from cobasis.bundle.agreement_file import enrol, write_new
-from cobasis.errors import AgreementError, BundleError
-from cobasis.party_side import secret as secret_module
+from cobasis.bundle.agreement_file import complete
+from cobasis.bundle.agreement_reading import text_of
+from cobasis.bundle.agreement_text import new_text
+from cobasis.errors import BundleError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
+from cobasis.party_side.authoring import Authorship, issue
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
 from cobasis.party_side.secret import join
@@ -30,16 +31,15 @@ from cobasis.party_side.session import forget
 from cobasis.privacy.audit import audit
 from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
-from party_side.sites import FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
+from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
-from under_fault.checking import analyst_of, problems
+from under_fault.checking import analyst_of, problems, reply
 from under_fault.warm import say
 
 
 def unlock(patch):
     """Take keys from memory: none is encrypted, which takes seconds."""
-    for module in (session_module, secret_module):
-        patch.setattr(module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+    patch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
 
 
 class Site(Consortium):
@@ -67,9 +67,14 @@ def _audited():
 
 
 def _secret(site):
-    with suppress(AgreementError):  # committed already, where only its last sync was missing
-        make = {"parties": NAMES, "home": site.root, "name": "north", "passphrase": str}
-        secret_module.make_secret(site.agreement_path, **make)
+    path = site.agreement_path
+    before = text_of(path)
+    author = Authorship(path, home=site.root)
+    issue(
+        author,
+        text=lambda commitment: complete(before, path=path, commitment=commitment),
+        identity=PEOPLE["north"],
+    )
 
 
 def _join(site):
@@ -81,12 +86,14 @@ def _propose(site):
     send(ready, site.root / "north" / "north.span")
 
 
-def _consensus(site):
-    consensus(analyst_of(site), site.root / "inbox", to=site.root / "returns")
+def _span(site):
+    """End the first exchange; a kill may leave nothing but to wait for uploads."""
+    with suppress(WaitingError):
+        run(analyst_of(site), to=site.root / "returns")
 
 
 def _adopt(site):
-    adopt(site.session("north"), site.root / "returns" / "north.consensus")
+    adopt(site.session("north"), reply(site, "north", 0))
 
 
 def _prepare(site):
@@ -97,11 +104,15 @@ def _prepare(site):
 
 
 def _receive(site):
-    receive(analyst_of(site), site.root / "inbox")
+    receive(analyst_of(site), [site.root / "inbox"])
 
 
 def _run(site):
     run(analyst_of(site), to=site.root / "returns")
+
+
+def _late(site):
+    run(analyst_of(site), to=site.root / "returns", again=["east"], confirmed=["east"])
 
 
 def _parts(site):
@@ -114,12 +125,8 @@ def _receipt(site):
 
 
 def _accept(site):
-    accept(site.session("north"), site.folder("returns") / "north.return")
+    accept(site.session("north"), reply(site, "north"))
     score(site.session("north"))
-
-
-def _add(site):
-    add(analyst_of(site), site.root / "late" / "east.upload", to=site.root / "returns")
 
 
 def _remove(site, *, realign=False):
@@ -142,15 +149,16 @@ COMMANDS = {
     "secret": _secret,
     "join": _join,
     "propose": _propose,
-    "consensus": _consensus,
+    "span": _span,
     "adopt": _adopt,
     "prepare": _prepare,
     "receive": _receive,
+    "proposals": _receive,
     "receipt": _receipt,
     "run": _run,
     "parts": _parts,
     "accept": _accept,
-    "add": _add,
+    "late": _late,
     "remove": _remove,
     "realign": _realign,
     "destroy": _destroy,
@@ -171,7 +179,7 @@ def build(folder, pipe):
     site = _joined(site, root / "prepare")
     site = _stage(site, root / "receive")
     _sent(site, "inbox", "upload")
-    _build_late(site, root / "add")
+    _build_late(site, root / "late")
     site = _stage(site, root / "run")
     _receive(site)
     _stage(site, root / "receipt")
@@ -207,18 +215,18 @@ def _sent(site, folder, kind):
 def _build_secret(folder):
     """An agreement that enrols everybody, and is neither committed nor signed."""
     folder.mkdir()
-    path = write_new(folder / "icu.toml", fields=FIELDS)
-    parties = [PEOPLE[name].public for name in NAMES]
-    enrol(path, parties=parties, analyst=PEOPLE["lab"].public)
+    (folder / "icu.toml").write_text(new_text({**FIELDS, **ENROLLED}))
 
 
 def _build_late(site, folder):
-    """Two have run, and the third comes late."""
+    """Two have run, and the third comes late: it is received, and has no part yet."""
     site = _stage(site, folder)
-    late = site.folder("late") / "east.upload"
+    late = site.root / "east.upload"
     (site.root / "inbox" / "east.upload").rename(late)
     _receive(site)
-    _run(site)
+    run(analyst_of(site), to=site.root / "returns", without=["east"])
+    late.rename(site.root / "inbox" / "east.upload")
+    _receive(site)
 
 
 def _build_consensus(root):
@@ -229,9 +237,11 @@ def _build_consensus(root):
         site.secret_file(name)
         site.table(name)
     site = _joined(site, root / "propose")
-    site = _stage(site, root / "consensus")
+    site = _stage(site, root / "proposals")
     _sent(site, "inbox", "span")
-    _consensus(_stage(site, root / "adopt"))
+    site = _stage(site, root / "span")
+    _receive(site)
+    _span(_stage(site, root / "adopt"))
     shutil.rmtree(root / "other")
 
 

@@ -8,14 +8,15 @@ import numpy as np
 
 from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.history import RECEIVED, history_of
-from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import file_digest, receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
-from cobasis.bundle.receipts import read_receipt
 from cobasis.bundle.run_folder import FitFolder
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import CobasisError
+from cobasis.protocol.exchanges import exchanges
+from cobasis.protocol.news import News
 from faults import Killed, at_call, changes, dying_after
 from under_fault.simulated import (
     BAD,
@@ -53,9 +54,9 @@ class Schedule:
         cast.trainings.clear()
 
     def desk(self):
-        """A fresh desk, as every command opens one."""
-        identity = self.cast.identities["lab"]
-        return AnalystSession(self.agreement, identity=identity, work=self.work)
+        """A fresh session, as every command opens one."""
+        identity, path = self.cast.identities["lab"], self.folder / "icu.toml"
+        return AnalystSession(self.agreement, identity=identity, path=path)
 
     def history(self):
         """Where the round stands, by the transcript."""
@@ -109,12 +110,12 @@ class Schedule:
 
     def _receive(self, at):
         before = self.history()
-        found = self._done(lambda: receive(self.session(), self.inbox), at)
+        found = self._done(lambda: receive(self.session(), [self.inbox]), at)
         if found is None:
             return
         assert not before.forgotten
-        taken = {name: each.upload for name, each in before.received.items()}
-        gone = {name: each.upload for name, each in before.removed.items()}
+        gone = {name: before.files["upload", name].file for name in before.removed}
+        taken = {name: each.file for name, each in before.received.items()}
         for each in found.files:
             path = self.inbox / each.file
             wanted = self._verdict(path, taken, gone)
@@ -141,35 +142,37 @@ class Schedule:
         return "CB805" if name in taken or name in gone else "accepted"
 
     def _run(self, at):
+        """End the exchange, or take in who came late; the deadline has passed, so none waits."""
         state = self.history()
-        wanted = self._why_no_run(state)
-        ran = self._done(lambda: run(self.session(), to=self.returns), at, wanted)
+        out = [self._party()] if self.rng.random() < 0.1 else []
+        wanted = self._why_no_run(state, out)
+        self.log.append(("run", out))
+        ran = self._done(
+            lambda: run(
+                self.session(),
+                to=self.returns,
+                without=out,
+                again=set(state.without) - {*out, *state.removed},
+                confirmed=self.names,
+            ),
+            at,
+            wanted,
+        )
         if ran is not None:
-            assert set(ran.concluded.outcome.uploads) == set(state.received)
+            assert set(ran.concluded.outcome.uploads) == set(state.received) - {*out}
 
-    def _why_no_run(self, state):
-        trained = None if state.outcome is None else set(state.outcome.uploads)
+    def _why_no_run(self, state, out):
         if state.forgotten:
             return "CB313"
-        short = len(state.received) < MINIMUM
-        return "CB305" if short or trained not in {None, frozenset(state.received)} else ""
-
-    def _add(self, at):
-        name, state = self._party(), self.history()
-        path = self.folder / f"{name}.upload"
-        path.write_bytes(self.cast.bytes[self.size, name, "good"])
-        digest = file_digest(path)
-        wanted = ""
-        if state.forgotten:
-            wanted = "CB313"
-        elif state.outcome is None:
-            wanted = "CB305"
-        elif name in state.removed or state.received.get(name, _Of(digest)).upload != digest:
-            wanted = "CB805"
-        self.log.append(name)
-        done = self._done(lambda: add(self.session(), path, to=self.returns), at, wanted)
-        if done is not None:
-            assert set(done.outcome.uploads) == {*state.outcome.uploads, name}
+        if set(out) & set(state.removed):
+            return "CB305"
+        inside = set(state.received) - {*out}
+        if state.outcome is not None:
+            return "CB305" if set(state.outcome.uploads) - inside else ""
+        if len(inside) >= MINIMUM:
+            return ""
+        away = set(self.names) - set(state.received) - set(state.removed) - {*out}
+        return "CB314" if away else "CB305"
 
     def _remove(self, at):
         name, state = self._party(), self.history()
@@ -236,21 +239,22 @@ class Schedule:
             for each in told
             for variant in ("good", "second", "future")
         }
-        assert {each["upload"] for each in told} <= whole, "I3: not of an enrolled key"
+        assert {each["file"] for each in told} <= whole, "I3: not of an enrolled key"
         for name, each in state.received.items():
             if not state.forgotten:
-                assert file_digest(self.work.sealed(name)) == each.upload, "I1"
+                sealed = self.work.sealed(name, exchanges(self.agreement)[-1])
+                assert file_digest(sealed) == each.file, "I1"
                 if self.work.payload(name).exists():
                     assert file_digest(self.work.payload(name)) == each.payload, "I2"
         lines = {each.hash for each in self.lines}
-        for path in self.work.receipts.glob("*.receipt"):
-            assert read_receipt(path.read_bytes()).receipt.transcript in lines, "I2"
+        path = self.folder / "icu.news"
+        told = News.from_text(path.read_bytes(), self.agreement).receipts if path.exists() else ()
+        assert {each.receipt.transcript for each in told} <= lines, "I2"
 
     def _check_outcome(self, state):
         outcome = state.outcome
-        known = {**state.removed, **state.received}
         for name, upload in outcome.uploads.items():
-            assert known[name].upload == upload, "I5: another upload"
+            assert state.files["upload", name].file == upload, "I5: another upload"
         assert outcome.n_rows == sum(SIZES[name] for name in outcome.uploads), "I5: rows"
         counts = {LABELS[name]: SIZES[name] for name in outcome.uploads}
         assert counts in self.cast.trainings, "I4: these rows, once each, were never trained on"
@@ -281,19 +285,15 @@ class Schedule:
 
     def _complete(self, state):
         """Train on everybody who is in, if that is enough."""
-        if state.outcome is None:
-            self._run(0)
-        else:
-            for name in sorted(set(state.received) - set(state.outcome.uploads)):
-                path = self.work.sealed(name)
-                self._done(lambda p=path: add(self.session(), p, to=self.returns), 0)
+        call = lambda: run(  # noqa: E731 -- said once
+            self.session(),
+            to=self.returns,
+            again=set(state.without) - set(state.removed),
+            confirmed=self.names,
+        )
+        self._done(call, 0, self._why_no_run(state, []))
         outcome = self.history().outcome
         if outcome is not None:
             kept = set(state.received)
-            assert set(outcome.uploads) >= kept, "I5: not all"
-            assert {path.stem for path in self.returns.glob("*.return")} >= kept, "I8"
-
-
-class _Of:
-    def __init__(self, upload):
-        self.upload = upload
+            assert set(outcome.uploads) == kept, "I5: not all"
+            assert {path.name.split(".")[1] for path in self.returns.glob("*-return")} >= kept, "I8"

@@ -12,7 +12,7 @@ import numpy as np
 
 from analyst_side.rounds import RealRound
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.analyst_side import forget, run
+from cobasis.analyst_side import forget, plan
 from cobasis.bundle import expecting, transcript
 from cobasis.keys.identity import Identity
 from cobasis.protocol import analyst
@@ -28,15 +28,14 @@ MINIMUM = 2
 STEPS = {
     "deliver": 30,
     "receive": 18,
-    "run": 12,
-    "add": 10,
+    "run": 22,
     "remove": 7,
     "replay": 6,
     "stranger": 3,
     "wait": 8,
     "forget": 1,
 }
-WORK = {"receive", "run", "add", "remove", "forget"}
+WORK = {"receive", "run", "remove", "forget"}
 BAD = {"forged": "CB802", "foreign": "CB804", "spoilt": "CB306", "partial": "CB801"}
 
 
@@ -54,7 +53,7 @@ def clocked():
     """Let all modules that read the time read ours."""
     return [
         mock.patch.object(module, "datetime", Clock)
-        for module in (expecting, forget, run, transcript)
+        for module in (expecting, forget, plan, transcript)
     ]
 
 
@@ -62,7 +61,8 @@ class Cast:
     """Keys, agreements of three to five parties, and sealed uploads of all variants; made once."""
 
     def __init__(self, folder):
-        self.identities = {name: Identity.new(name) for name in (*NAMES, "lab")}
+        self.identities = {name: Identity.new(name) for name in NAMES}
+        self.identities["lab"] = Identity.new("lab", role="analyst")
         self.secret = ConsortiumSecret()
         self.rows = _rows()
         self.rounds = {}
@@ -93,6 +93,7 @@ class Cast:
             purpose="a test",
             threat_model="semi-honest",
             retention_days=30,
+            deadline="2026-01-01T00:00:00Z",  # so that a run waits for nobody
             enrolled=tuple(self.identities[name].public for name in names),
             analyst=self.identities["lab"].public,
             commitment=self.secret.commitment(round_id),

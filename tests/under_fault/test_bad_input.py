@@ -39,7 +39,7 @@ UPLOADS = (
     *(in_seals.clocks, in_seals.signatures, in_seals.seals),
 )
 RETURNS = (in_returns.fits, in_returns.returns, in_returns.models, in_secrets.secrets)
-TEXTS = (in_text.agreements, in_text.signature_files, in_text.receipts, in_text.transcripts)
+TEXTS = (in_text.agreements, in_text.signature_files, in_text.news, in_text.transcripts)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def good(tmp_path_factory, patch):
     return {
         "agreement": made.agreement_path.read_bytes(),
         "signature": signed.text().encode(),
-        "receipt": in_text.good_receipt(),
+        "news": in_text.good_news(),
         "transcript": in_text.transcript(),
     }
 
@@ -130,7 +130,7 @@ def test_returns_models_and_secrets_are_refused_and_the_party_keeps_what_it_had(
 
 
 @pytest.mark.parametrize("vectors", TEXTS, ids=group)
-def test_agreements_signatures_receipts_and_transcripts_are_refused(good, vectors, tmp_path):
+def test_agreements_signatures_news_and_transcripts_are_refused(good, vectors, tmp_path):
     path = tmp_path / "a.text"
     wrong = wrongly_decided(
         vectors(),

@@ -2,19 +2,21 @@
 
 from analyst_side.rounds import real_round
 from analyst_side.test_running import opened_return
-from cobasis.analyst_side.membership import add, remove
+from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 
 
 def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(tmp_path):
     """The others are those of the first run, whose folder of fits holds the late one's as well."""
-    made = real_round(tmp_path, minimum_parties=2)
+    made = real_round(tmp_path, minimum_parties=2, deadline="2026-01-01T00:00:00Z")
     early = ("north", "south", "west")
     made.uploads(early)
-    receive(made.session(), made.inbox)
+    receive(made.session(), [made.inbox])
     run(made.session(), to=made.returns)
-    add(made.session(), made.upload("east"), to=made.returns)
+    made.upload("east")
+    receive(made.session(), [made.inbox])
+    run(made.session(), to=made.returns, confirmed=["east"])
     done = remove(made.session(), "east", to=made.returns, realign=True)
     assert tuple(done.concluded.outcome.uploads) == done.removal.trained_on == early
     assert done.concluded.outcome.n_rows == 120

@@ -102,7 +102,8 @@ class Lab:
     """An analyst of rounds of every precision and task, and parties that may send anything."""
 
     def __init__(self, folder):
-        self.identities = {name: Identity.new(name) for name in (*NAMES, "lab")}
+        self.identities = {name: Identity.new(name) for name in NAMES}
+        self.identities["lab"] = Identity.new("lab", role="analyst")
         self.secret = ConsortiumSecret()
         self.rounds, self.tables, self.bytes = {}, {}, {}
         for kind, changes in ROUNDS.items():
@@ -149,8 +150,8 @@ class Lab:
         )
 
     def received(self, path, *, of="fp64"):
-        """What `analyst receive` says of the one file in an inbox: its code, or its verdict."""
-        found = receive(self.rounds[of].session(), path.parent).files
+        """What `receive` says of the one file in a folder: its code, or its verdict."""
+        found = receive(self.rounds[of].session(), [path.parent]).files
         return found[0].code or found[0].verdict
 
     def left(self):

@@ -3,14 +3,18 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, cast
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.bundle.expecting import AcceptedUpload
+from cobasis.bundle.expecting import AcceptedFile
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models.families import ModelName
+from cobasis.protocol.exchanges import Message
+from cobasis.protocol.signatures import Signature
 
-OPENED, RECEIVED, CONSENSUS, FORGOTTEN = "opened", "received", "consensus", "forgotten"
+OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
+FORGOTTEN = "forgotten"
 KEY_DESTROYED = "key destroyed"
 Training = Literal["run", "added", "removed"]
 RUN: Training = "run"
@@ -65,18 +69,22 @@ def audit_record(words: Sequence[str]) -> AuditRecord | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """An upload that was accepted and acknowledged.
+    """A party's file that was accepted and acknowledged.
 
     Attributes
     ----------
     party : str
         Whose.
-    upload, payload : str
-        SHA-256 of the sealed file and of the opened one, 64 hexadecimal digits.
+    exchange : int
+        Which of the round's exchanges it belongs to, from 1.
+    message : {"proposal", "upload"}
+        What it is.
+    file, payload : str
+        SHA-256 of the sealed file, and of the opened upload; 64 hexadecimal digits.
     created : str
         When, as its manifest says.
     n_rows : int
-        How many rows it has.
+        How many rows an upload has.
     time, line : str
         When it was received, and the hash of the transcript's line that says so.
     audit : AuditRecord or None
@@ -84,18 +92,20 @@ class Received:
     """
 
     party: str
-    upload: str
-    payload: str
+    exchange: int
+    message: Message
+    file: str
+    payload: str = ""
     created: str
-    n_rows: int
+    n_rows: int = 0
     time: str
     line: str
     audit: AuditRecord | None = None
 
     @property
-    def accepted(self) -> AcceptedUpload:
-        """What a later upload of the same party is compared with."""
-        return AcceptedUpload(digest=self.upload, created=self.created)
+    def accepted(self) -> AcceptedFile:
+        """What a later file of the same party in the same exchange is compared with."""
+        return AcceptedFile(digest=self.file, created=self.created)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,59 +164,98 @@ class History:
 
     Attributes
     ----------
-    received : mapping of str to Received
-        By party; those that were removed are not in it.
-    removed : mapping of str to Received
-        By party.
+    digest : str
+        The agreement's, as the transcript's last opening has it; empty when there is no line.
+    agreed : mapping of str to Signature
+        The good signatures under the agreement that came in, by name.
+    files : mapping of (str, str) to Received
+        All that was taken, by message and party; also of those that were removed.
+    removed : tuple of str
+        Parties that were removed.
+    without : tuple of str
+        Parties that the analyst goes on without, until it says otherwise.
     contributors : tuple of str
         Whose directions shaped the common span, where there is one.
+    ended : tuple of str
+        When each exchange ended, as many as have.
     outcome : Outcome or None
         What was trained last.
     forgotten : str
         When the uploads were destroyed; empty before.
-    digest : str
-        The agreement's, as the transcript's first line has it; empty when there is no line.
     """
 
-    received: Mapping[str, Received] = field(default_factory=dict)
-    removed: Mapping[str, Received] = field(default_factory=dict)
+    digest: str = ""
+    agreed: Mapping[str, Signature] = field(default_factory=dict)
+    files: Mapping[tuple[str, str], Received] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     contributors: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
     outcome: Outcome | None = None
     forgotten: str = ""
-    digest: str = ""
+
+    def taken(self, message: Message) -> dict[str, Received]:
+        """Return everybody's file of a kind by party, those that were removed left out."""
+        return {
+            party: each
+            for (kind, party), each in self.files.items()
+            if kind == message and party not in self.removed
+        }
+
+    @cached_property
+    def received(self) -> Mapping[str, Received]:
+        """The uploads that are in, by party."""
+        return self.taken("upload")
+
+    def files_of(self, party: str) -> tuple[str, ...]:
+        """Return the digests of all that a party sent."""
+        return tuple(each.file for each in self.files.values() if each.party == party)
+
+    def with_file(self, new: Received) -> "History":
+        """Return the history with one file more."""
+        return replace(self, files={**self.files, (new.message, new.party): new})
 
 
 def history_of(entries: Iterable[Entry]) -> History:
     """Read a round's history from the lines of a transcript."""
     found = History()
+    agreed: dict[str, Signature] = {}
+    files: dict[tuple[str, str], Received] = {}
     for entry in entries:
         told = cast("Mapping[str, Any]", entry.told)
-        if entry.event == OPENED:
-            found = replace(found, digest=told["agreement"])
+        if entry.event == OPENED:  # anew where a text was edited before all had signed it
+            found, agreed, files = History(digest=told["agreement"]), {}, {}
+        elif entry.event == AGREED:
+            agreed[told["name"]] = Signature(agreement=found.digest, **told)
         elif entry.event == RECEIVED:
-            new = _received(entry, told)
-            found = replace(found, received={**found.received, new.party: new})
+            new = received_of(entry)
+            files[new.message, new.party] = new
         elif entry.event == CONSENSUS:
-            found = replace(found, contributors=tuple(told["contributors"]))
+            names = tuple(told["contributors"])
+            ended = (*found.ended, entry.time)
+            without = tuple(told["without"])
+            found = replace(found, contributors=names, ended=ended, without=without)
         elif entry.event == FORGOTTEN:
             found = replace(found, forgotten=entry.time)
         elif entry.event in _TRAINED:
             found = _trained(found, entry, told)
-    return found
+    return replace(found, agreed=agreed, files=files)
 
 
-def _received(entry: Entry, told: Mapping[str, Any]) -> Received:
-    words = {name: told[name] for name in ("party", "upload", "payload", "created", "n_rows")}
-    audit = audit_record(told.get("audit", ()))  # older lines have no such word
-    return Received(**words, time=entry.time, line=entry.hash, audit=audit)
+def received_of(entry: Entry) -> Received:
+    """Read what was received back from its line."""
+    told = cast("dict[str, Any]", dict(entry.told))
+    audit = audit_record(told.pop("audit"))
+    return Received(**told, time=entry.time, line=entry.hash, audit=audit)
 
 
 def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:
-    received, removed = dict(before.received), dict(before.removed)
-    if entry.event == REMOVED and told["party"] in received:
-        removed[told["party"]] = received.pop(told["party"])
-    outcome = before.outcome
+    outcome, ended, removed = before.outcome, before.ended, before.removed
+    if entry.event == REMOVED and told["party"] not in removed:
+        removed = (*removed, told["party"])
     if "uploads" in told:
+        if outcome is None:
+            ended = (*ended, entry.time)
         outcome = Outcome(
             uploads=_mapped(told["uploads"]),
             alignment=told["alignment"],
@@ -218,7 +267,8 @@ def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:
             returns=_mapped(told["returns"]),
             time=entry.time,
         )
-    return replace(before, received=received, removed=removed, outcome=outcome)
+    without = tuple(told.get("without", before.without))
+    return replace(before, removed=removed, outcome=outcome, ended=ended, without=without)
 
 
 def _listed(told: Mapping[str, str]) -> list[str]:

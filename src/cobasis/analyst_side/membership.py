@@ -1,30 +1,26 @@
-"""``analyst add`` and ``analyst remove``: a party that comes late, and one that leaves.
-
-A removal is certified: what is gone, and what is not, in words and for programs.
-"""
+"""``remove``: a party that leaves, certified: what is gone and what is not, in words and signed."""
 
 import json
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+import textwrap
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from cobasis.analyst_side.forget import require_enough
-from cobasis.analyst_side.history import ADDED, REMOVED, History, Outcome, history_of
-from cobasis.analyst_side.receive import file_digest, take_in
-from cobasis.analyst_side.run import RETURN, Concluded, conclude, delete_targets, family_of
+from cobasis.analyst_side.history import REMOVED, History, Outcome, history_of
+from cobasis.analyst_side.plan import listed
+from cobasis.analyst_side.receive import file_digest
+from cobasis.analyst_side.run import Concluded, conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
-from cobasis.errors import BundleError, SignatureError, StepError
-from cobasis.models.families import ModelName
+from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
 from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
 
 FORMAT = "cobasis/removal/1"
 _SIGNED = b"cobasis/removal/1\0"
-_MAX_BYTES = 2**20
+_MAX_BYTES, _WIDE = 2**20, 79
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +33,8 @@ class Removal:
         The round, the agreement's digest, and who certifies.
     party : str
         Who left.
-    upload : str
-        Digest of its sealed upload.
+    files : tuple of str
+        Digests of all that it sent, as it was sealed.
     time, transcript : str
         When, and the hash of the transcript's line.
     trained_again : bool
@@ -57,7 +53,7 @@ class Removal:
     agreement: str
     analyst: str
     party: str
-    upload: str
+    files: tuple[str, ...]
     time: str
     transcript: str
     trained_again: bool
@@ -70,8 +66,9 @@ class Removal:
     def gone(self) -> tuple[str, ...]:
         """What is gone, in sentences."""
         rows = (
-            f"The rows of '{self.party}' are out: its upload ({self.upload[:16]}) was deleted from "
-            "the analyst's work folder, sealed and opened."
+            f"The rows of '{self.party}' are out: what it sent ("
+            f"{', '.join(each[:16] for each in self.files)}) was deleted from the analyst's work "
+            "folder, sealed and opened."
         )
         found = [rows]
         if not self.trained_again:
@@ -105,8 +102,8 @@ class Removal:
                 "replaced by a new round; a target by --realign."
             )
         found.append(
-            "Models and returns that were sent before, and copies of the sealed upload in inboxes "
-            "and backups, are not reached by this removal."
+            "Models and returns that were sent before, and copies of sealed files in inboxes and "
+            "backups, are not reached by this removal."
         )
         return tuple(found)
 
@@ -117,16 +114,21 @@ class Removal:
             f"{self.time}, certified by '{self.analyst}'",
             "",
             "Gone:",
-            *(f"- {sentence}" for sentence in self.gone),
+            *(line for sentence in self.gone for line in _item(sentence)),
             "",
             "Not gone:",
-            *(f"- {sentence}" for sentence in self.not_gone),
+            *(line for sentence in self.not_gone for line in _item(sentence)),
         ]
         return "\n".join(lines) + "\n"
 
     def told(self) -> dict[str, Any]:
         """Return what is signed."""
         return {**asdict(self), "gone": list(self.gone), "not_gone": list(self.not_gone)}
+
+
+def _item(sentence: str) -> list[str]:
+    """Return a sentence of a list in lines that fit a terminal."""
+    return textwrap.wrap(f"- {sentence}", _WIDE, subsequent_indent="  ", break_long_words=False)
 
 
 def removal_of(session: AnalystSession, party: str) -> Removal:
@@ -136,13 +138,13 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
     lines = [each for each in removals if each.told["party"] == party]
     entry, since = lines[-1], removals[removals.index(lines[0]) :]
     outcome = history_of(entries).outcome
-    upload = cast("str", entry.told["upload"])
+    files = cast("list[str]", entry.told["files"])
     return Removal(
         round_id=session.agreement.round_id,
         agreement=session.digest,
         analyst=session.name,
         party=party,
-        upload=upload,
+        files=tuple(files),
         time=entry.time,
         transcript=entry.hash,
         trained_again=any("uploads" in each.told for each in lines),
@@ -208,36 +210,6 @@ class Removed:
     concluded: Concluded | None
 
 
-def add(
-    session: AnalystSession,
-    upload: Path,
-    *,
-    to: Path,
-    model: ModelName | None = None,
-    cluster: str | None = None,
-    report: Report = silent,
-) -> Concluded:
-    """Fit a party that comes late to the frozen target, and train again with it."""
-    with session.at_work() as before:
-        refuse_forgotten(session, before)
-        outcome = _ran(session, before, "add a party")
-        received, new = take_in(session, upload, history=before)
-        history = before
-        if new:
-            history = replace(before, received={**before.received, received.party: received})
-        return conclude(
-            session,
-            history,
-            parties={*outcome.uploads, received.party},
-            family=family_of(session.agreement, model or outcome.family),
-            event=ADDED,
-            told={"party": received.party},
-            to=to,
-            cluster=cluster,
-            report=report,
-        )
-
-
 def remove(
     session: AnalystSession,
     party: str,
@@ -254,38 +226,48 @@ def remove(
     """
     with session.at_work() as history:
         refuse_forgotten(session, history)
-        require_known(party, {**history.received, **history.removed})
+        _refuse_stranger(session, party, history)
         before, concluded = history.outcome, None
         if before is not None and _has_part(party, before, realign=realign):
             concluded = _without(
-                session, party, history, realign=realign, to=to, cluster=cluster, report=report
+                session,
+                party,
+                history,
+                outcome=before,
+                realign=realign,
+                to=to,
+                cluster=cluster,
+                report=report,
             )
-        elif party in history.received:
-            upload = history.received[party].upload
-            session.transcript.append(
-                REMOVED, {"party": party, "upload": upload, "realigned": False}
-            )
-        stale = to / f"{party}{RETURN}"  # of a run before; whoever sends the folder would send it
-        for path in (session.work.payload(party), session.work.sealed(party), stale):
+        elif party not in history.removed:
+            files = [*history.files_of(party)]
+            session.transcript.append(REMOVED, {"party": party, "files": files, "realigned": False})
+        every = session.exchanges  # replies of before: whoever sends the folder would send them
+        sent = [session.work.sealed(party, each) for each in every]
+        stale = [to / session.reply(party, each) for each in every]
+        for path in (session.work.payload(party), *sent, *stale):
             remove_tree(path)
         removal = removal_of(session, party)
         _delete_models(session, removal)
-        after = session.history().outcome
-        if after is not None:  # a kill after the line, and before it was done, leaves older ones
-            delete_targets(session, but=after.alignment)
+        after = session.history()
+        if (
+            after.outcome is not None
+        ):  # a kill after the line, before it was done, leaves older ones
+            delete_targets(session, but=after.outcome.alignment)
         write_removal(session, removal, to=session.work.certificates)
-        files = write_removal(session, removal, to=to)
-    return Removed(removal=removal, files=files, concluded=concluded)
+        paths = write_removal(session, removal, to=to)
+        session.tell(after)
+    return Removed(removal=removal, files=paths, concluded=concluded)
 
 
-def _ran(session: AnalystSession, history: History, what: str) -> Outcome:
-    """Return what was trained last; StepError when nothing was."""
-    if history.outcome is not None:
-        return history.outcome
-    raise StepError(
-        f"nothing has run in round '{session.agreement.round_id}', so there is no target to {what} "
-        "with. Use 'cobasis analyst receive', then 'cobasis analyst run'."
-    )
+def _refuse_stranger(session: AnalystSession, party: str, history: History) -> None:
+    """Raise UnknownPartyError for somebody of whom nothing is there."""
+    require_known(party, session.agreement.parties)
+    if party not in history.removed and not history.files_of(party):
+        raise UnknownPartyError(
+            f"party '{party}' has sent nothing in round '{session.agreement.round_id}', so there "
+            f"is nothing to remove. To go on without it: cobasis run --without {party}."
+        )
 
 
 def _has_part(party: str, outcome: Outcome, *, realign: bool) -> bool:
@@ -298,38 +280,38 @@ def _without(
     party: str,
     history: History,
     *,
+    outcome: Outcome,
     realign: bool,
     to: Path,
     cluster: str | None,
     report: Report,
 ) -> Concluded:
     """Align, if it is asked for, and train, without a party."""
-    outcome = _ran(session, history, "remove a party")
     stay = tuple(name for name in outcome.uploads if name != party)
-    _require_enough(session, party, stay)
-    upload = {**history.removed, **history.received}[party].upload
+    least = session.agreement.minimum_parties
+    if len(stay) < max(1, least):
+        raise StepError(
+            f"without party '{party}' {len(stay)} would stay ({listed(stay)}), and the agreement "
+            f"asks for at least {least}: with fewer, each shows more of itself. So no model can be "
+            f"trained again. Take another party in first, or, if '{party}' has to leave at once, "
+            "destroy all that was sent in this round: cobasis forget --early."
+        )
     return conclude(
         session,
         history,
         parties=stay,
         family=outcome.family,
         event=REMOVED,
-        told={"party": party, "upload": upload, "realigned": realign},
+        told={
+            "party": party,
+            "files": list(history.files_of(party)),
+            "realigned": realign,
+        },
         to=to,
         realign=realign,
         cluster=cluster,
         report=report,
     )
-
-
-def _require_enough(session: AnalystSession, party: str, stay: Collection[str]) -> None:
-    try:
-        require_enough(session, stay, missing=[party])
-    except StepError as error:
-        raise StepError(
-            f"without party '{party}' too few would stay: {error.args[0]} If the party has to "
-            "leave at once, destroy the round's uploads: 'cobasis analyst forget --early'."
-        ) from None
 
 
 def _delete_models(session: AnalystSession, removal: Removal) -> None:

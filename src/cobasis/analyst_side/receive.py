@@ -1,108 +1,76 @@
-"""``analyst receive``: uploads as they come in, verified, stored and acknowledged one by one."""
+"""``receive``: signatures, proposals and uploads as they come, each checked, kept, acknowledged.
+
+A file is acknowledged once it lies on the disk as it came (an upload also opened), and the
+transcript says so; only then stands its receipt in the news. What cannot be taken is told, and
+blocks no other; what is received again changes nothing.
+"""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from cobasis.analyst_side.history import (
+    AGREED,
     RECEIVED,
-    AuditRecord,
     History,
     Received,
-    audit_record,
     audit_words,
+    received_of,
+)
+from cobasis.analyst_side.inbox import (
+    SIGNS,
+    FileVerdict,
+    Reception,
+    files_of,
+    kind_of,
+    passed_over,
+    reception,
+    refused,
+    signatures_in,
+    signed_verdict,
 )
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.envelope import Bundle, Limits
+from cobasis.bundle.agreement_file import seal, sealed_path
+from cobasis.bundle.envelope import Bundle, Limits, look
 from cobasis.bundle.expecting import refuse_replay
-from cobasis.bundle.messages import upload_in
-from cobasis.bundle.receipts import receipt_text
+from cobasis.bundle.inspecting import PlainKind
+from cobasis.bundle.messages import proposal_in, upload_in
 from cobasis.disk.files import opened
-from cobasis.disk.whole import copy_whole, move_whole, remove_tree, write_whole
+from cobasis.disk.whole import copy_whole, move_whole, remove_tree
 from cobasis.errors import (
     AnotherRunError,
     CobasisError,
     DiskError,
     FileChangedError,
-    OptionError,
+    ForeignBundleError,
     ReplayError,
     TranscriptError,
+    UnsignedError,
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import exchanges
-from cobasis.protocol.receipts import Receipt, sign_receipt
-from cobasis.protocol.refusals import check_upload
+from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.refusals import check_proposal, check_upload
+from cobasis.protocol.signatures import signers
 
-PATTERN = "*.upload"
 _PIECE = 2**20
 
 
-@dataclass(frozen=True, kw_only=True)
-class FileVerdict:
-    """What became of one file of the inbox.
-
-    Attributes
-    ----------
-    file : str
-        Its name.
-    verdict : {"accepted", "received before", "refused"}
-        Only the last leaves something to do.
-    party : str or None
-        Whose it is; None where nobody's signature was found good.
-    n_rows : int or None
-        Rows that were accepted.
-    code, reason : str
-        Of the refusal; empty otherwise.
-    audit : AuditRecord or None
-        What an upload says of the party's audit; None where it says nothing.
-    """
-
-    file: str
-    verdict: Literal["accepted", "received before", "refused"]
-    party: str | None = None
-    n_rows: int | None = None
-    code: str = ""
-    reason: str = ""
-    audit: AuditRecord | None = None
+def open_exchange(agreement: Agreement, history: History) -> Exchange:
+    """Return the first exchange that has not ended, or the last."""
+    every = exchanges(agreement)
+    return every[min(len(history.ended), len(every) - 1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reception:
-    """What became of an inbox, and where the round stands.
-
-    Attributes
-    ----------
-    files : tuple of FileVerdict
-        In the order of their names.
-    received : mapping of str to Received
-        Everybody who is in.
-    missing : tuple of str
-        Enrolled parties whose upload is not.
-    late : tuple of str
-        Parties that came after the run, and wait for ``analyst add``.
-    """
-
-    files: tuple[FileVerdict, ...]
-    received: Mapping[str, Received]
-    missing: tuple[str, ...]
-    late: tuple[str, ...]
-
-    @property
-    def refused(self) -> tuple[FileVerdict, ...]:
-        """The files that were refused."""
-        return tuple(each for each in self.files if each.verdict == "refused")
-
-
-def missing(agreement: Agreement, history: History) -> tuple[str, ...]:
-    """Return the enrolled parties that have no upload in, and were not removed."""
-    known = {*history.received, *history.removed}
+def _missing(agreement: Agreement, history: History, exchange: Exchange) -> tuple[str, ...]:
+    """Return the parties that an exchange waits for: not in, neither removed nor left out."""
+    known = {*history.taken(exchange.message), *history.removed, *history.without}
     return tuple(name for name in agreement.parties if name not in known)
 
 
-def late(history: History) -> tuple[str, ...]:
+def _late(history: History) -> tuple[str, ...]:
     """Return the parties whose upload is in, and no part of the last run."""
     if history.outcome is None:
         return ()
@@ -111,161 +79,205 @@ def late(history: History) -> tuple[str, ...]:
 
 def receive(
     session: AnalystSession,
-    inbox: Path,
+    paths: Iterable[Path],
     *,
     limits: Limits | None = None,
     report: Report = silent,
 ) -> Reception:
-    """Take in every upload of an inbox; what cannot be taken is told, and blocks no other.
-
-    An upload is acknowledged once it lies on the disk twice, sealed and opened, and the
-    transcript says so; only then is there a receipt. A file that is received again changes
-    nothing.
-    """
-    files = _files(inbox)
-    verdicts = []
+    """Take in whatever came; with the last signature the agreement is sealed, and not before."""
+    kinds = {path: kind_of(path) for path in files_of(paths, session.path)}
     with session.at_work() as before:
         refuse_forgotten(session, before)
-        history = before
-        for done, path in enumerate(files):
-            report("receiving", done, len(files))
-            verdict, taken = _verdict(session, path, history=history, limits=limits)
-            verdicts.append(verdict)
-            if taken is not None:
-                history = replace(history, received={**history.received, taken.party: taken})
-        report("receiving", len(files), len(files))
-        for each in history.received.values():
-            _give_receipt(session, each)
-    return Reception(
-        files=tuple(verdicts),
-        received=history.received,
-        missing=missing(session.agreement, history),
-        late=late(history),
+        verdicts, history = _signatures(session, kinds, history=before)
+        for done, (path, kind) in enumerate(kinds.items()):
+            report("receiving", done, len(kinds))
+            if path not in verdicts:
+                verdicts[path], history = _taken(
+                    session, path, kind=kind, history=history, limits=limits
+                )
+        report("receiving", len(kinds), len(kinds))
+        news = session.tell(history)
+    exchange = open_exchange(session.agreement, history)
+    files = tuple(verdicts[path] for path in sorted(verdicts, key=lambda each: each.name))
+    found = reception(session.agreement, history.agreed, files=files, path=session.path)
+    return replace(
+        found,
+        exchange=exchange,
+        received=tuple(sorted(history.taken(exchange.message))),
+        missing=_missing(session.agreement, history, exchange),
+        late=_late(history),
+        news=news,
     )
 
 
-def take_in(
-    session: AnalystSession, path: Path, *, history: History, limits: Limits | None = None
-) -> tuple[Received, bool]:
-    """Take in one upload, inside `AnalystSession.at_work`."""
-    before = _known(path, history)
-    if before is not None:
-        _give_receipt(session, before)
-        return before, False
+def _signatures(
+    session: AnalystSession, kinds: Mapping[Path, PlainKind | None], *, history: History
+) -> tuple[dict[Path, FileVerdict], History]:
+    """Take signatures, of the files and beside the agreement; seal it once all are there."""
+    beside = dict.fromkeys(session.path.parent.glob("*.sig"), SIGNS[0])
+    if session.sealed:
+        sealed = sealed_path(session.path)
+        beside[sealed if sealed.exists() else session.path] = SIGNS[1]
+    known, verdicts = {path.absolute() for path in kinds}, {}
+    for path, kind in {**beside, **kinds}.items():
+        if kind in SIGNS and path.exists():
+            verdict, history = _signed(session, path, kind=kind, history=history)
+            new = verdict.verdict == "accepted" and kind == SIGNS[0]
+            if path in kinds or (new and path.absolute() not in known):
+                verdicts[path] = verdict
+    if not set(signers(session.agreement)) - set(history.agreed) and not session.sealed:
+        seal(session.path, history.agreed.values())
+        session.sealed = True
+    return verdicts, history
+
+
+def _signed(
+    session: AnalystSession, path: Path, *, kind: PlainKind | None, history: History
+) -> tuple[FileVerdict, History]:
+    """Note the signatures of a file in the transcript, each once."""
     try:
-        bundle = session.opened(path, kind="upload", limits=limits)
-        received = _stored(session, bundle, history)
-    finally:
-        remove_tree(session.work.incoming)
-    _give_receipt(session, received)
-    return received, True
+        found = signatures_in(path, session.agreement, kind=kind)
+    except CobasisError as error:
+        return refused(path, error), history
+    new = [each for each in found if each.name not in history.agreed]
+    for each in new:
+        session.transcript.append(AGREED, {"name": each.name, "signature": each.signature})
+    agreed = {**history.agreed, **{each.name: each for each in new}}
+    verdict = signed_verdict(path, found, new=bool(new)) if found else passed_over(path, kind)
+    return verdict, replace(history, agreed=agreed)
 
 
-def _files(inbox: Path) -> list[Path]:
-    """Return the uploads in an inbox, sorted by name."""
-    if inbox.is_file():
-        return [inbox]
-    if not inbox.is_dir():
-        raise OptionError(f"there is no folder '{inbox}' with uploads. Check the path.")
+def _taken(
+    session: AnalystSession,
+    path: Path,
+    *,
+    kind: PlainKind | None,
+    history: History,
+    limits: Limits | None,
+) -> tuple[FileVerdict, History]:
+    """Take one sealed file in and say what it was, or say why not."""
+    if kind is not None:
+        return passed_over(path, kind), history
     try:
-        return sorted(path for path in inbox.glob(PATTERN) if not path.name.startswith("."))
-    except OSError as error:
-        raise DiskError(
-            f"the folder '{inbox}' cannot be read: {error.strerror}. Check your rights to it."
-        ) from error
-
-
-def _verdict(
-    session: AnalystSession, path: Path, *, history: History, limits: Limits | None
-) -> tuple[FileVerdict, Received | None]:
-    """Take one file in and say what it was, or say why not."""
-    try:
-        file_digest(path)
+        digest = file_digest(path)
     except DiskError as error:
-        return _refused(path, error), None
+        return refused(path, error), history
     try:
-        received, new = take_in(session, path, history=history, limits=limits)
+        look(path)  # what is no sealed file at all does not wait for signatures
+        _require_sealed(session, history)
+        received, new = _take_in(session, path, digest=digest, history=history, limits=limits)
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
     except CobasisError as error:
-        return _refused(path, error), None
+        return refused(path, error), history
     verdict = FileVerdict(
         file=path.name,
         verdict="accepted" if new else "received before",
+        message=received.message,
         party=received.party,
-        n_rows=received.n_rows,
+        n_rows=received.n_rows or None,
         audit=received.audit,
     )
-    return verdict, received
+    return verdict, history.with_file(received) if new else history
 
 
-def _refused(path: Path, error: CobasisError) -> FileVerdict:
-    reason = str(error.args[0])
-    return FileVerdict(file=path.name, verdict="refused", code=error.code, reason=reason)
+def _require_sealed(session: AnalystSession, history: History) -> None:
+    if not session.sealed:
+        away = [name for name in signers(session.agreement) if name not in history.agreed]
+        raise UnsignedError(
+            "until everybody has signed the agreement only signatures are taken, and those of "
+            f"{', '.join(away)} are missing. Receive this file again when they are in."
+        )
 
 
-def _known(path: Path, history: History) -> Received | None:
-    """Return what is known of a file that was received before; ReplayError if it was removed."""
-    digest = file_digest(path)
-    for name, each in history.removed.items():
-        if each.upload == digest:
-            raise ReplayError(_gone(name))
-    return next((each for each in history.received.values() if each.upload == digest), None)
+def _take_in(
+    session: AnalystSession, path: Path, *, digest: str, history: History, limits: Limits | None
+) -> tuple[Received, bool]:
+    """Take in one file, unless it was received before; ReplayError if its party was removed."""
+    for each in history.files.values():
+        if each.file == digest:
+            _refuse_removed(each.party, history)
+            return each, False
+    try:
+        bundle = session.opened(path, limits=limits)
+        exchange = _exchange_of(session, bundle, history)
+        _refuse_removed(bundle.manifest.sender, history)
+        before = history.files.get((exchange.message, bundle.manifest.sender))
+        accepted = None if before is None else before.accepted
+        refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted)
+        return _stored(session, bundle, exchange), True
+    finally:
+        remove_tree(session.work.incoming)
 
 
-def _stored(session: AnalystSession, bundle: Bundle, history: History) -> Received:
-    """Check an opened bundle, put it on the disk twice, and write the line that acknowledges it."""
+def _exchange_of(session: AnalystSession, bundle: Bundle, history: History) -> Exchange:
+    """Return the exchange that a file belongs to; ForeignBundleError unless its turn has come."""
+    kind, every = bundle.manifest.kind, session.exchanges
+    of = next((each for each in every if each.message == kind), None)
+    what = f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' is of kind '{kind}'"
+    if of is None:
+        wanted = " and ".join(f"'{each.message}'" for each in every)
+        raise ForeignBundleError(
+            f"{what}, and the analyst of this round takes {wanted}. Look whether files were mixed "
+            "up, or ask for the right one."
+        )
+    now = open_exchange(session.agreement, history)
+    if of.number < now.number:
+        party = bundle.manifest.sender
+        raise ForeignBundleError(
+            f"{what}, of exchange {of.number} of {len(every)}, which ended on "
+            f"{history.ended[of.number - 1]}; exchange {now.number} takes '{now.message}'. So "
+            f"'{party}' has no part in what was made, and goes on from it: send '{party}' the file "
+            f"{session.outbox.name}/{session.reply(party, of)}."
+        )
+    if of.number > now.number:
+        raise ForeignBundleError(
+            f"{what}, of exchange {of.number} of {len(every)}, and exchange {now.number} "
+            f"('{now.message}') has not ended, so it is made of something that is not there yet. "
+            "Ask its sender which round it is of."
+        )
+    return of
+
+
+def _stored(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> Received:
+    """Check what is inside, put it on the disk as it came, and write the acknowledging line."""
     manifest, work = bundle.manifest, session.work
-    party = manifest.sender
-    if party in history.removed:
-        raise ReplayError(_gone(party))
-    before = history.received.get(party)
-    accepted = None if before is None else before.accepted
-    refuse_replay(manifest, digest=bundle.digest, accepted=accepted)
-    payload = upload_in(bundle, agreement=session.agreement)
-    check_upload(payload, session.agreement)
-    copy_whole(bundle.path, work.sealed(party))
-    if file_digest(work.sealed(party)) != bundle.digest:
+    told: dict[str, Any] = {
+        "party": manifest.sender,
+        "exchange": exchange.number,
+        "message": exchange.message,
+        "file": bundle.digest,
+        "created": manifest.created,
+    }
+    sealed = work.sealed(manifest.sender, exchange)
+    if exchange.message == "proposal":
+        check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
+        _copy(bundle, sealed)
+    else:
+        payload = upload_in(bundle, agreement=session.agreement)
+        check_upload(payload, session.agreement)
+        _copy(bundle, sealed)
+        move_whole(payload.path, work.payload(manifest.sender))
+        told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.n_rows}
+    words = audit_words(manifest.audit)
+    return received_of(session.transcript.append(RECEIVED, {**told, "audit": words}))
+
+
+def _copy(bundle: Bundle, to: Path) -> None:
+    copy_whole(bundle.path, to)
+    if file_digest(to) != bundle.digest:
         raise FileChangedError(
             f"the file '{bundle.path.name}' changed while it was received, so it was not "
             "acknowledged. Wait until it is copied, then receive it again."
         )
-    move_whole(payload.path, work.payload(party))
-    told: dict[str, Any] = {
-        "party": party,
-        "upload": bundle.digest,
-        "payload": next(part.sha256 for part in manifest.parts),
-        "created": manifest.created,
-        "n_rows": payload.n_rows,
-    }
-    words = audit_words(manifest.audit)
-    entry = session.transcript.append(RECEIVED, {**told, "audit": words})
-    return Received(**told, time=entry.time, line=entry.hash, audit=audit_record(words))
 
 
-def _give_receipt(session: AnalystSession, received: Received) -> None:
-    """Write a party's receipt, unless it is there as it has to be."""
-    receipt = Receipt(
-        round_id=session.agreement.round_id,
-        agreement=session.digest,
-        party=received.party,
-        analyst=session.name,
-        exchange=len(exchanges(session.agreement)),
-        file=received.upload,
-        time=received.time,
-        transcript=received.line,
-    )
-    text = receipt_text(sign_receipt(receipt, session.identity.sign))
-    path = session.work.receipt(received.party)
-    if not path.is_file() or path.read_bytes() != text:
-        write_whole(path, text)
-
-
-def _gone(party: str) -> str:
-    return (
-        f"the upload of party '{party}' was removed from this round, and is not taken again. If "
-        "the party comes back, agree on a new round."
-    )
+def _refuse_removed(party: str, history: History) -> None:
+    if party in history.removed:
+        raise ReplayError(
+            f"what party '{party}' sent was removed from this round, and is not taken again. If "
+            "the party comes back, agree on a new round."
+        )
 
 
 def file_digest(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""``analyst run``: from all uploads that are in to one sealed return per party.
+"""``run``: ends an exchange of the round, or takes in who came late, or writes lost files again.
 
 The order is the promise: the model stands on the disk before the first return is sealed, so that
 all returns carry one and the same; returns before the transcript's line; and what is not in use
@@ -9,34 +9,33 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import Certificate
-from cobasis.analyst_side.forget import kept_uploads, require_enough
-from cobasis.analyst_side.history import RUN, History, Outcome, Training
+from cobasis.analyst_side.consensus import end_exchange
+from cobasis.analyst_side.forget import kept_uploads
+from cobasis.analyst_side.history import ADDED, RUN, History, Outcome, Training
 from cobasis.analyst_side.passes import passes_for
-from cobasis.analyst_side.receive import file_digest, missing
+from cobasis.analyst_side.plan import Plan, planned
+from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.envelope import Written, write_bundle
+from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.incoming import model_in
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.bundle.transcript import Entry
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RetentionError, StepError
+from cobasis.errors import AgreementError, RemoteError, RetentionError
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import ModelName
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.refusals import refuse_exclusion
 
-RETURN = ".return"
 _NAME_DIGITS = 24
 
 
@@ -52,14 +51,14 @@ class Concluded:
         Facts and evidence.
     files : mapping of str to Path
         The sealed return of each party.
-    entry : Entry
-        The transcript's line.
+    written : mapping of str to Path
+        Those of them that were not there as they are.
     """
 
     outcome: Outcome
     certificate: Certificate
     files: Mapping[str, Path]
-    entry: Entry
+    written: Mapping[str, Path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,65 +67,69 @@ class RunResult:
 
     Attributes
     ----------
-    concluded : Concluded
-        Outcome, certificate and returns.
-    missing : tuple of str
-        Enrolled parties without an upload.
-    excluded : tuple of str
-        Parties that were left out by name.
-    before_deadline : bool
-        Whether some are missing who still had time.
+    plan : Plan
+        What was to be done.
+    concluded : Concluded or None
+        Outcome, certificate and returns; None where spans were made.
+    written : mapping of str to Path
+        The files that were written.
     """
 
-    concluded: Concluded
-    missing: tuple[str, ...]
-    excluded: tuple[str, ...]
-    before_deadline: bool
+    plan: Plan
+    concluded: Concluded | None
+    written: Mapping[str, Path]
 
 
 def run(
     session: AnalystSession,
     *,
     to: Path,
+    without: Iterable[str] = (),
+    again: Iterable[str] = (),
+    confirmed: Collection[str] = (),
     model: ModelName | None = None,
-    exclude: Iterable[str] = (),
     cluster: str | None = None,
     now: datetime | None = None,
     report: Report = silent,
 ) -> RunResult:
-    """Align, certify, train, and write one sealed return per party.
+    """End the exchange that is open: write one sealed reply per party.
 
     Run it again after Ctrl-C, a kill or a full disk: what is done is not done again, and all
-    returns carry the same model.
+    returns carry the same model. `confirmed` names the parties that came after the last run and
+    are to be taken in.
     """
     family = family_of(session.agreement, model)
-    excluded = tuple(dict.fromkeys(exclude))
     with session.at_work() as history:
         refuse_forgotten(session, history)
-        refuse_exclusion(excluded, history.received)
-        parties = tuple(name for name in sorted(history.received) if name not in excluded)
-        away = missing(session.agreement, history)
-        require_enough(session, parties, missing=(*away, *excluded))
-        _refuse_other_parties(history, parties)
-        concluded = conclude(
-            session,
-            history,
-            parties=parties,
-            family=family,
-            event=RUN,
-            told={"excluded": list(excluded)},
-            to=to,
-            cluster=cluster,
-            report=report,
-        )
-    closes = session.agreement.closes
-    early = closes is not None and (now or datetime.now(UTC)) < closes
-    return RunResult(
-        concluded=concluded,
-        missing=away,
-        excluded=excluded,
-        before_deadline=early and bool(away),
-    )
+        plan = planned(session, history, to=to, without=without, again=again, now=now)
+        plan.refuse_unasked(confirmed)
+        concluded = None
+        if plan.exchange.reply == "span":
+            written: Mapping[str, Path] = end_exchange(
+                session,
+                history,
+                members=plan.members,
+                without=plan.without,
+                to=to,
+                report=report,
+            )
+        else:
+            if model is None and history.outcome is not None:
+                family = history.outcome.family
+            concluded = conclude(
+                session,
+                history,
+                parties=plan.members,
+                family=family,
+                event=ADDED if plan.new else RUN,
+                told=plan.told(),
+                to=to,
+                cluster=cluster,
+                report=report,
+            )
+            written = concluded.written
+        session.tell(session.history())
+    return RunResult(plan=plan, concluded=concluded, written=written)
 
 
 def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None:
@@ -138,24 +141,6 @@ def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None
     raise AgreementError(
         f"round '{agreement.round_id}' does not allow a model of family '{model}' (allowed: "
         f"{allowed}). Choose one of these, or have another agreement signed."
-    )
-
-
-def _refuse_other_parties(history: History, parties: tuple[str, ...]) -> None:
-    """Raise StepError where returns of other parties' run are out already."""
-    if history.outcome is None:
-        return
-    ran = set(history.outcome.uploads)
-    new, gone = sorted(set(parties) - ran), sorted(ran - set(parties))
-    if not new and not gone:
-        return
-    found = [
-        *([f"{', '.join(new)} came since: cobasis analyst add"] if new else []),
-        *([f"{', '.join(gone)} took part: cobasis analyst remove"] if gone else []),
-    ]
-    raise StepError(
-        f"a run with {', '.join(sorted(ran))} was made on {history.outcome.time}, and a second one "
-        f"would give everybody another target ({'; '.join(found)}). Use these commands."
     )
 
 
@@ -174,35 +159,42 @@ def conclude(
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
     name = _alignment(session, history, parties, realign=realign)
-    words = [name, family or "", *sorted(parties), version("cobasis")]
-    path = session.work.models / f"{_name_of(words)}.model"
+    path = _model_path(session, [name, family or "", *sorted(parties), version("cobasis")])
     model = model_in(path.read_bytes(), session.agreement) if path.exists() else None
-    with _analyst(session, history, parties, name=name, model=model, report=report) as analyst:
+    analyst_of = _analyst(session, history, parties, name=name, model=model, report=report)
+    with _words_of_commands(), analyst_of as analyst:
         analyst.align()
         certificate = analyst.certify()
-        digest = _train(analyst, family, path=path, cluster=cluster, report=report)
+        before = history.outcome
         made = Outcome(
-            uploads={party: history.received[party].upload for party in sorted(parties)},
+            uploads={party: history.received[party].file for party in sorted(parties)},
             alignment=name,
             family=family,
-            model_sha256=digest,
+            model_sha256=_train(analyst, family, path=path, cluster=cluster, report=report),
             evidence={party: certificate.parties[party].evidence for party in sorted(parties)},
             n_rows=sum(history.received[party].n_rows for party in parties),
             target_carries=analyst.target_carries,
-            returns={},
-            time="",
+            returns={} if before is None else before.returns,
+            time="" if before is None else before.time,
         )
-        written = _send_all(session, analyst, made, to=to, report=report)
-    made = replace(made, returns={party: each.digest for party, each in written.items()})
-    facts = {**made.told(), **told, "versions": _versions()}
-    entry = session.transcript.append(event, facts)
+        kept = made.returns if made == before else {}  # the same again: nothing is sealed anew
+        returns, written = _send_all(session, analyst, made, kept=kept, to=to, report=report)
+    if made != before or written or (event == RUN and told["without"] != [*history.without]):
+        facts = {**replace(made, returns=returns).told(), **told, "versions": _versions()}
+        entry = session.transcript.append(event, facts)
+        made = replace(made, returns=returns, time=entry.time)
     delete_targets(session, but=name)
     return Concluded(
-        outcome=replace(made, time=entry.time),
+        outcome=made,
         certificate=certificate,
-        files={party: each.path for party, each in written.items()},
-        entry=entry,
+        files={party: _return(session, party, to) for party in returns},
+        written=written,
     )
+
+
+def _model_path(session: AnalystSession, words: list[str]) -> Path:
+    """Return where a model stands that depends on these words."""
+    return session.work.models / f"{_name_of(words)}.model"
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:
@@ -218,7 +210,7 @@ def _alignment(
     """Return the name of the target's folder; RetentionError where the one in use is gone."""
     outcome = history.outcome
     if outcome is None or realign:
-        uploads = [f"{name} {history.received[name].upload}" for name in sorted(parties)]
+        uploads = [f"{name} {history.received[name].file}" for name in sorted(parties)]
         return _name_of([session.digest, *uploads])
     folder = session.work.alignments / outcome.alignment
     if TARGET in StateFolder(folder) and not set(outcome.uploads) - set(FitFolder(folder)):
@@ -279,28 +271,59 @@ def _train(
 
 
 def _send_all(
-    session: AnalystSession, analyst: Analyst, outcome: Outcome, *, to: Path, report: Report
-) -> dict[str, Written]:
-    """Seal one return for each party, and for nobody else."""
+    session: AnalystSession,
+    analyst: Analyst,
+    outcome: Outcome,
+    *,
+    kept: Mapping[str, str],
+    to: Path,
+    report: Report,
+) -> tuple[dict[str, str], dict[str, Path]]:
+    """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
+
+    Returns the digest of each, and the paths of those that were written.
+    """
     make_folder(to)
-    written: dict[str, Written] = {}
+    digests: dict[str, str] = {}
+    written: dict[str, Path] = {}
     for returned in analyst.returns():
-        report("sealing returns", len(written), len(outcome.uploads))
+        report("sealing returns", len(digests), len(outcome.uploads))
+        party = returned.party
+        path = _return(session, party, to)
+        if party in kept and path.is_file() and file_digest(path) == kept[party]:
+            digests[party] = kept[party]
+            continue
         draft, parts = enclose_return(
             returned,
             agreement=session.agreement,
             sender=session.name,
-            upload=outcome.uploads[returned.party],
+            upload=outcome.uploads[party],
         )
-        written[returned.party] = write_bundle(
-            to / f"{returned.party}{RETURN}",
+        digests[party] = write_bundle(
+            path,
             draft=draft,
             parts=parts,
             sign=session.identity.sign,
-            recipients=[session.enrolled[returned.party]],
-        )
+            recipients=[session.enrolled[party]],
+        ).digest
+        written[party] = path
     report("sealing returns", len(outcome.uploads), len(outcome.uploads))
-    return written
+    return digests, written
+
+
+def _return(session: AnalystSession, party: str, to: Path) -> Path:
+    return to / session.reply(party, session.exchanges[-1])
+
+
+@contextmanager
+def _words_of_commands() -> Iterator[None]:
+    """Let what the protocol advises name the option of the command, not its own argument."""
+    try:
+        yield
+    except RemoteError as error:
+        advice = str(error.args[0]).replace("exclude=[...]", "--without NAME")
+        error.args = (advice, *error.args[1:])
+        raise
 
 
 def _versions() -> list[str]:

@@ -6,21 +6,32 @@ from functools import cached_property
 from pathlib import Path
 
 from cobasis.analyst_side.history import OPENED, History, history_of
-from cobasis.bundle.agreement_file import sealed_agreement, stem_of
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
-from cobasis.bundle.manifest import Kind
+from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Transcript, verify_transcript
+from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, remove_left, remove_tree
-from cobasis.errors import AgreementError, AnotherRunError, IdentityError, RetentionError
+from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
+from cobasis.errors import (
+    AgreementError,
+    AnotherRunError,
+    IdentityError,
+    RetentionError,
+    UnsignedError,
+)
 from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.news import News
+from cobasis.protocol.receipts import Receipt, sign_receipt
+from cobasis.protocol.signatures import signers
 
-SUFFIX = ".round"
+SUFFIX, NEWS, OUTBOX = ".round", ".news", "outbox"
 
 
 class WorkFolder:
@@ -28,42 +39,33 @@ class WorkFolder:
 
     Attributes
     ----------
-    transcript, uploads, payloads, receipts, incoming, alignments, models, certificates : Path
-        Inside it: uploads as they came, and opened; what was signed; what was made of them.
+    transcript, received, payloads, incoming, alignments, models, certificates, span : Path
+        Inside it: files as they came, uploads opened; what was signed; what was made of them.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.transcript = path / "transcript.jsonl"
-        self.uploads = path / "uploads"
+        self.received = path / "received"
         self.payloads = path / "payloads"
-        self.receipts = path / "receipts"
         self.incoming = path / "incoming"
         self.alignments = path / "alignment"
         self.models = path / "models"
         self.certificates = path / "certificates"
+        self.span = path / "span.safetensors"
 
-    def sealed(self, party: str) -> Path:
-        """Return where a party's upload stands as it came."""
-        return self.uploads / f"{party}.upload"
+    def sealed(self, party: str, exchange: Exchange) -> Path:
+        """Return where a party's file of an exchange stands as it came."""
+        return self.received / f"{party}.{exchange.number}-{exchange.message}"
 
     def payload(self, party: str) -> Path:
         """Return where a party's upload stands when it is opened."""
         return self.payloads / f"{party}.safetensors"
 
-    def receipt(self, party: str) -> Path:
-        """Return where a party's receipt stands."""
-        return self.receipts / f"{party}.receipt"
-
-    @property
-    def consensus(self) -> Path:
-        """Where the common span stands, when there is one."""
-        return self.path / "consensus.safetensors"
-
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Make the folder, keep other processes out, and clear what a crash left half done."""
-        for folder in (self.path, self.uploads, self.payloads, self.receipts):
+        for folder in (self.path, self.received, self.payloads):
             make_folder(folder)
         busy = (
             f"another process is at work in '{self.path}'. Two at a time would mix their "
@@ -76,9 +78,21 @@ class WorkFolder:
 
 
 class AnalystSession(Hidden):
-    """What each of the analyst's commands works with."""
+    """What each of the analyst's commands works with.
 
-    def __init__(self, agreement: Agreement, *, identity: Identity, work: WorkFolder) -> None:
+    Attributes
+    ----------
+    agreement : Agreement
+        The round's; ``sealed`` says whether everybody has signed it.
+    identity : Identity
+        The analyst's, unlocked.
+    path : Path
+        The agreement's file; work folder, news and outbox lie beside it.
+    """
+
+    def __init__(
+        self, agreement: Agreement, *, identity: Identity, path: Path, sealed: bool = True
+    ) -> None:
         enrolled = _analyst_of(agreement)
         if identity.public != enrolled:
             raise IdentityError(
@@ -86,7 +100,12 @@ class AnalystSession(Hidden):
                 f"one that round '{agreement.round_id}' enrols for its analyst '{enrolled.name}' "
                 f"({enrolled.fingerprint}). Use that key: --as {enrolled.name}."
             )
-        self.agreement, self.identity, self.work = agreement, identity, work
+        self.agreement, self.identity, self.path = agreement, identity, path
+        self.sealed = sealed
+        self.work = WorkFolder(path.with_name(f"{stem_of(path)}{SUFFIX}"))
+        self.news = path.with_name(f"{stem_of(path)}{NEWS}")
+        self.outbox = path.with_name(OUTBOX)
+        self.exchanges = exchanges(agreement)
 
     @property
     def name(self) -> str:
@@ -108,13 +127,14 @@ class AnalystSession(Hidden):
         """To which everything that happens is appended."""
         return Transcript(self.work.transcript)
 
-    def opened(self, path: Path, *, kind: Kind, limits: Limits | None = None) -> Bundle:
+    def reply(self, party: str, exchange: Exchange) -> str:
+        """Return the name of what a party gets back: ``icu.north.2-return``."""
+        return f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
+
+    def opened(self, path: Path, *, limits: Limits | None = None) -> Bundle:
         """Open into the work folder what a party sealed for this analyst, in this round."""
         expected = Expected(
-            kind=kind,
-            round_id=self.agreement.round_id,
-            agreement=self.digest,
-            recipient=self.name,
+            round_id=self.agreement.round_id, agreement=self.digest, recipient=self.name
         )
         return open_bundle(
             path,
@@ -130,13 +150,15 @@ class AnalystSession(Hidden):
         if not self.work.transcript.exists():
             return History()
         found = history_of(verify_transcript(self.work.transcript).entries)
-        if found.digest not in {"", self.digest}:
-            raise AnotherRunError(
-                f"'{self.work.path}' holds a round under another agreement ({found.digest[:16]}) "
-                f"than this one ({self.digest[:16]}). Use the agreement that was signed then, or "
-                "a new name and round for the new one."
-            )
-        return found
+        if found.digest in {"", self.digest}:
+            return found
+        if not found.files and not sealed_path(self.path).exists():
+            return History()  # signatures of a text that was edited before all had signed
+        raise AnotherRunError(
+            f"'{self.work.path}' holds a round under another agreement ({found.digest[:16]}) "
+            f"than this one ({self.digest[:16]}). Use the agreement that was signed then, or "
+            "a new name and round for the new one."
+        )
 
     @contextmanager
     def at_work(self) -> Iterator[History]:
@@ -149,6 +171,39 @@ class AnalystSession(Hidden):
                 history = self.history()
             yield history
 
+    def tell(self, history: History) -> Path:
+        """Write the news beside the agreement: with its receipt a file is acknowledged."""
+        files = history.files.values()
+        order = {name: at for at, name in enumerate(signers(self.agreement))}
+        told = News(
+            round_id=self.agreement.round_id,
+            agreement=self.digest,
+            analyst=self.name,
+            time=moment_text(time_now()),
+            agreed=tuple(sorted(history.agreed, key=lambda name: order[name])),
+            receipts=tuple(
+                sign_receipt(
+                    Receipt(
+                        round_id=self.agreement.round_id,
+                        agreement=self.digest,
+                        party=each.party,
+                        analyst=self.name,
+                        exchange=each.exchange,
+                        file=each.file,
+                        time=each.time,
+                        transcript=each.line,
+                    ),
+                    self.identity.sign,
+                )
+                for each in sorted(files, key=lambda one: (one.exchange, order[one.party]))
+            ),
+            ended=history.ended,
+            without=history.without,
+            removed=history.removed,
+        )
+        write_whole(self.news, told.text(self.identity.sign), mode=0o644)
+        return self.news
+
 
 def open_session(
     agreement_path: Path,
@@ -156,13 +211,18 @@ def open_session(
     home: Path | None,
     name: str | None,
     passphrase: Callable[[], str],
+    sealed: bool = True,
 ) -> AnalystSession:
-    """Open the analyst's session of an agreement that everybody signed."""
-    agreement = sealed_agreement(agreement_path)
+    """Open the analyst's session of an agreement that everybody signed, or may still sign."""
+    try:
+        agreement, signed = sealed_agreement(agreement_path), True
+    except UnsignedError:
+        if sealed:
+            raise
+        agreement, signed = read_agreement(agreement_path).agreement, False
     whose = name or _analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
-    work = WorkFolder(agreement_path.with_name(f"{stem_of(agreement_path)}{SUFFIX}"))
-    return AnalystSession(agreement, identity=identity, work=work)
+    return AnalystSession(agreement, identity=identity, path=agreement_path, sealed=signed)
 
 
 def _analyst_of(agreement: Agreement) -> PublicIdentity:
@@ -170,7 +230,7 @@ def _analyst_of(agreement: Agreement) -> PublicIdentity:
         return agreement.analyst
     raise AgreementError(
         f"the agreement of round '{agreement.round_id}' enrols no analyst, so nobody may receive "
-        "uploads. Enrol one: cobasis agreement enrol ... --analyst lab.pub."
+        "anything. Have one made with its file: cobasis agreement new ... --analyst lab.pub."
     )
 
 

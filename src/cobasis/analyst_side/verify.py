@@ -11,9 +11,8 @@ from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
 from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.receive import file_digest
-from cobasis.analyst_side.session import WorkFolder
-from cobasis.bundle.agreement_file import read_agreement
-from cobasis.bundle.receipts import read_receipt
+from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.bundle.uploads import UploadFolder
@@ -29,6 +28,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.news import MAX_BYTES, News
 from cobasis.protocol.receipts import (
     Receipt,
     SignedReceipt,
@@ -45,7 +45,8 @@ class Finding:
 
     Attributes
     ----------
-    what : {"agreement", "transcript", "receipt", "upload", "payload", "return", "removal", "fit"}
+    what : {"agreement", "transcript", "news", "receipt", "proposal", "upload", "payload",
+            "return", "removal", "fit"}
         Its kind.
     name : str
         Whose, or which file.
@@ -100,13 +101,11 @@ class Verified:
 
 def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Verified:
     """Check all that a folder has of a round: signatures, chains, receipts, files, and fits."""
-    file = read_agreement(agreement_path)
+    agreement = read_agreement(agreement_path).agreement
     if not folder.is_dir():
-        raise OptionError(
-            f"there is no folder '{folder}'. Give the one with the transcript and receipts."
-        )
-    agreement = file.agreement
-    findings = [checked("agreement", agreement.round_id, by=file.check_sealed)]
+        raise OptionError(f"there is no folder '{folder}'. Give the one with transcripts and news.")
+    sealed = partial(sealed_agreement, agreement_path)
+    findings = [checked("agreement", agreement.round_id, by=sealed)]
     transcripts: dict[str, Checked] = {}
     for path in sorted(folder.rglob("*.jsonl")):
         read = partial(_read_chain, path, into=transcripts)
@@ -114,13 +113,17 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     ours = _analyst_lines(transcripts.values(), agreement)
     findings += _receipts(folder, agreement, entries=ours)
     findings += _countersigned(transcripts.values(), agreement)
-    findings += compared_files(folder, ours, report=report)
+    stem = stem_of(agreement_path)
+    findings += compared_files(folder, ours, stem=stem, report=report)
     findings += _removals(folder, agreement)
-    findings += checked_fits(folder, agreement, entries=ours, report=report)
+    work = folder / f"{stem}{SUFFIX}"
+    findings += checked_fits(
+        work if work.is_dir() else folder, agreement, entries=ours, report=report
+    )
     if len(findings) == 1:
         raise OptionError(
-            f"'{folder}' has neither a transcript (*.jsonl) nor a receipt (*.receipt), so nothing "
-            "of the round can be checked. Give the folder that has them."
+            f"'{folder}' has neither a transcript (*.jsonl) nor news (*.news), so nothing of the "
+            "round can be checked. Give the folder that has them."
         )
     heads = {name: each.head for name, each in transcripts.items()}
     return Verified(agreement=agreement, findings=tuple(findings), heads=heads)
@@ -134,8 +137,8 @@ def _analyst_lines(transcripts: Iterable[Checked], agreement: Agreement) -> tupl
     """Return the lines of the analyst's transcript of this agreement, if it is there."""
     digest = agreement.digest().hex()
     for each in transcripts:
-        first = each.entries[0] if each.entries else None
-        if first and first.event == OPENED and first.told.get("agreement") == digest:
+        opened_as = [entry.told["agreement"] for entry in each.entries if entry.event == OPENED]
+        if opened_as[-1:] == [digest]:
             return each.entries
     return ()
 
@@ -143,22 +146,30 @@ def _analyst_lines(transcripts: Iterable[Checked], agreement: Agreement) -> tupl
 def _receipts(
     folder: Path, agreement: Agreement, *, entries: tuple[Entry, ...]
 ) -> Iterator[Finding]:
-    """Check every receipt: the analyst's signature, and the line of the transcript it names."""
-    for path in sorted(folder.rglob("*.receipt")):
-        check = partial(_receipt, path, agreement, entries=entries)
-        yield checked("receipt", path.name, by=check)
+    """Check news, and every receipt in them: signature, and the transcript's line it names."""
+    for path in sorted(folder.rglob(f"*{NEWS}")):
+        found: list[SignedReceipt] = []
+        yield checked("news", path.name, by=partial(_news, path, agreement, into=found))
+        for signed in found:
+            check = partial(_receipt, signed, agreement, entries=entries)
+            what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
+            yield checked("receipt", what, by=check)
 
 
-def _receipt(path: Path, agreement: Agreement, *, entries: tuple[Entry, ...]) -> None:
-    signed = read_receipt(_small(path))
+def _news(path: Path, agreement: Agreement, *, into: list[SignedReceipt]) -> None:
+    with opened(path) as (file, _):
+        into += News.from_text(file.read(MAX_BYTES + 1) or b"", agreement).receipts
+
+
+def _receipt(signed: SignedReceipt, agreement: Agreement, *, entries: tuple[Entry, ...]) -> None:
     receipt = signed.receipt
     _check_signed(signed, agreement)
     lines = {entry.hash: entry for entry in entries if entry.event == RECEIVED}
     line = lines.get(receipt.transcript)
-    if entries and (line is None or line.told["upload"] != receipt.file):
+    if entries and (line is None or line.told["file"] != receipt.file):
         raise TranscriptError(
             f"the receipt for party '{receipt.party}' names a line that the analyst's transcript "
-            "does not have, or that is about another upload. Keep both: one of them was changed."
+            "does not have, or that is about another file. Keep both: one of them was changed."
         )
 
 
@@ -230,27 +241,33 @@ def _analyst(agreement: Agreement) -> PublicIdentity:
     return agreement.analyst
 
 
-def compared_files(folder: Path, entries: Iterable[Entry], *, report: Report) -> Iterator[Finding]:
-    """Compare uploads and returns that are in a folder with the digests that a transcript has."""
-    known = _known(entries)
+def compared_files(
+    folder: Path, entries: Iterable[Entry], *, stem: str, report: Report
+) -> Iterator[Finding]:
+    """Compare what was sent and returned, and is in a folder, with the transcript's digests."""
+    known = _known(entries, stem)
     paths = sorted(path for path in folder.rglob("*") if path.name in known and path.is_file())
     for done, path in enumerate(paths):
         report("comparing digests", done, len(paths))
-        what = "payload" if path.suffix == ".safetensors" else path.suffix[1:]
+        what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
         yield checked(what, path.name, by=partial(_compare, path, known[path.name]))
 
 
-def _known(entries: Iterable[Entry]) -> dict[str, set[str]]:
+def _known(entries: Iterable[Entry], stem: str) -> dict[str, set[str]]:
     """Return the digests that a file of each name may have."""
     known: dict[str, set[str]] = {}
+    last = 1
     for entry in entries:
         told = cast("dict[str, Any]", entry.told)
         if entry.event == RECEIVED:
-            known.setdefault(f"{told['party']}.upload", set()).add(told["upload"])
-            known.setdefault(f"{told['party']}.safetensors", set()).add(told["payload"])
+            last = max(last, told["exchange"])
+            name = f"{told['party']}.{told['exchange']}-{told['message']}"
+            for each in (name, f"{stem}.{name}"):  # in the work folder, and as it was sent
+                known.setdefault(each, set()).add(told["file"])
+            known.setdefault(f"{told['party']}.safetensors", set()).add(told.get("payload", ""))
         for line in told.get("returns", []):
-            digest, name = line.split("  ", 1)
-            known.setdefault(f"{name}.return", set()).add(digest)
+            digest, party = line.split("  ", 1)
+            known.setdefault(f"{stem}.{party}.{last}-return", set()).add(digest)
     return known
 
 

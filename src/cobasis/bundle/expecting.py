@@ -10,6 +10,15 @@ MAX_AHEAD = timedelta(hours=48)
 """By how much a sender's clock may be fast."""
 
 
+_SAYS = {
+    "round_id": "is of round '{}', not of round '{}'",
+    "agreement": "is of this round, but its agreement is another ({:.16}) than this one ({:.16})",
+    "kind": "is of kind '{}', and kind '{}' is expected",
+    "sender": "is from '{}', not from '{}'",
+    "anchor_tag": "belongs to another anchor ({:.16}) than the one here ({:.16})",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Expected:
     """What a bundle has to be; None is not checked.
@@ -41,12 +50,12 @@ class Expected:
 
     def check(self, manifest: Manifest, *, what: str) -> None:
         """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
-        for name in ("kind", "round_id", "agreement", "sender", "anchor_tag"):
+        for name, says in _SAYS.items():
             wanted, found = getattr(self, name), getattr(manifest, name)
             if wanted is not None and found != wanted:
                 raise ForeignBundleError(
-                    f"{what} is another one than expected: its {name} is '{found}', not "
-                    f"'{wanted}'. Look whether the files were mixed up, or ask for the right one."
+                    f"{what} {says.format(found, wanted)}. Look whether the files were mixed up, "
+                    "or ask for the right one."
                 )
         if self.recipient is not None and self.recipient not in manifest.recipients:
             raise ForeignBundleError(
@@ -73,8 +82,8 @@ class Expected:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcceptedUpload:
-    """The upload of a sender that was accepted in this round.
+class AcceptedFile:
+    """The file of a sender that was accepted in an exchange.
 
     Attributes
     ----------
@@ -88,8 +97,8 @@ class AcceptedUpload:
     created: str
 
 
-def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedUpload | None) -> None:
-    """Raise ReplayError when its sender's upload was accepted before.
+def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedFile | None) -> None:
+    """Raise ReplayError when its sender's file of this exchange was accepted before.
 
     Two uploads of the same rows show more than one, and the second could be made to show where
     they differ. So the first one counts.
@@ -98,7 +107,7 @@ def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedUpload |
         return
     sender = manifest.sender
     if digest == accepted.digest:
-        problem = f"came before: the same upload of '{sender}' was accepted already"
+        problem = f"came before: the same one of '{sender}' was accepted already"
         advice = "Nothing needs to be done"
     elif moment_of(manifest.created) < moment_of(accepted.created):
         problem = (
@@ -110,5 +119,6 @@ def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedUpload |
         problem = f"is a second one of '{sender}', made on {manifest.created}"
         advice = "The first one stays; to replace it, agree on a new round"
     raise ReplayError(
-        f"this {manifest.kind} {problem}. An upload is taken once per round. {advice}."
+        f"this {manifest.kind} {problem}. A party's {manifest.kind} is taken once in a round. "
+        f"{advice}."
     )

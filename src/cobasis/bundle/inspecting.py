@@ -1,5 +1,6 @@
 """What a bundle says of itself, without taking out what is in it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,19 @@ from cobasis.errors import BundleError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
 _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES
+
+_START = 2**16
+_FORMAT = re.compile(r'"format": ?"cobasis/(\w+)/1"')
+_ROUND = re.compile(r'^round_id *= *"', re.MULTILINE)
+PlainKind = Literal["agreement", "identity", "news", "removal", "signature"]
+PLAIN: dict[PlainKind, str] = {
+    "agreement": "an agreement",
+    "identity": "a public identity",
+    "news": "the analyst's news of a round",
+    "removal": "a certificate of removal",
+    "signature": "a signature of an agreement",
+}
+"""Our files that are not sealed, in words."""
 
 SignatureState = Literal["good", "wrong", "not enrolled", "not checked"]
 
@@ -73,6 +87,15 @@ def _state(
     if sender not in signers:
         return "not enrolled"
     return "good" if verify(signers[sender], signed_message(text), signature=signature) else "wrong"
+
+
+def plain_kind(path: Path) -> PlainKind | None:
+    """Return what a file of ours is that was never sealed; None where it is none of those."""
+    with opened(path) as (stream, _):
+        start = stream.read(_START).decode("utf-8", errors="replace")
+    if start.startswith("{") and (told := _FORMAT.search(start)):
+        return cast("PlainKind", told[1]) if told[1] in PLAIN else None
+    return "agreement" if _ROUND.search(start) else None
 
 
 class _Head:

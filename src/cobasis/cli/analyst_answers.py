@@ -1,4 +1,4 @@
-"""What agreements, the analyst's commands, ``verify`` and ``inspect`` say, with ``--json`` too.
+"""What the analyst's commands, ``verify`` and ``inspect`` say, with ``--json`` too.
 
 ``docs/reference/json.md`` is written from these models, beside those of ``answers.py``.
 """
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from cobasis.cli.answers import Answer, Part
+from cobasis.cli.options import wrapped
 
 if TYPE_CHECKING:
-    from cobasis.analyst_side.receive import FileVerdict
+    from cobasis.algorithms.certificate import Certificate
+    from cobasis.analyst_side.inbox import FileVerdict
     from cobasis.analyst_side.run import Concluded
 
 
@@ -24,104 +26,62 @@ def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
 
 
 def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
-    """Return what became of files, for people."""
+    """Return what became of files, and what parties say of their audits, for people."""
     lines = []
     for each in files:
-        rows = "" if each.n_rows is None else f", {each.n_rows:,} rows"
-        what = f"{each.file}: {each.verdict}"
-        told = f" ({each.party}{rows})" if each.party else f": {each.reason} [{each.code}]"
-        lines.append(what + told)
+        told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
+        told += [f"{each.n_rows:,} rows"] if each.n_rows else []
+        if each.message == "upload":
+            told.append(f"audit: {_audited(each)}")
+        code = f" [{each.code}]" if each.code else ""
+        lines += wrapped(f"{each.verdict}: {', '.join(told)}{code}", lead=f"{each.file}  ")
     return lines
 
 
-def said_of_audits(files: Iterable["FileVerdict"]) -> list[str]:
-    """Return, for each upload that is in, what its party said of an audit, for people."""
-    lines = []
-    for each in files:
-        if each.party is None:
-            continue
-        told = (
-            f"{each.audit.verdict}, policy {each.audit.policy}" if each.audit else "none is named"
-        )
-        lines.append(f"Audit by {each.party}: {told}")
-    return lines
+def _audited(each: "FileVerdict") -> str:
+    return f"{each.audit.verdict} by {each.audit.policy}" if each.audit else "none is named"
 
 
-def certified(
-    concluded: "Concluded",
-    *,
-    command: str,
-    round_id: str,
-    missing: Iterable[str] = (),
-    excluded: Iterable[str] = (),
-    before_deadline: bool = False,
-) -> tuple["RunAnswer", list[str]]:
+def certified(concluded: "Concluded", **shared: Any) -> tuple["RunAnswer", list[str]]:  # noqa: ANN401 -- fields of the answer
     """Return what was certified and trained, for ``--json`` and for people."""
     outcome, certificate = concluded.outcome, concluded.certificate
-    figures = {name: FiguresAnswer.of(each) for name, each in certificate.parties.items()}
     answer = RunAnswer(
-        command=command,
-        round=round_id,
+        **shared,
         chance=certificate.chance,
-        figures=figures,
+        figures={name: FiguresAnswer.of(each) for name, each in certificate.parties.items()},
         model=outcome.family,
         model_sha256=outcome.model_sha256,
         n_rows=outcome.n_rows,
         trained_on=list(outcome.uploads),
         target_carries=list(outcome.target_carries),
         returns={name: str(path) for name, path in concluded.files.items()},
-        missing=list(missing),
-        excluded=list(excluded),
-        before_deadline=before_deadline,
     )
-    return answer, [*certificate.summary().splitlines(), *_lines(answer)]
-
-
-def _lines(answer: "RunAnswer") -> list[str]:
     lines = []
     if answer.model is not None:
         lines += [
-            f"Trained {answer.model} on {answer.n_rows:,} rows of {', '.join(answer.trained_on)}.",
-            f"SHA-256 of the model, the same for all: {answer.model_sha256}",
+            *wrapped(
+                f"Trained {answer.model} on {answer.n_rows:,} rows of "
+                f"{', '.join(answer.trained_on)}."
+            ),
+            "SHA-256 of the model, the same for all:",
+            f"  {answer.model_sha256}",
         ]
-    lines.append(f"The target descends from {', '.join(answer.target_carries)}.")
-    return [*lines, *(f"Wrote {path}" for path in answer.returns.values())]
+    lines += wrapped(f"The target descends from {', '.join(answer.target_carries)}.")
+    return answer, [*_certificate(certificate), *lines]
 
 
-class PersonAnswer(Part):
-    """Somebody who takes part."""
-
-    name: str
-    role: str = Field(description="party or analyst.")
-    fingerprint: str = Field(description="To be compared over another channel.")
-    signed: bool = Field(description="Whether a valid signature of this text stands in the file.")
-
-
-class AgreementAnswer(Answer):
-    """`agreement new`, `agreement enrol`, `agreement seal`, `agreement show`: its state."""
-
-    path: str
-    state: str = Field(description="draft, complete or sealed.")
-    digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
-    missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
-    unsigned: str = Field(description="Who has not signed, in words; empty when it is sealed.")
-    people: list[PersonAnswer]
-
-
-class SignAnswer(Answer):
-    """`agreement sign`: one signature."""
-
-    name: str
-    digest: str
-    path: str
-
-
-class SecretAnswer(Answer):
-    """`secret new`: the consortium secret, sealed to each party."""
-
-    made_by: str
-    commitment: str
-    files: dict[str, str] = Field(description="The sealed file of each party.")
+def _certificate(certificate: "Certificate") -> list[str]:
+    """Return the certificate's figures as a table that fits a terminal."""
+    width = min(26, max(5, *map(len, certificate.parties)))
+    lines = wrapped(f"Certificate: {certificate.headline}.")
+    lines.append(f"  {'party':<{width}} residual   scale  cosine  correl.  evidence")
+    for name, each in certificate.parties.items():
+        seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
+        lines.append(
+            f"  {name:<{width}} {each.residual:8.4f} {each.scale:7.2f} {each.smallest_cosine:7.3f}"
+            f" {seen:>8}  {each.evidence}"
+        )
+    return lines
 
 
 class AuditRecordAnswer(Part):
@@ -136,7 +96,8 @@ class FileAnswer(Part):
     """What became of one file."""
 
     file: str
-    verdict: str = Field(description="accepted, received before or refused.")
+    verdict: str = Field(description="accepted, received before, passed over or refused.")
+    message: str = Field(description="signature, proposal or upload; empty where it is none.")
     party: str | None
     n_rows: int | None
     code: str = Field(description="Of the refusal; empty otherwise.")
@@ -147,24 +108,20 @@ class FileAnswer(Part):
 
 
 class ReceiveAnswer(Answer):
-    """`analyst receive`: a verdict for each file; exit code 3 where one was refused."""
+    """`receive`: a verdict for each file; exit code 3 where one was refused."""
 
     files: list[FileAnswer]
-    received: list[str]
-    missing: list[str]
-    late: list[str] = Field(description="In, but after the run: `analyst add` takes them.")
-    receipts: dict[str, str] = Field(description="The receipt of each party that is in.")
+    agreed: list[str] = Field(description="Who has signed the agreement.")
+    unsigned: list[str] = Field(description="Who has not; empty when it is sealed.")
+    sealed: str | None = Field(description="The sealed agreement; null before.")
+    exchange: int = Field(description="Which exchange collects files now.")
+    message: str = Field(description="What it collects: proposal or upload.")
+    received: list[str] = Field(description="Who is in with it.")
+    missing: list[str] = Field(description="Whom the analyst waits for.")
+    late: list[str] = Field(description="In, but after the run: `run` takes them.")
+    news: str | None = Field(description="The signed news; null at a party.")
     minimum_parties: int
     deadline: str = Field(description="Empty where there is none.")
-
-
-class ConsensusAnswer(Answer):
-    """`analyst consensus`: the common span, sealed to each party."""
-
-    contributors: list[str]
-    missing: list[str] = Field(description="Without a proposal in it; they get the span as well.")
-    files: list[FileAnswer]
-    written: dict[str, str]
 
 
 class FiguresAnswer(Part):
@@ -180,23 +137,28 @@ class FiguresAnswer(Part):
 
 
 class RunAnswer(Answer):
-    """`analyst run`, `analyst add`: what was trained, and one sealed return per party."""
+    """`run`: what was made, and one sealed file per party."""
 
-    chance: float | None = Field(description="How far random turns' correlations spread.")
-    figures: dict[str, FiguresAnswer]
-    model: str | None = Field(description="The family; null for representation.")
-    model_sha256: str | None = Field(description="The same at every party.")
-    n_rows: int
-    trained_on: list[str]
-    target_carries: list[str]
-    returns: dict[str, str]
-    missing: list[str]
-    excluded: list[str]
-    before_deadline: bool = Field(description="Whether those who are missing still had time.")
+    exchange: int = Field(description="Which exchange it ended, or had ended.")
+    written: dict[str, str] = Field(description="Files that were not there as they are.")
+    missing: list[str] = Field(description="Who has sent nothing.")
+    without: list[str] = Field(description="Left out, until `--with`.")
+    contributors: list[str] = Field(default=[], description="Whose directions shaped the span.")
+    waits: str = Field(default="", description="Where only lost spans were written: for what.")
+    chance: float | None = Field(
+        default=None, description="How far random turns' correlations spread."
+    )
+    figures: dict[str, FiguresAnswer] = Field(default={}, description="By party.")
+    model: str | None = Field(default=None, description="The family; null without a model.")
+    model_sha256: str | None = Field(default=None, description="The same at every party.")
+    n_rows: int | None = None
+    trained_on: list[str] = Field(default=[])
+    target_carries: list[str] = Field(default=[])
+    returns: dict[str, str] = Field(default={}, description="The return of each party.")
 
 
 class RemoveAnswer(Answer):
-    """`analyst remove`: what is gone, and what is not."""
+    """`remove`: what is gone, and what is not."""
 
     party: str
     realigned: bool
@@ -206,7 +168,7 @@ class RemoveAnswer(Answer):
     trained_on: list[str]
     target_carries: list[str]
     certificate: list[str] = Field(description="Signed for programs, and in words.")
-    returns: dict[str, str]
+    written: dict[str, str] = Field(description="The new returns.")
 
 
 class FindingAnswer(Part):

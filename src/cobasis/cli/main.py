@@ -6,14 +6,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, analyst, key, plan, secret
+from cobasis.cli import agreement, key
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import audit
 from cobasis.cli.demo import demo
 from cobasis.cli.export import export
+from cobasis.cli.forget import forget
+from cobasis.cli.plan import plan
 from cobasis.cli.predict import predict
+from cobasis.cli.receive import receive
+from cobasis.cli.remove import remove
+from cobasis.cli.run import run as run_round
 from cobasis.cli.score import score
 from cobasis.cli.send import send
+from cobasis.cli.sign import sign
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -31,8 +37,8 @@ class _Coded(TyperGroup):
         except CobasisError as error:
             typer.echo(f"{type(error).__name__}: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
-        except (KeyboardInterrupt, typer.Abort):
-            typer.echo("Interrupted. Nothing is lost: the same command goes on.", err=True)
+        except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
+            typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -47,11 +53,12 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
-app.add_typer(plan.app, name="plan")
-app.add_typer(secret.app, name="secret")
-for _command in (send, accept, predict, score, audit, export):
+app.command()(sign)
+app.command()(receive)
+app.command()(send)
+app.command("run")(run_round)
+for _command in (accept, predict, score, export, audit, plan, remove, forget):
     app.command()(_command)
-app.add_typer(analyst.app, name="analyst")
 app.command()(verify)
 app.command()(inspect)
 

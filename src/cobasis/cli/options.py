@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cobasis.errors import DiskError, OptionError, PassphraseError
+from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.party_side.session import PartySession
     from cobasis.progress import Report
+    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.enrolment import PublicIdentity
 
 Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
 Home = Annotated[
@@ -92,11 +94,29 @@ class Owner:
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
-    def analyst(self, agreement: Path) -> "AnalystSession":
-        """Open the analyst's session of a round."""
+    def analyst(self, agreement: Path, *, sealed: bool = True) -> "AnalystSession":
+        """Open the analyst's session of a round; IdentityError for a party's key."""
         from cobasis.analyst_side.session import open_session
 
-        return open_session(agreement, home=self.home, name=self.name, passphrase=self.passphrase)
+        if not self.is_analyst(agreement):
+            raise IdentityError(
+                "you are a party of this round (your key says so), and this is the analyst's "
+                "command. A party's are sign, send, accept, predict, score, export and forget."
+            )
+        return open_session(
+            agreement,
+            home=self.home,
+            name=self.name,
+            passphrase=self.passphrase,
+            sealed=sealed,
+        )
+
+    def is_analyst(self, agreement: Path) -> bool:
+        """Whether the key in the home folder is that of the round's analyst."""
+        from cobasis.bundle.agreement_file import read_agreement
+
+        found = read_agreement(agreement).agreement
+        return self.who(found) == found.analyst
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""
@@ -110,6 +130,12 @@ class Owner:
 
         path = self.key(name)
         return load_identity(path, passphrase=self.passphrase())
+
+    def who(self, agreement: "Agreement") -> "PublicIdentity":
+        """Return who of a round types this: whose key is in the home folder."""
+        from cobasis.keys.at_rest import enrolled_here, home
+
+        return enrolled_here(agreement, home=home(self.home), name=self.name)
 
     def tell(self, line: str) -> None:
         """Say something before the answer, out of the way of --json."""
@@ -225,6 +251,29 @@ def consent(question: str, *, yes: bool, what: str) -> None:
         raise typer.Exit(2)
 
 
+def ask_round(round_id: str, *, yes: bool, what: str) -> None:
+    """Have somebody type the round's name before something is destroyed.
+
+    Raises
+    ------
+    OptionError
+        There is nobody to ask.
+    typer.Exit
+        Another name was typed; exit code 2.
+    """
+    if yes:
+        return
+    if not on_terminal():
+        raise OptionError(
+            f"{what} was not destroyed: nobody is here to be asked. Look at what stands above, and "
+            "run the same command with --yes."
+        )
+    typed = typer.prompt(f"Type the round's name, {round_id}, to destroy {what}", err=True)
+    if typed.strip() != round_id:
+        typer.echo("That is not its name. Nothing was destroyed.", err=True)
+        raise typer.Exit(2)
+
+
 def ask_name(question: str) -> tuple[str, ...]:
     """Ask for a name where somebody is there to be asked.
 
@@ -324,9 +373,13 @@ _WIDE = 79
 
 
 def wrapped(text: str, *, lead: str = "") -> list[str]:
-    """Return a text in lines that fit a terminal of 80 columns, indented below the first."""
+    """Return a text in lines that fit a terminal of 80 columns, indented below the first.
+
+    Others wrote some of it: what a terminal would obey, such as an escape, stands as a question
+    mark, so that nobody's words can hide or move what stands beside them.
+    """
     return textwrap.wrap(
-        text,
+        "".join(each if each.isprintable() or each.isspace() else "?" for each in text),
         _WIDE,
         initial_indent=lead,
         subsequent_indent=" " * len(lead),

@@ -1,13 +1,13 @@
 """``cobasis verify`` and ``inspect``: what anybody can check of a round, and of one file."""
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Agreed, AsJson, Owner, owned, progress, say
+from cobasis.cli.options import AsJson, Owner, agreed, owned, progress, say, wrapped
+from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.bundle.inspecting import Inspected
@@ -16,30 +16,41 @@ REMOTE = 3
 
 
 def verify(
-    agreement: Agreed,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="With transcripts, receipts, sealed files.")
-    ],
+    words: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[AGREEMENT] [FOLDER]",
+            help="With transcripts, news, sealed files; by default where the agreement is.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check signatures, hash chains, receipts, digests, and the fits where they are.
 
-    No key is needed. The analyst gives its work folder, in which the fits are checked as well.
+    No key is needed. Where the analyst's work folder is, the fits are checked as well.
 
     Example: cobasis verify icu.toml transcript/
     """
     from cobasis.analyst_side.verify import verify as check
     from cobasis.cli.analyst_answers import FindingAnswer, VerifyAnswer
 
+    agreement, more = agreed(words or [])
+    if len(more) > 1:
+        raise OptionError(f"verify looks into one folder, and {len(more)} were given. Give one.")
+    folder = more[0] if more else agreement.parent
     with progress() as report:
         found = check(agreement, folder, report=report)
     answers = [FindingAnswer.of(each) for each in found.findings]
     lines = [
-        f"{'holds' if each.holds else 'FAILS':>5}  {each.what:<10} {each.name}"
-        + ("" if each.holds else f": {each.reason} [{each.code}]")
+        line
         for each in answers
+        for line in wrapped(
+            each.name + ("" if each.holds else f": {each.reason} [{each.code}]"),
+            lead=f"{'holds' if each.holds else 'FAILS'}  {each.what:<10} ",
+        )
     ]
-    lines += [f"Head of {path}: {head}" for path, head in found.heads.items()]
+    for path, head in found.heads.items():
+        lines += [f"Last hash of {path}:", f"  {head}"]
     failed = len(found.failed)
     lines.append(f"{len(answers) - failed} of {len(answers)} hold.")
     say(
@@ -57,17 +68,6 @@ def verify(
         raise typer.Exit(REMOTE)
 
 
-_START = 2**16
-_FORMAT = re.compile(r'"format": ?"cobasis/(\w+)/1"')
-_ROUND = re.compile(r'^round_id *= *"', re.MULTILINE)
-_PLAIN = {
-    "identity": "a public identity, for cobasis agreement enrol",
-    "signature": "a signature of an agreement, for cobasis agreement seal",
-    "receipt": "a receipt, for cobasis party receipt",
-    "removal": "a certificate of removal",
-}
-
-
 @owned
 def inspect(
     owner: Owner,
@@ -83,15 +83,15 @@ def inspect(
 
     Nothing is unpacked. What is inside is only to be believed when its signature is good.
 
-    Example: cobasis inspect north.upload --as lab --agreement icu.toml
+    Example: cobasis inspect icu.north.2-upload --as lab --agreement icu.toml
     """
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.bundle.inspecting import inspect_bundle
+    from cobasis.bundle.inspecting import PLAIN, inspect_bundle, plain_kind
     from cobasis.cli.analyst_answers import InspectAnswer
     from cobasis.protocol.signatures import signers
 
-    if (kind := _plain(file)) is not None:
-        _say_plain(owner, file, kind)
+    if (kind := plain_kind(file)) is not None:
+        _say_plain(owner, file, PLAIN[kind])
         return
     unseal = None if name is None else owner.identity(name).unseal
     known = None if agreement is None else signers(read_agreement(agreement).agreement)
@@ -110,17 +110,6 @@ def inspect(
         ),
         lines=_in_words(file, found),
     )
-
-
-def _plain(file: Path) -> str | None:
-    """Return what a file of ours is that was never sealed; None where it says nothing of that."""
-    from cobasis.disk.files import opened
-
-    with opened(file) as (stream, _):
-        start = stream.read(_START).decode("utf-8", errors="replace")
-    if start.startswith("{") and (told := _FORMAT.search(start)):
-        return _PLAIN.get(told[1])
-    return "an agreement; see cobasis agreement show" if _ROUND.search(start) else None
 
 
 def _say_plain(owner: Owner, file: Path, kind: str) -> None:

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from cobasis.disk.files import opened
 from cobasis.disk.whole import WholeFile, make_folder
-from cobasis.errors import DiskError, IdentityError
+from cobasis.errors import DiskError, IdentityError, UnknownPartyError
 from cobasis.keys.identity import Identity
-from cobasis.protocol.enrolment import is_identity_name
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity, is_identity_name
+from cobasis.protocol.signatures import signers
 
 VARIABLE = "COBASIS_HOME"
 _SUFFIX = ".key"
@@ -36,6 +38,27 @@ def key_path(home: Path, name: str) -> Path:
 def names(home: Path) -> tuple[str, ...]:
     """Return whose keys are in a home folder, sorted."""
     return tuple(sorted(path.stem for path in (home / "keys").glob(f"*{_SUFFIX}")))
+
+
+def enrolled_here(agreement: Agreement, *, home: Path, name: str | None) -> PublicIdentity:
+    """Return who of a round this home is: who was named, or the only one whose key is in it."""
+    enrolled = signers(agreement)
+    if name is not None and name in enrolled:
+        return enrolled[name]
+    here = [each for each in names(home) if each in enrolled]
+    if name is None and len(here) == 1:
+        return enrolled[here[0]]
+    if name is None and here:
+        raise IdentityError(
+            f"the home folder '{home}' has keys of {', '.join(here)}, and each takes part in round "
+            f"'{agreement.round_id}'. Say who you are: --as {here[0]}."
+        )
+    who = f"'{name}'" if name is not None else f"nobody with a key in the home folder '{home}'"
+    listed = ", ".join(enrolled) or "nobody yet"
+    raise UnknownPartyError(
+        f"{who} takes part in round '{agreement.round_id}' (enrolled: {listed}). Give the right "
+        "folder with --home and the name with --as, or enrol the key in a new agreement."
+    )
 
 
 MAX_KEY_FILE = 2**16

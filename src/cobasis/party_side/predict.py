@@ -20,7 +20,7 @@ from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.rows import require_id
 from cobasis.party_side.session import PartySession, digest_of, refuse_target
 from cobasis.progress import Report, silent
-from cobasis.protocol.labels import decode_labels
+from cobasis.protocol.messages import decode_labels
 from cobasis.tables.sources import (
     CSV,
     PARQUET,

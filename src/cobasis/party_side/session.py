@@ -20,11 +20,10 @@ from cobasis.errors import (
     DiskError,
     IdentityError,
     OptionError,
-    UnknownPartyError,
     VaultError,
 )
+from cobasis.keys.at_rest import enrolled_here, key_path, load_identity
 from cobasis.keys.at_rest import home as home_folder
-from cobasis.keys.at_rest import key_path, load_identity, names
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
@@ -117,7 +116,12 @@ def open_session(
     """Read the agreement, unlock the key, and open vault and transcript."""
     agreed = sealed_agreement(path) if sealed else read_agreement(path).agreement
     folder = home_folder(home)
-    who = _who(agreed, folder, name)
+    who = enrolled_here(agreed, home=folder, name=name)
+    if who == agreed.analyst:
+        raise IdentityError(
+            f"'{who.name}' is the analyst of round '{agreed.round_id}', and this is a party's "
+            "command. The analyst's are receive, run and remove."
+        )
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
     if identity.public != who:
         raise IdentityError(
@@ -175,32 +179,6 @@ def file_digest(path: Path) -> str:
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of bytes, 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _who(agreement: Agreement, home: Path, name: str | None) -> PublicIdentity:
-    """Return which enrolled party this is."""
-    enrolled = {each.name: each for each in agreement.enrolled}
-    analyst = None if agreement.analyst is None else agreement.analyst.name
-    here = [name] if name else [each for each in names(home) if each in enrolled]
-    if analyst is not None and (name == analyst or (not here and analyst in names(home))):
-        raise IdentityError(
-            f"'{analyst}' is the analyst of round '{agreement.round_id}', and this is a party's "
-            "command. The analyst's are receive, run and remove."
-        )
-    if name is not None and name not in enrolled:
-        raise UnknownPartyError(
-            f"'{name}' is no party that round '{agreement.round_id}' enrols "
-            f"({', '.join(enrolled) or 'nobody yet'}). Give the name of one with --as, or have "
-            "it enrolled in a new agreement."
-        )
-    if len(here) != 1:
-        has = f"keys of {', '.join(here)}" if here else "no key"
-        raise IdentityError(
-            f"the home folder '{home}' has {has} among the parties that round "
-            f"'{agreement.round_id}' enrols ({', '.join(enrolled) or 'nobody yet'}). Say which "
-            "with --as, or give the right folder with --home."
-        )
-    return enrolled[here[0]]
 
 
 @contextmanager

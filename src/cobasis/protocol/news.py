@@ -79,6 +79,7 @@ class News(BaseModel):
             known = told.pop("format") == FORMAT
             news = cls.model_validate_json(json.dumps(told["news"]))
             signature = bytes.fromhex(told["signature"])
+            known = known and news.text(lambda _: signature) == text  # said in one way only
         except (KeyError, TypeError, ValueError):
             known = False
         if not known:

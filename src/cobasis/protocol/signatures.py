@@ -5,7 +5,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
+from cobasis.errors import (
+    AgreementError,
+    ForeignBundleError,
+    SignatureError,
+    UnknownPartyError,
+    UnsignedError,
+)
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_fields import Digest, missing_fields
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
@@ -29,34 +35,39 @@ class Signature(OneLine):
 
     form = FORMAT
     what = "signature of an agreement"
-    ask = "Ask for what 'cobasis agreement sign' writes."
+    ask = "Ask for the .sig file that 'cobasis sign' writes."
 
     name: IdentityName
     agreement: Digest
     signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 
-def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:
-    """Sign an agreement, if there is nothing left to fill in it."""
+def refuse_gaps(agreement: Agreement) -> None:
+    """Raise AgreementError while something is left to be filled."""
     empty = missing_fields(agreement)
     if empty:
         raise AgreementError(
             f"the agreement of round '{agreement.round_id}' cannot be signed yet: "
-            f"{', '.join(empty)} must be filled, since everybody answers for it. Fill them, and "
-            "enrol parties and analyst with 'cobasis agreement enrol'."
+            f"{', '.join(empty)} must be filled, since everybody answers for it. Fill them by "
+            "hand; 'cobasis agreement new' enrols parties and analyst, and makes the secret."
         )
+
+
+def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:
+    """Sign an agreement, if there is nothing left to fill in it."""
+    refuse_gaps(agreement)
     signer = signers(agreement).get(name)
     if signer is None:
         raise UnknownPartyError(
             f"'{name}' is not enrolled in the agreement of round '{agreement.round_id}', so there "
-            "is no key to hold a signature against. Enrol it, and have everybody sign."
+            "is no key to hold a signature against. It takes a new agreement that enrols it."
         )
     message = _message(agreement)
     made = sign(message)
     if not verify(signer, message, signature=made):
         raise AgreementError(
             f"the key at hand is not the one that is enrolled for '{name}' (fingerprint "
-            f"{signer.fingerprint}). Use that key, or enrol the new one and have everybody sign."
+            f"{signer.fingerprint}). Use that key; a new one takes a new agreement."
         )
     return Signature(name=name, agreement=agreement.digest().hex(), signature=made.hex())
 
@@ -65,6 +76,27 @@ def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
     """Return everybody who has to sign, by name: the parties in order, then the analyst."""
     analyst = () if agreement.analyst is None else (agreement.analyst,)
     return {each.name: each for each in (*agreement.enrolled, *analyst)}
+
+
+def check_signature(agreement: Agreement, signature: Signature) -> None:
+    """Raise unless it is somebody's who has to sign, of this very text, and good."""
+    who = signers(agreement).get(signature.name)
+    if who is None:
+        raise SignatureError(
+            f"this is a signature of '{signature.name}', who is not enrolled in round "
+            f"'{agreement.round_id}'. Look which agreement it belongs to."
+        )
+    if signature.agreement != (digest := agreement.digest().hex()):
+        raise ForeignBundleError(
+            f"'{signature.name}' signed another agreement, or another version of this one "
+            f"({signature.agreement[:16]}, and this is {digest[:16]}). Send '{signature.name}' the "
+            "text as it is now, and ask for a signature of that."
+        )
+    if not verify(who, _message(agreement), signature=bytes.fromhex(signature.signature)):
+        raise SignatureError(
+            f"this signature is not made with the key that is enrolled for '{signature.name}' "
+            f"({who.fingerprint}). Ask '{signature.name}', over another channel, who sent it."
+        )
 
 
 def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> None:
@@ -93,7 +125,7 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         raise UnsignedError(
             f"the agreement of round '{agreement.round_id}' is not signed by everybody ({reasons}; "
             f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Collect these "
-            "signatures of the text as it is now, and seal it again."
+            "signatures of the text as it is now; the last one seals it."
         )
 
 

@@ -1,0 +1,116 @@
+"""``cobasis receive``: whatever came, checked, acknowledged, and told to everybody."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
+
+if TYPE_CHECKING:
+    from cobasis.analyst_side.inbox import Reception
+    from cobasis.protocol.agreement import Agreement
+
+REMOTE = 3
+
+
+@owned
+def receive(
+    owner: Owner,
+    words: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[AGREEMENT] [FILES]...", help="Files, or folders of them; else those here."
+        ),
+    ] = None,
+) -> None:
+    """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
+
+    The last signature seals the agreement. What is accepted has its receipt in icu.news, which
+    everybody may have. Files are not changed. A party's key takes signatures only.
+
+    Example: cobasis receive icu.toml inbox/
+    """
+    from cobasis.analyst_side.inbox import seal_only
+    from cobasis.analyst_side.receive import receive as take
+    from cobasis.bundle.agreement_file import read_agreement
+
+    path, files = agreed(words or [])
+    agreement = read_agreement(path).agreement
+    if owner.is_analyst(path):
+        session = owner.analyst(path, sealed=False)
+        with progress() as report:
+            found = take(session, files, report=report)
+    else:
+        found = seal_only(path, files)
+    _say(owner, found, agreement)
+    if found.refused:
+        raise typer.Exit(REMOTE)
+
+
+def _say(owner: Owner, found: "Reception", agreement: "Agreement") -> None:
+    from cobasis.cli.analyst_answers import ReceiveAnswer, file_answers, said_of_files
+
+    owner.say(
+        ReceiveAnswer(
+            command="receive",
+            round=agreement.round_id,
+            files=file_answers(found.files),
+            agreed=list(found.agreed),
+            unsigned=list(found.unsigned),
+            sealed=None if found.sealed is None else str(found.sealed),
+            exchange=found.exchange.number,
+            message=found.exchange.message,
+            received=list(found.received),
+            missing=list(found.missing),
+            late=list(found.late),
+            news=None if found.news is None else str(found.news),
+            minimum_parties=agreement.minimum_parties,
+            deadline=agreement.deadline,
+        ),
+        lines=[*said_of_files(found.files), "", *_stands(found, agreement)],
+    )
+
+
+def _stands(found: "Reception", agreement: "Agreement") -> list[str]:
+    """Return where the round stands, and what to do next."""
+    from cobasis.protocol.exchanges import exchanges
+
+    everybody = len(found.agreed) + len(found.unsigned)
+    if found.unsigned:
+        return [
+            *_row("signed", f"{_listed(found.agreed)} ({len(found.agreed)} of {everybody})"),
+            *_row("missing", _listed(found.unsigned)),
+            *_row("wrote", found.news),
+        ]
+    if found.news is None:
+        return [
+            *_row("signed", f"all {everybody}"),
+            *_row("sealed", found.sealed),
+            f"Send {found.sealed} to everybody.",
+        ]
+    every, exchange = exchanges(agreement), found.exchange
+    count = f"{len(found.received)} of {len(agreement.parties)}"
+    least = f"{agreement.minimum_parties} needed"
+    signed = [each for each in found.files if each.message == "signature"]
+    what = f"Exchange {exchange.number} of {len(every)}: {exchange.message}"
+    rows = [
+        what,
+        *_row("in", f"{_listed(found.received)} ({count}, {least})"),
+        *_row("missing", _listed(found.missing)),
+        *(_row("deadline", agreement.deadline) if agreement.deadline else []),
+        *(_row("late", f"{_listed(found.late)}: run takes them in") if found.late else []),
+        *_row("wrote", found.news),
+        f"Send {found.news} to everybody: it has their receipts.",
+    ]
+    if any(each.verdict == "accepted" for each in signed) and found.sealed is not None:
+        rows += [f"All {everybody} have signed: send them {found.sealed}, too."]
+    return rows
+
+
+def _row(title: str, text: object) -> list[str]:
+    return [] if text is None else wrapped(str(text), lead=f"  {title:<9} ")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "nobody"

@@ -1,0 +1,142 @@
+"""``cobasis run``: ends an exchange, and writes one sealed file for each party."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cobasis.cli.options import Owner, Yes, agreed, consent, owned, progress, wrapped
+from cobasis.errors import OptionError
+from cobasis.models.families import ModelName
+
+if TYPE_CHECKING:
+    from cobasis.analyst_side.plan import Plan
+    from cobasis.analyst_side.run import RunResult
+    from cobasis.analyst_side.session import AnalystSession
+
+Outbox = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", help="Folder for what is written; by default outbox/."),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(help="Train on the Dask cluster whose scheduler answers at this address."),
+]
+
+
+@owned
+def run(
+    owner: Owner,
+    agreement: Annotated[
+        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(help="Go on without a party, until --with; repeat.")
+    ] = None,
+    again: Annotated[
+        list[str] | None, typer.Option("--with", help="Take a party in again; repeat.")
+    ] = None,
+    model: Annotated[
+        ModelName | None, typer.Option(help="A family that the agreement allows; else its own.")
+    ] = None,
+    cluster: Cluster = None,
+    out: Outbox = None,
+    yes: Yes = False,
+) -> None:
+    """End the exchange that is open, and seal one file to each party: a span, or a return.
+
+    Typed again it takes in parties that came late, and writes files that were lost. Nobody who
+    may still send is left out unless you say so with --without.
+
+    Example: cobasis run icu.toml
+    """
+    from cobasis.analyst_side.plan import planned
+    from cobasis.analyst_side.run import run as end
+    from cobasis.analyst_side.session import refuse_forgotten
+
+    path = alone(agreement)
+    session = owner.analyst(path)
+    to, out_of, back = out or session.outbox, without or [], again or []
+    history = session.history()
+    refuse_forgotten(session, history)
+    plan = planned(session, history, to=to, without=out_of, again=back)
+    for line in _first(session, plan):
+        owner.tell(line)
+    if plan.new:
+        question = f"Take in {', '.join(plan.new)}, and send everybody new returns"
+        consent(f"{question}?", yes=yes, what="the new run")
+    with progress() as report:
+        found = end(
+            session,
+            to=to,
+            without=out_of,
+            again=back,
+            confirmed=plan.new,
+            model=model,
+            cluster=cluster,
+            report=report,
+        )
+    _say(owner, session, found)
+
+
+def alone(agreement: Path | None) -> Path:
+    """Return the agreement where it is the only word of a command."""
+    path, more = agreed([] if agreement is None else [agreement])
+    if more:
+        raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
+    return path
+
+
+def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
+    """Return which exchange is ended, and with whom."""
+    exchange = plan.exchange
+    what = f"exchange {exchange.number} of {len(session.exchanges)}"
+    sends = f"{exchange.message} -> {exchange.reply}"
+    if not plan.ended:
+        first = f"Ends {what}: {sends}"
+    elif plan.new:
+        first = f"{what.capitalize()} ended on {plan.ended}; takes in who came since: {sends}"
+    else:
+        first = f"{what.capitalize()} ended on {plan.ended}; nobody is new: {sends}"
+    rows = {"with": plan.members, "new": plan.new, "without": plan.without}
+    if not plan.ended or plan.new:
+        rows["missing"] = plan.missing
+    lines = [
+        line
+        for title, names in rows.items()
+        if names
+        for line in wrapped(", ".join(names), lead=f"  {title:<9} ")
+    ]
+    waiting = [name for name in plan.without if name in session.history().received]
+    if waiting and plan.ended:
+        options = " ".join(f"--with {name}" for name in waiting)
+        lines += wrapped(f"The upload of {', '.join(waiting)} is in. To take it: {options}")
+    return [*wrapped(first), *lines]
+
+
+def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
+    """Print what was certified, trained and written."""
+    from cobasis.cli.analyst_answers import RunAnswer, certified
+
+    plan = found.plan
+    written = {name: str(path) for name, path in found.written.items()}
+    shared: dict[str, Any] = {
+        "command": "run",
+        "round": session.agreement.round_id,
+        "exchange": plan.exchange.number,
+        "written": written,
+        "missing": list(plan.missing),
+        "without": list(plan.without),
+    }
+    if found.concluded is None:
+        answer = RunAnswer(**shared, contributors=list(plan.members), waits=plan.waits)
+        lines: list[str] = []
+    else:
+        answer, lines = certified(found.concluded, **shared)
+    nothing = ["Nothing is new, and no file is lost."] if not written else []
+    lines += ["", *(f"Wrote {path}" for path in written.values()), *nothing]
+    if written:
+        lines += [f"Send each party its own file, and {session.news.name} to everybody."]
+    if plan.waits:
+        lines += wrapped(f"Next: {plan.waits}")
+    owner.say(answer, lines=lines)
