@@ -237,7 +237,8 @@ def test_a_word_far_down_a_csv_file_is_refused_without_showing_it(tmp_path, monk
     cells = lines[2000].split(",")
     lines[2000] = ",".join([cells[0], "secretword", *cells[2:]])
     path.write_text("\n".join(lines))
-    message = attempt(path, tmp_path, expected=TableError, match="not of its column's type")
+    told = "in row 2,000 below the names, column 'x6' has text"
+    message = attempt(path, tmp_path, expected=TableError, match=told)
     assert "secretword" not in message
 
 

@@ -12,7 +12,7 @@ from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import PART
 from cobasis.errors import CobasisError
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.session import NOTES
+from cobasis.party_side.session import NOTES, SENT
 from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.news import News
 from cobasis.protocol.receipts import check_receipt
@@ -139,7 +139,7 @@ def _left_over(site):
         if path.suffix == ".part" or path.name in {"opened", "incoming"}:
             yield f"left over: {path.name}"
     for path in site.session("north").work.glob("*"):
-        if path.name != NOTES:
+        if path.name != NOTES and path.suffix != SENT:
             yield f"left over in the party's work folder: {path.name}"
     for path in site.root.rglob("transcript.jsonl"):
         if verify_transcript(path).torn_bytes:

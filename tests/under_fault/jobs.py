@@ -18,10 +18,9 @@ from cobasis.analyst_side.run import run
 from cobasis.bundle.agreement_file import complete
 from cobasis.bundle.agreement_reading import text_of
 from cobasis.bundle.agreement_text import new_text
-from cobasis.bundle.receipts import receipt_text
 from cobasis.errors import BundleError, WaitingError
 from cobasis.party_side import session as session_module
-from cobasis.party_side.accept import accept, adopt, receipt
+from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.authoring import Authorship, issue
 from cobasis.party_side.preview import make_ready
@@ -34,7 +33,7 @@ from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
 from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
-from under_fault.checking import analyst_of, problems, receipts, reply
+from under_fault.checking import analyst_of, problems, reply
 from under_fault.warm import say
 
 
@@ -122,9 +121,7 @@ def _parts(site):
 
 
 def _receipt(site):
-    path = site.folder("north") / "north.receipt"
-    path.write_bytes(receipt_text(receipts(site)[0]))
-    receipt(site.session("north"), path)
+    accept_news(site.session("north"), site.root / "icu.news")
 
 
 def _accept(site):

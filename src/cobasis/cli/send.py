@@ -84,11 +84,11 @@ def send(
     elif dry_run:
         _say_dry(owner, session, data)
     elif not _finished(owner, session, out):
-        asked = _Asked(owner, yes, tuple(signed_by or ()), tuple(sensitive or ()), override)
+        asked = Asked(owner, yes, tuple(signed_by or ()), tuple(sensitive or ()), override)
         _send(asked, session, data, out=out, public_rows=public_rows)
 
 
-class _Asked:
+class Asked:
     """How somebody is asked before anything leaves, and what was answered beforehand."""
 
     def __init__(
@@ -133,7 +133,7 @@ class _Asked:
 
 
 def _send(
-    asked: _Asked,
+    asked: Asked,
     session: "PartySession",
     data: Path,
     *,

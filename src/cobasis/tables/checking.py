@@ -79,16 +79,16 @@ def check_table(
         columns=schema.names(),
         used=[agreement.id] if agreement.id else [],
     )
-    placed = [_placed(each, source, schema) for each in findings]
+    placed = [_placed(each, source) for each in findings]
     return Checked(n_rows=n_rows, findings=(*placed, *_whole_classes(agreement, schema)))
 
 
-def _placed(finding: ColumnFinding, source: Source, schema: pl.Schema) -> ColumnFinding:
+def _placed(finding: ColumnFinding, source: Source) -> ColumnFinding:
     """Say where a column that is no number has its first text."""
     if finding.problem != "type":
         return finding
     head, wanted = finding.text.split(", and", maxsplit=1)
-    where = where_text(source, finding.column, schema)
+    where = where_text(source, finding.column)
     return replace(finding, text=f"{head}{where}, and{wanted}")
 
 

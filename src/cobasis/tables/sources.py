@@ -261,9 +261,9 @@ def row_of_text(source: Source, name: str) -> int | None:
     """Return the number, from 1, of the first row whose cell is text and no number."""
     column = pl.col(name)
     text = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
-    found = source.collect(text.any().alias("any"), text.cast(pl.UInt8).arg_max().alias("at"))
-    some, at = found.row(0)
-    return at + 1 if some else None
+    # arg_max counts from the beginning of a part where polars reads in parts
+    found = source.collect(pl.int_range(pl.len()).filter(text).min().alias("first")).item()
+    return None if found is None else int(found) + 1
 
 
 def _place_of_text(path: Path) -> str:
@@ -323,7 +323,7 @@ def refuse_schema(
             "booleans, floats and integers of up to 64 bits are read. Convert them."
         )
     wrong = [
-        f"'{each.name}' ({schema[each.name]}{where_text(source, each.name, schema)})"
+        f"'{each.name}' ({schema[each.name]}{where_text(source, each.name)})"
         for each in features
         if not fits(schema, each)
     ]
@@ -336,9 +336,11 @@ def refuse_schema(
         )
 
 
-def where_text(source: Source, name: str, schema: pl.Schema) -> str:
+def where_text(source: Source, name: str) -> str:
     """Say in which row a column of text has its first cell that is no number; else nothing."""
-    row = row_of_text(source, name) if schema[name] == pl.String else None
+    with source.reading():
+        text = source.frame.collect_schema()[name] == pl.String
+    row = row_of_text(source, name) if text else None
     return "" if row is None else f", the first text in row {row:,} below the names"
 
 
