@@ -66,8 +66,8 @@ class Reception:
         Which files are being collected: of the first exchange that has not ended, or of the last.
     received, missing : tuple of str
         Who is in with these, and who is not, of those whom the analyst waits for.
-    late : tuple of str
-        Parties whose upload came after the run, and who have no part in it.
+    late, without : tuple of str
+        Parties whose upload is in, and who have no part in the run; who are left out by name.
     news : Path or None
         The signed news; None where a party has sealed.
     """
@@ -80,6 +80,7 @@ class Reception:
     received: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     news: Path | None = None
 
     @property

@@ -91,13 +91,11 @@ def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
     """Return which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
-    sends = f"{exchange.message} -> {exchange.reply}"
     if not plan.ended:
-        first = f"Ends {what}: {sends}"
-    elif plan.new:
-        first = f"{what.capitalize()} ended on {plan.ended}; takes in who came since: {sends}"
+        first = f"Ends {what}: {exchange.message} -> {exchange.reply}"
     else:
-        first = f"{what.capitalize()} ended on {plan.ended}; nobody is new: {sends}"
+        more = "takes in who came since" if plan.new else "nobody is new"
+        first = f"{what.capitalize()} ended on {plan.ended}; {more}"
     rows = {"with": plan.members, "new": plan.new, "without": plan.without}
     if not plan.ended or plan.new:
         rows["missing"] = plan.missing
