@@ -117,7 +117,9 @@ class RealRound:
 def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
     """Make keys, a secret and an agreement that enrols everybody."""
     secret = secret or ConsortiumSecret()
-    identities = identities or {name: Identity.new(name) for name in (*names, "lab")}
+    if identities is None:
+        identities = {name: Identity.new(name) for name in names}
+        identities["lab"] = Identity.new("lab", role="analyst")
     fields = {
         "round_id": "icu-2026",
         "parties": tuple(names),

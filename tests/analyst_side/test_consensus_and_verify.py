@@ -3,6 +3,7 @@
 import shutil
 from contextlib import suppress
 from itertools import count
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ import pytest
 from analyst_side.rounds import NAMES, real_round
 from cobasis.algorithms.base import Target
 from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
-from cobasis.algorithms.registry import ALIGNERS
+from cobasis.algorithms.options import AlignerName
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.verify import verify
-from cobasis.bundle.agreement_file import read_agreement, seal, write_new
+from cobasis.bundle.agreement_file import read_agreement, seal
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import consensus_in
 from cobasis.disk.tensors import read_tables, write_tables
@@ -40,7 +42,7 @@ def signed(made):
     """The agreement as a sealed file."""
     path = made.folder / "icu.toml"
     fields = {name: getattr(made.agreement, name) for name in type(made.agreement).model_fields}
-    write_new(path, fields=fields)
+    path.write_text(new_text(fields))
     agreement = read_agreement(path).agreement
     made.agreement = agreement
     everybody = [*agreement.parties, "lab"]
@@ -261,7 +263,7 @@ def test_a_folder_without_anything_to_check_is_refused(done, tmp_path):
         verify(done.file, tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
 def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, aligner, precision):
     made = real_round(tmp_path, aligner=aligner, precision=precision)
@@ -289,6 +291,6 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
 
 def test_another_key_than_the_enrolled_analysts_opens_no_desk(tmp_path):
     made = real_round(tmp_path)
-    made.identities["lab"] = Identity.new("lab")
+    made.identities["lab"] = Identity.new("lab", role="analyst")
     with pytest.raises(Exception, match=r"is not the one.*\[CB702\]"):
         made.desk()

@@ -1,7 +1,8 @@
 """Agreements on disk, in every state between a draft and a sealed one."""
 
 from cobasis import ConsortiumSecret, NumericFeature
-from cobasis.bundle.agreement_file import commit, enrol, read_agreement, write_new
+from cobasis.bundle.agreement_file import complete, read_agreement
+from cobasis.bundle.agreement_text import new_text
 from cobasis.features.category import CategoryFeature
 from cobasis.protocol.signatures import sign_agreement
 from protocol.consortium import NAMES
@@ -30,14 +31,20 @@ FILLED = {
 
 
 def written(folder, **changes):
-    return write_new(folder / "icu.toml", fields=FILLED | changes)
+    path = folder / "icu.toml"
+    path.write_text(new_text(FILLED | changes))
+    return path
+
+
+def edited(path, **people):
+    """Who takes part, and the commitment, written into a file."""
+    path.write_text(complete(path.read_text(), path=path, **people))
 
 
 def whole(folder, **changes):
     """An agreement that lacks signatures only."""
     path = written(folder, **changes)
-    enrol(path, parties=PEOPLE, analyst=ANALYST)
-    commit(path, SECRET.commitment("icu-2026"))
+    edited(path, parties=PEOPLE, analyst=ANALYST, commitment=SECRET.commitment("icu-2026"))
     return path
 
 

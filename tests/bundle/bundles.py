@@ -32,6 +32,7 @@ def identity(name):
         name,
         signing=Ed25519PrivateKey.from_private_bytes(secret),
         age=pyrage.x25519.Identity.from_str(AGE_KEYS[name]),
+        role="analyst" if name == "lab" else "party",
     )
 
 

@@ -6,7 +6,8 @@ import tomllib
 import pytest
 
 from bundle.agreements import signed, whole, written
-from cobasis.bundle.agreement_file import read_agreement, read_draft, seal, write_new
+from cobasis.bundle.agreement_file import read_agreement, read_draft, seal
+from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, OptionError
 from cobasis.party_side.draft import dp_of_words
 from cobasis.protocol.dp_terms import DPTerms
@@ -35,12 +36,12 @@ def test_every_term_has_a_comment_and_reads_back(tmp_path):
     found = read_agreement(path).agreement
     assert found.dp == NOISY["dp"]
     assert read_draft(path).missing == ()
-    seal(path, signed(path))
-    assert read_agreement(path).sealed
+    assert read_agreement(seal(path, signed(path))).sealed
 
 
 def test_the_example_in_comments_is_a_table_once_they_are_taken_away(tmp_path):
-    path = write_new(tmp_path / "icu.toml", fields={})
+    path = tmp_path / "icu.toml"
+    path.write_text(new_text({}))
     example = path.read_text().partition("# [dp]")[2].partition("\n\n")[0]
     text = "[dp]" + "\n".join(line.removeprefix("# ") for line in example.splitlines())
     terms = tomllib.loads(text)["dp"]

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from bundle.agreements import FILLED, SECRET, signed, whole, written
+from bundle.agreements import FILLED, SECRET, edited, signed, whole, written
 from cobasis import Agreement, numeric_features
 from cobasis.bundle.agreement_file import (
-    commit,
-    enrol,
+    complete,
     read_agreement,
     read_draft,
     seal,
-    write_new,
+    sealed_agreement,
+    sealed_path,
+    stem_of,
+    write_agreement,
 )
+from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, DiskError, UnsignedError
 from cobasis.protocol.agreement_fields import missing_fields
 from protocol.consortium import NAMES
@@ -28,7 +31,8 @@ def comments(text):
 
 
 def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp_path):
-    path = write_new(tmp_path / "icu.toml", fields={})
+    path = tmp_path / "icu.toml"
+    path.write_text(new_text({}))
     text = path.read_text()
     fields = set(Agreement.model_fields) - {"parties", "enrolled", "analyst", "features", "dp"}
     assert set(tomllib.loads(text)) == fields
@@ -104,83 +108,97 @@ def test_comments_of_people_survive_enrolling_committing_and_sealing(tmp_path):
     text = text.replace("holdout = 0.25", "holdout = 0.25  # asked for by the board")
     text = text.replace('name = "age"', '# at admission\nname = "age"  # years, not months')
     path.write_text(text + "\n# the end, says Ada\n")
-    enrol(path, parties=PEOPLE[:2], analyst=ANALYST)
+    edited(path, parties=PEOPLE[:2], analyst=ANALYST)
     path.write_text(path.read_text().replace('name = "north"', 'name = "north"  # Dr. Müller'))
     before = comments(path.read_text())
-    enrol(path, parties=PEOPLE)
-    commit(path, SECRET.commitment("icu-2026"))
-    seal(path, signed(path))
-    after = comments(path.read_text())
+    edited(path, parties=PEOPLE, commitment=SECRET.commitment("icu-2026"))
+    sealed = seal(path, signed(path))
+    after = comments(sealed.read_text())
     filled = " <- fill in"  # behind the commitment, until it is there
     assert before.count(filled) == 1
     assert after == [each for each in before if each != filled]
     for own in (" asked for by the board", " at admission", " years, not months", " Dr. Müller"):
         assert own in after
     assert " the end, says Ada" in after
-    assert read_agreement(path).sealed
+    assert read_agreement(sealed).sealed
 
 
 def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_path):
     path = whole(tmp_path)
     commitment = SECRET.commitment("icu-2026")
-    path.write_text(path.read_text().replace(commitment, ""))
-    new = identity("south", signing_key="ab" * 32)
-    enrol(path, parties=[new])
-    commit(path, commitment)
+    new, lab = identity("south", signing_key="ab" * 32), identity("lab2", signing_key="cd" * 32)
+    edited(path, parties=[new], commitment=commitment)
     found = read_agreement(path).agreement
     assert found.parties == NAMES
     assert found.enrolled[1] == new
     assert found.enrolled[0] == PEOPLE[0]
-    path.write_text(path.read_text().replace(commitment, ""))
-    lab = identity("lab2", signing_key="cd" * 32)
-    enrol(path, analyst=lab)
-    commit(path, commitment)
+    edited(path, analyst=lab, commitment=commitment)
     assert read_agreement(path).agreement.analyst == lab
     assert path.read_text().count("[analyst]") == 1
 
 
-def test_once_there_is_a_secret_nobody_gets_another_key(tmp_path):
+def test_the_commitment_to_a_secret_goes_when_somebody_else_is_enrolled(tmp_path):
     path = whole(tmp_path)
-    before = path.read_bytes()
-    with pytest.raises(AgreementError, match="sealed for those who were enrolled then"):
-        enrol(path, parties=[identity("south", signing_key="ab" * 32)])
-    assert path.read_bytes() == before
+    edited(path, parties=[identity("south", signing_key="ab" * 32)])
+    assert read_draft(path).missing == ("commitment",)
+
+
+def test_a_key_that_was_made_for_the_other_role_is_no_partys_and_no_analysts(tmp_path):
+    path = whole(tmp_path)
+    wrong = [identity("south", role="analyst"), identity("lab", role="party")]
+    edited(path, parties=wrong[:1], analyst=wrong[1], commitment="0" * 64)
+    with pytest.raises(AgreementError, match=r"of party 'south' was made for an analyst.*'lab'"):
+        read_agreement(path)
 
 
 def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(tmp_path):
     path = whole(tmp_path)
     before = path.read_bytes()
-    assert not read_agreement(path).sealed
     with pytest.raises(UnsignedError, match=r"missing: east, lab; 3 of 5.*\[CB311\]$"):
         seal(path, signed(path, ["north", "south", "west"]))
-    assert path.read_bytes() == before
-    digest = read_agreement(path).agreement.digest()
-    seal(path, signed(path))
-    found = read_agreement(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["icu.toml"]
+    sealed = seal(path, signed(path))
+    assert sealed == sealed_path(path) == tmp_path / "icu.sealed.toml"
+    found = read_agreement(sealed)
     assert found.sealed
     assert [each.name for each in found.signatures] == [*NAMES, "lab"]
-    assert found.agreement.digest() == digest
-    once = path.read_bytes()
-    seal(path, signed(path, ["north"]))
-    assert tomllib.loads(path.read_text()) == tomllib.loads(once.decode())
+    assert found.agreement.digest() == read_agreement(path).agreement.digest()
+    assert path.read_bytes() == before
+    assert stem_of(path) == stem_of(sealed) == "icu"
+
+
+def test_signatures_that_lie_beside_the_agreement_seal_it_once_all_are_there(tmp_path):
+    path = whole(tmp_path)
+    for each in signed(path, ["north", "south", "west"]):
+        (tmp_path / f"{each.name}.sig").write_text(each.text())
+    with pytest.raises(UnsignedError, match="missing: east, lab"):
+        sealed_agreement(path)
+    for each in signed(path, ["east", "lab"]):
+        (tmp_path / f"{each.name}.sig").write_text(each.text())
+    assert sealed_agreement(path) == sealed_agreement(sealed_path(path))
+    (tmp_path / "lab.sig").unlink()
+    assert sealed_agreement(path).digest() == read_agreement(path).agreement.digest()
+
+
+def test_a_signature_that_cannot_be_read_is_named_by_its_file(tmp_path):
+    path = whole(tmp_path)
+    (tmp_path / "east.sig").write_text("dear north, I agree\n")
+    with pytest.raises(AgreementError, match=r"east.sig' cannot be used: this is no signature"):
+        sealed_agreement(path)
 
 
 def test_a_sealed_agreement_cannot_be_changed_unnoticed(tmp_path):
     path = whole(tmp_path)
-    seal(path, signed(path))
-    before = path.read_bytes()
+    sealed = seal(path, signed(path))
     with pytest.raises(AgreementError, match=r"was signed, and a change would make.*\[CB303\]"):
-        enrol(path, parties=[identity("lyon")])
-    with pytest.raises(AgreementError, match="was signed"):
-        commit(path, "0" * 64)
-    assert path.read_bytes() == before
+        complete(sealed.read_text(), path=sealed, parties=[identity("lyon")])
     path.write_text(path.read_text().replace("retention_days = 90", "retention_days = 900"))
-    found = read_agreement(path)
-    assert not found.sealed
+    with pytest.raises(AgreementError, match="is not what stands in"):
+        sealed_agreement(path)
+    sealed.write_text(sealed.read_text().replace("retention_days = 90", "retention_days = 900"))
+    assert not read_agreement(sealed).sealed
     with pytest.raises(UnsignedError, match="signed another version: north, south, east"):
-        found.check_sealed()
-    seal(path, signed(path))
-    assert read_agreement(path).sealed
+        sealed_agreement(path)
 
 
 def test_a_draft_says_what_it_lacks_before_it_is_read_as_an_agreement(tmp_path):
@@ -194,10 +212,11 @@ def test_a_draft_says_what_it_lacks_before_it_is_read_as_an_agreement(tmp_path):
 
 
 def test_an_edit_is_whole_or_not_at_all_and_keeps_the_files_mode(tmp_path, monkeypatch):
-    path = written(tmp_path)
+    path = tmp_path / "icu.toml"
+    write_agreement(path, "one = 1\n")
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     path.chmod(0o664)
-    commit(path, "0" * 64)
+    write_agreement(path, "one = 2\n")
     assert stat.S_IMODE(path.stat().st_mode) == 0o664
     before = path.read_bytes()
 
@@ -206,7 +225,7 @@ def test_an_edit_is_whole_or_not_at_all_and_keeps_the_files_mode(tmp_path, monke
 
     monkeypatch.setattr("os.pwrite", full)
     with pytest.raises(DiskError, match="No space left"):
-        commit(path, "1" * 64)
+        write_agreement(path, "one = 3\n")
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["icu.toml"]
 

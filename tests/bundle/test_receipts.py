@@ -30,6 +30,7 @@ class Someone:
         self.key = Ed25519PrivateKey.generate()
         self.public = PublicIdentity(
             name=name,
+            role="analyst" if name == "lab" else "party",
             signing_key=self.key.public_key().public_bytes_raw().hex(),
             recipient=str(x25519.Identity.generate().to_public()),
         )

@@ -85,30 +85,27 @@ class Typed:
         assert len(lines) == 1, lines
         return json.loads(lines[0])
 
-    def keys(self, names=(*NAMES, "lab")):
+    def keys(self, names=NAMES):
         for name in names:
             self(f"key new {name}", by=name)
-            public = self(f"key show {name}", by=name).stdout
-            (self.folder / f"{name}.pub").write_text(public)
+        self("key new lab --analyst", by="lab")
 
-    def draft(self, file="icu.toml", *, more=""):
+    def draft(self, file="icu.toml", *, pubs="", more=""):
+        """An agreement; a draft unless .pub files are given."""
         write_table(self.folder / "public.csv", seed=0)
         return self(
-            f"agreement new {file} --columns public.csv --label sick --id patient --purpose study "
-            "--task classification --n-components 3 --retention-days 30 --model ridge "
-            f"--models ridge,logistic --minimum-parties 2 {more}"
+            f"agreement new {file} {pubs} --columns public.csv --label sick --id patient "
+            "--purpose study --task classification --n-components 3 --retention-days 30 "
+            f"--model ridge --models ridge,logistic --minimum-parties 2 --yes {more}"
         )
 
-    def enrol(self):
-        parties = " ".join(f"--party {name}.pub" for name in NAMES)
-        return self(f"agreement enrol icu.toml {parties} --analyst lab.pub")
+    def agreed(self, *, more=""):
+        """An agreement that nobody has signed, and everybody's sealed secret."""
+        self.keys()
+        return self.draft(pubs=" ".join(f"{name}.pub" for name in (*NAMES, "lab")), more=more)
 
     def sealed(self, *, more=""):
-        """Everything up to a sealed agreement."""
-        self.keys()
-        self.draft(more=more)
-        self.enrol()
-        self(f"secret new icu.toml --for {','.join(NAMES)}")
+        """Everything up to an agreement that everybody signed; all .sig files lie beside it."""
+        self.agreed(more=more)
         for name in (*NAMES, "lab"):
-            self(f"agreement sign icu.toml --as {name} -o {name}.sig", by=name)
-        return self("agreement seal icu.toml east.sig north.sig south.sig lab.sig")
+            self("sign icu.toml --yes", by=name)

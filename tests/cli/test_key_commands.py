@@ -1,13 +1,13 @@
-"""``cobasis key`` as people type it, and what every command of a party's has."""
+"""``cobasis key`` as people type it."""
 
 import os
 import subprocess
 import sys
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
+from cli.round_by_commands import Typed
 from cobasis.cli.main import app
 from cobasis.protocol.enrolment import PublicIdentity
 from party_side.sites import agreed
@@ -34,19 +34,8 @@ def test_a_passphrase_file_that_others_can_read_or_change_is_refused_as_ssh_does
     assert not (tmp_path / "home" / "keys" / "north.key").exists()
 
 
-def test_every_command_has_an_example_in_its_help():
-    groups = get_command(app).commands
-    commands = {**groups["party"].commands, **groups["key"].commands}
-    assert {"join", "check", "propose", "adopt", "prepare", "accept", "predict", "export"} <= set(
-        commands
-    )
-    for name, command in commands.items():
-        assert f" {name} " in command.help.splitlines()[-1], name
-        assert command.help.splitlines()[-1].startswith("Example: cobasis "), name
-
-
-def test_a_key_is_made_shown_and_used_as_typed(tmp_path):
-    """The one test that really types: three processes and a passphrase file."""
+def test_a_key_is_made_and_used_as_typed(tmp_path):
+    """The one test that really types: two processes and a passphrase file."""
     secret = tmp_path / "passphrase"
     secret.write_text("correct horse battery staple\n", encoding="utf-8")
     secret.chmod(0o600)
@@ -59,17 +48,52 @@ def test_a_key_is_made_shown_and_used_as_typed(tmp_path):
             capture_output=True,
             text=True,
             check=False,
+            cwd=tmp_path,
         )
 
     made = typed("key", "new", "west")
     assert made.returncode == 0, made.stderr
     key = tmp_path / "fresh" / "keys" / "west.key"
     assert key.stat().st_mode & 0o777 == 0o600
-    shown = typed("key", "show", "west")
-    public = PublicIdentity.from_text(shown.stdout)
-    assert public.name == "west"
+    public = PublicIdentity.from_text((tmp_path / "west.pub").read_text(encoding="utf-8"))
+    assert (public.name, public.role) == ("west", "party")
     assert public.fingerprint in made.stdout
-    words = (str(agreed(tmp_path)), "data.csv")
-    refused = typed("party", "check", *words)
+    refused = typed("sign", str(agreed(tmp_path)))
     assert refused.returncode == 2
-    assert "[CB702]" in refused.stderr
+    assert "[CB304]" in refused.stderr
+
+
+@pytest.fixture
+def cobasis(tmp_path, monkeypatch):
+    return Typed(tmp_path, monkeypatch)
+
+
+def test_a_public_half_says_its_role(cobasis):
+    for words, role in (("key new north", "party"), ("key new lab --analyst", "analyst")):
+        found = cobasis.json(words)
+        public = PublicIdentity.from_text((cobasis.folder / found["path"]).read_text())
+        assert public.role == found["role"] == role
+        assert public.fingerprint == found["fingerprint"]
+
+
+def test_a_key_that_is_there_stays_as_it_is_and_its_public_half_is_written_again(cobasis):
+    cobasis("key new north")
+    pub, key = cobasis.folder / "north.pub", cobasis.folder / "home-north/keys/north.key"
+    before = pub.read_bytes(), key.read_bytes()
+    pub.unlink()
+    assert "was there" in cobasis("key new north").stdout
+    assert (pub.read_bytes(), key.read_bytes()) == before
+    told = cobasis("key new north --analyst", code=2).stderr
+    assert "its role is party, not analyst" in told
+    assert "[CB702]" in told
+
+
+def test_a_file_in_the_way_is_refused_before_a_key_is_made(cobasis):
+    (cobasis.folder / "north.pub").write_text("another's\n")
+    assert "[CB601]" in cobasis("key new north", code=2).stderr
+    assert not (cobasis.folder / "home-north/keys/north.key").exists()
+    (cobasis.folder / "north.pub").unlink()
+    cobasis("key new north")
+    (cobasis.folder / "north.pub").write_text("another's\n")
+    assert "[CB601]" in cobasis("key new north", code=2).stderr
+    assert (cobasis.folder / "north.pub").read_text() == "another's\n"

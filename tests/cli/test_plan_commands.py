@@ -1,4 +1,4 @@
-"""``cobasis plan privacy``: priced on a draft, without a key; only the page is written."""
+"""``cobasis plan``: priced on a draft, without a key; only the page is written."""
 
 import json
 
@@ -21,7 +21,7 @@ def files(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-LINE = "plan privacy icu.toml north.csv --n-components 2 --noise 0.3"
+LINE = "plan icu.toml north.csv --n-components 2 --noise 0.3"
 
 
 def test_a_draft_and_a_table_are_enough_and_nothing_is_written(cobasis):
@@ -78,22 +78,32 @@ def test_the_page_has_the_chart_and_the_table_and_is_its_owners_only(cobasis):
         ("-o north.csv", "CB107"),
         ("-o icu.toml", "CB107"),
         ("-o none/plan.html", "CB601"),
+        ("other.csv", "CB107"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(cobasis, more, code):
-    assert f"[{code}]" in cobasis(f"plan privacy icu.toml north.csv {more}", code=2).stderr
+    assert f"[{code}]" in cobasis(f"plan icu.toml north.csv {more}", code=2).stderr
+
+
+def test_the_only_agreement_of_the_folder_needs_no_name(cobasis):
+    named = cobasis.json(LINE)
+    assert cobasis.json(LINE.replace("icu.toml ", "")) == named
+    cobasis.draft("other.toml")
+    told = cobasis(LINE.replace("icu.toml ", ""), code=2).stderr
+    assert "icu.toml, other.toml" in told
+    assert "[CB107]" in told
 
 
 def test_a_draft_without_the_data_is_refused_by_what_it_lacks(cobasis):
     cobasis("agreement new thin.toml --numbers a,b --task representation")
-    said = cobasis("plan privacy thin.toml north.csv", code=2).stderr.replace("\n", " ")
+    said = cobasis("plan thin.toml north.csv", code=2).stderr.replace("\n", " ")
     assert "lacks n_components" in said
 
 
 def test_an_agreement_with_a_guarantee_is_planned_with_it(cobasis):
     terms = "epsilon=8,radius=3,most_rows=100,labels=public"
     cobasis.draft("private.toml", more=f"--basis haar --dp {terms}")
-    found = cobasis.json("plan privacy private.toml north.csv --epsilon 2 --noise 0.3")
+    found = cobasis.json("plan private.toml north.csv --epsilon 2 --noise 0.3")
     price = {each["name"]: each for each in found["effects"]}
     assert price["as it is"]["leaked"] < 0.5
     assert (

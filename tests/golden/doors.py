@@ -11,6 +11,7 @@ import warnings
 from contextlib import chdir, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import get_args
 from unittest import mock
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from cobasis import simulate
 from cobasis.algorithms.bases import BASES
-from cobasis.algorithms.registry import ALIGNERS
+from cobasis.algorithms.options import AlignerName
 from cobasis.cli.demo import deal, load
 from cobasis.models import training
 from cobasis.report.comparison import Settings, compare
@@ -140,7 +141,7 @@ DOORS = {
         f"{name}, {family}, {aligner}": partial(model, name, family, aligner)
         for name, families in TUNED.items()
         for family in families
-        for aligner in ALIGNERS
+        for aligner in get_args(AlignerName)
     },
     "demo": {
         f"{split}, seed {seed}": partial(demonstrated, split, seed)

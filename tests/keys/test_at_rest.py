@@ -15,6 +15,7 @@ NORTH = Identity.new("north")
 FIELDS = {
     "format": "cobasis/key/1",
     "name": "north",
+    "role": "party",
     "signing_key": NORTH._signing.private_bytes_raw().hex(),
     "age_key": str(NORTH._age),
 }

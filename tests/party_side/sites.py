@@ -10,7 +10,8 @@ import polars as pl
 
 from bundle.payloads import read_upload
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
-from cobasis.bundle.agreement_file import commit, enrol, read_agreement, seal, write_new
+from cobasis.bundle.agreement_file import read_agreement, seal
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.envelope import Draft, open_bundle
 from cobasis.bundle.messages import (
@@ -87,7 +88,7 @@ class Consortium:
         return path
 
     def secret_file(self, name, *, key=None):
-        """As `cobasis secret new` makes it, by north, for one party."""
+        """As `cobasis agreement new` makes it, by north, for one party."""
         path = self.folder(name) / f"{name}.secret"
         write_bundle(
             path,
@@ -172,7 +173,8 @@ def copied(site, to):
     return replace(site, root=to, agreement_path=to / site.agreement_path.name)
 
 
-PEOPLE = {name: Identity.new(name) for name in (*NAMES, "lab")}
+PEOPLE = {name: Identity.new(name) for name in NAMES}
+PEOPLE["lab"] = Identity.new("lab", role="analyst")
 KEY = secrets.token_bytes(32)
 FIELDS = {
     "round_id": ROUND,
@@ -190,6 +192,10 @@ FIELDS = {
     "threat_model": "semi-honest",
     "retention_days": 30,
 }
+ENROLLED = {
+    "enrolled": tuple(PEOPLE[name].public for name in NAMES),
+    "analyst": PEOPLE["lab"].public,
+}
 _TEXTS = {}
 
 
@@ -198,10 +204,8 @@ def agreed(root, **changes):
     path, words = root / "icu.toml", repr(changes)
     if words not in _TEXTS:
         path.unlink(missing_ok=True)
-        write_new(path, fields={**FIELDS, **changes})
-        parties = [PEOPLE[name].public for name in NAMES]
-        enrol(path, parties=parties, analyst=PEOPLE["lab"].public)
-        commit(path, ConsortiumSecret(KEY).commitment(ROUND))
+        commitment = ConsortiumSecret(KEY).commitment(ROUND)
+        path.write_text(new_text({**FIELDS, **ENROLLED, "commitment": commitment, **changes}))
         found = read_agreement(path).agreement
         signed = [sign_agreement(found, name=name, sign=who.sign) for name, who in PEOPLE.items()]
         seal(path, signed).replace(path)

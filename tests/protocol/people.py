@@ -14,6 +14,7 @@ def identity(name, **changes):
     key = KEYS.get(name) or Ed25519PrivateKey.generate()
     fields = {
         "name": name,
+        "role": "analyst" if name.startswith("lab") else "party",
         "signing_key": key.public_key().public_bytes_raw().hex(),
         "recipient": str(x25519.Identity.generate().to_public()),
     }

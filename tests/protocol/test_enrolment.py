@@ -9,22 +9,24 @@ from cobasis.errors import AgreementError
 from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify
 
 RECIPIENT = "age1ujxxdgvry06l6fw6hsu3ete0ed6udrft983ptc6kc2zt0yg35uusmnwxtu"
-NORTH = PublicIdentity(name="north", signing_key="0" * 64, recipient=RECIPIENT)
+NORTH = PublicIdentity(name="north", role="party", signing_key="0" * 64, recipient=RECIPIENT)
 
 
 def test_its_text_is_one_line_and_comes_back():
     assert NORTH.text() == (
         '{"format":"cobasis/identity/1","name":"north","recipient":"' + RECIPIENT + '",'
-        '"signing_key":"' + "0" * 64 + '"}\n'
+        '"role":"party","signing_key":"' + "0" * 64 + '"}\n'
     )
     assert PublicIdentity.from_text(NORTH.text()) == NORTH
     assert PublicIdentity.from_text(json.dumps(json.loads(NORTH.text()), indent=2)) == NORTH
 
 
 def test_its_fingerprint_can_be_read_out_and_is_another_for_every_field():
-    assert NORTH.fingerprint == "9b40 37be db6b 2531"
-    other = PublicIdentity(name="north", signing_key="1" * 64, recipient=RECIPIENT)
+    assert NORTH.fingerprint == "f006 8ff9 4156 08a3"
+    other = PublicIdentity(name="north", role="party", signing_key="1" * 64, recipient=RECIPIENT)
     assert other.fingerprint != NORTH.fingerprint
+    changed = {**NORTH.model_dump(), "role": "analyst"}
+    assert PublicIdentity(**changed).fingerprint != NORTH.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,7 @@ def test_its_fingerprint_can_be_read_out_and_is_another_for_every_field():
         {"recipient": RECIPIENT.upper()},
         {"recipient": "ssh-ed25519 AAAA"},
         {"extra": 1},
+        {"role": "author"},
     ],
 )
 def test_a_field_of_another_form_is_refused(changes):
@@ -65,7 +68,7 @@ def test_it_stands_inside_other_models():
 
 
 def test_a_key_that_is_no_point_verifies_nothing():
-    broken = PublicIdentity(name="north", signing_key="f" * 64, recipient=RECIPIENT)
+    broken = PublicIdentity(name="north", role="party", signing_key="f" * 64, recipient=RECIPIENT)
     assert not verify(broken, b"", signature=bytes(64))
 
 

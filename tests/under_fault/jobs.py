@@ -15,12 +15,14 @@ from cobasis.analyst_side.forget import forget as destroy
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
-from cobasis.bundle.agreement_file import enrol, write_new
+from cobasis.bundle.agreement_file import complete
+from cobasis.bundle.agreement_reading import text_of
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.receipts import receipt_text
-from cobasis.errors import AgreementError, BundleError, WaitingError
+from cobasis.errors import BundleError, WaitingError
 from cobasis.party_side import desk as desk_module
-from cobasis.party_side import secret as secret_module
 from cobasis.party_side.audit import Approval, Audited, approve
+from cobasis.party_side.authoring import Authorship, issue
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.receiving import accept, adopt, receipt
 from cobasis.party_side.scoring import score
@@ -29,7 +31,7 @@ from cobasis.party_side.send import prepare, propose
 from cobasis.privacy.audit import audit
 from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
-from party_side.sites import FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
+from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems, receipts, reply
 from under_fault.warm import say
@@ -37,8 +39,7 @@ from under_fault.warm import say
 
 def unlock(patch):
     """Take keys from memory: none is encrypted, which takes seconds."""
-    for module in (desk_module, secret_module):
-        patch.setattr(module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+    patch.setattr(desk_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
 
 
 class Site(Consortium):
@@ -66,9 +67,14 @@ def _audited():
 
 
 def _secret(site):
-    with suppress(AgreementError):  # committed already, where only its last sync was missing
-        make = {"parties": NAMES, "home": site.root, "name": "north", "passphrase": str}
-        secret_module.make_secret(site.agreement_path, **make)
+    path = site.agreement_path
+    before = text_of(path)
+    author = Authorship(path, home=site.root)
+    issue(
+        author,
+        text=lambda commitment: complete(before, path=path, commitment=commitment),
+        identity=PEOPLE["north"],
+    )
 
 
 def _join(site):
@@ -212,9 +218,7 @@ def _sent(site, folder, kind):
 def _build_secret(folder):
     """An agreement that enrols everybody, and is neither committed nor signed."""
     folder.mkdir()
-    path = write_new(folder / "icu.toml", fields=FIELDS)
-    parties = [PEOPLE[name].public for name in NAMES]
-    enrol(path, parties=parties, analyst=PEOPLE["lab"].public)
+    (folder / "icu.toml").write_text(new_text({**FIELDS, **ENROLLED}))
 
 
 def _build_late(site, folder):

@@ -61,7 +61,8 @@ class Cast:
     """Keys, agreements of three to five parties, and sealed uploads of all variants; made once."""
 
     def __init__(self, folder):
-        self.identities = {name: Identity.new(name) for name in (*NAMES, "lab")}
+        self.identities = {name: Identity.new(name) for name in NAMES}
+        self.identities["lab"] = Identity.new("lab", role="analyst")
         self.secret = ConsortiumSecret()
         self.rows = _rows()
         self.rounds = {}

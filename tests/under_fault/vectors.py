@@ -102,7 +102,8 @@ class Lab:
     """An analyst of rounds of every precision and task, and parties that may send anything."""
 
     def __init__(self, folder):
-        self.identities = {name: Identity.new(name) for name in (*NAMES, "lab")}
+        self.identities = {name: Identity.new(name) for name in NAMES}
+        self.identities["lab"] = Identity.new("lab", role="analyst")
         self.secret = ConsortiumSecret()
         self.rounds, self.tables, self.bytes = {}, {}, {}
         for kind, changes in ROUNDS.items():

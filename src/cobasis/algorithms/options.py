@@ -1,4 +1,4 @@
-"""What the aligners' options take, and the one global scalar that each of them offers."""
+"""The aligners' names, what their options take, and the one global scalar that each offers."""
 
 from typing import Literal
 
@@ -6,6 +6,9 @@ import numpy as np
 
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
+
+AlignerName = Literal["odc", "gopp", "whitened", "imakura", "kawakami"]
+"""The aligners, as agreements and command lines call them."""
 
 Scale = Literal["measured", "paper"] | float
 

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cobasis.disk.files import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_fields import DEADLINE, missing_fields
+from cobasis.protocol.enrolment import OneLine
 from cobasis.protocol.signatures import Signature, check_sealed
+
+Line = TypeVar("Line", bound=OneLine)
 
 MAX_BYTES = 2**25
 """Some ten times what 8,192 features take."""
@@ -69,34 +72,50 @@ class AgreementDraft:
 
 def read_agreement(path: str | Path) -> AgreementFile:
     """Read an agreement that is whole, signed or not."""
-    document = document_of(text_of(Path(path)), path=path)
+    return agreement_in(text_of(Path(path)), path=path)
+
+
+def agreement_in(text: str, *, path: str | Path) -> AgreementFile:
+    """Return the agreement that a file's text says; the path is for messages."""
+    document = document_of(text, path=path)
     fields = _fields_of(document, path=path)
     required = [name for name, field in Agreement.model_fields.items() if field.is_required()]
     empty = [name for name in missing_fields(fields) if name in required and name != "parties"]
     if empty or not fields.get("parties"):
         listed = ", ".join([*empty, *([] if fields.get("parties") else ["[[party]]"])])
         raise AgreementError(
-            f"the agreement '{path}' is still a draft: {listed} must be filled. `cobasis agreement "
-            "enrol` writes [[party]], `cobasis secret new` the commitment; fill the others by hand."
+            f"the agreement '{path}' is still a draft: {listed} must be filled. [[party]] and the "
+            f"commitment are written by `cobasis agreement new {path} *.pub`; fill others by hand."
         )
     agreement = Agreement.model_validate_json(json.dumps(fields))
     found = document.get("signature", [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise AgreementError(
-            f"the agreement '{path}' has signatures that are no [[signature]] tables. Seal it anew."
+            f"the agreement '{path}' has signatures that are no [[signature]] tables. Ask for the "
+            "file as it was sealed."
         )
     return AgreementFile(agreement=agreement, signatures=tuple(Signature(**each) for each in found))
 
 
 def read_draft(path: str | Path) -> AgreementDraft:
     """Read what an agreement says so far."""
-    fields = _fields_of(document_of(text_of(Path(path)), path=path), path=path)
+    return draft_in(text_of(Path(path)), path=path)
+
+
+def draft_in(text: str, *, path: str | Path) -> AgreementDraft:
+    """Return what a file's text says so far; the path is for messages."""
+    fields = _fields_of(document_of(text, path=path), path=path)
     return AgreementDraft(fields=fields, missing=missing_fields(fields))
 
 
 def read_terms(path: str | Path) -> Agreement:
     """Read an agreement, or a draft that lacks only its parties and their secret's commitment."""
-    fields = read_draft(path).fields
+    return terms_in(text_of(Path(path)), path=path)
+
+
+def terms_in(text: str, *, path: str | Path) -> Agreement:
+    """Return the terms that a file's text says, with made-up parties where it has none."""
+    fields = draft_in(text, path=path).fields
     made_up = {
         "parties": [f"party-{at}" for at in range(_SOME)],
         "commitment": "0" * 64,
@@ -129,6 +148,14 @@ def text_of(path: Path) -> str:
         raise AgreementFileError(_reason(path, line, "it is no UTF-8 text")) from None
 
 
+def line_in(path: Path, kind: type[Line]) -> Line:
+    """Read a small file, a .pub or a .sig; an AgreementError names it."""
+    try:
+        return kind.from_text(text_of(path))
+    except (AgreementError, AgreementFileError) as error:
+        raise AgreementError(f"'{path}' cannot be used: {error.args[0]}") from None
+
+
 def document_of(text: str, *, path: str | Path) -> dict[str, Any]:
     """Return what a TOML text says; AgreementFileError, with the line, where it is none."""
     try:
@@ -159,7 +186,7 @@ def _fields_of(document: Mapping[str, Any], *, path: str | Path) -> dict[str, An
     if taken:
         raise AgreementError(
             f"'{path}' has a field {', '.join(taken)}, and in the file the parties are the "
-            "[[party]] tables. Delete it, and enrol them with `cobasis agreement enrol`."
+            "[[party]] tables. Delete it, and give their .pub files to `cobasis agreement new`."
         )
     enrolled = fields.pop("party", [])
     if enrolled:

@@ -54,7 +54,7 @@ GROUPS: tuple[tuple[str, Mapping[str, str]], ...] = (
             "basis": 'How parties choose their bases: "svd", "consensus", "haar", "public", ...',
             "aligner": 'The method: "odc", "gopp", "whitened", "imakura", "kawakami".',
             "public_rows_sha256": "The digest of public rows, where anchor or basis need them.",
-            "commitment": "Made by `cobasis secret new`; it binds the secret and does not show it.",
+            "commitment": "By `cobasis agreement new`; it binds the secret and does not show it.",
         },
     ),
     (
@@ -71,7 +71,7 @@ FEATURES = """\
 # ---- Features: one [[features]] table per column, in this order
 #
 # A number enters as (value - centre) / scale. Take the constants from a code book or from public
-# data, never from one party's rows. unit is for people; `cobasis party check` refuses values
+# data, never from one party's rows. unit is for people; `cobasis send` refuses values
 # outside low and high; missing = "fill" lets fill stand for empty cells, else they are refused.
 #
 # A category has a closed list of words. unknown = "other" gives all other words one level,
@@ -116,7 +116,7 @@ NOISE = """\
 """
 
 PEOPLE = """\
-# ---- Parties and analyst: written by `cobasis agreement enrol`. Compare fingerprints by telephone.
+# ---- Parties and analyst: written by `cobasis agreement new`, from .pub files.
 """
 
 

@@ -1,4 +1,4 @@
-"""What agreements, the analyst's commands, ``verify`` and ``inspect`` say, with ``--json`` too.
+"""What the analyst's commands, ``verify`` and ``inspect`` say, with ``--json`` too.
 
 ``docs/reference/json.md`` is written from these models, beside those of ``answers.py``.
 """
@@ -85,42 +85,6 @@ def _certificate(certificate: "Certificate") -> list[str]:
             f" {seen:>8}  {each.evidence}"
         )
     return lines
-
-
-class PersonAnswer(Part):
-    """Somebody who takes part."""
-
-    name: str
-    role: str = Field(description="party or analyst.")
-    fingerprint: str = Field(description="To be compared over another channel.")
-    signed: bool = Field(description="Whether a valid signature of this text stands in the file.")
-
-
-class AgreementAnswer(Answer):
-    """`agreement new`, `agreement enrol`, `agreement seal`, `agreement show`: its state."""
-
-    path: str
-    state: str = Field(description="draft, complete or sealed.")
-    digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
-    missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
-    unsigned: str = Field(description="Who has not signed, in words; empty when it is sealed.")
-    people: list[PersonAnswer]
-
-
-class SignAnswer(Answer):
-    """`agreement sign`: one signature."""
-
-    name: str
-    digest: str
-    path: str
-
-
-class SecretAnswer(Answer):
-    """`secret new`: the consortium secret, sealed to each party."""
-
-    made_by: str
-    commitment: str
-    files: dict[str, str] = Field(description="The sealed file of each party.")
 
 
 class AuditRecordAnswer(Part):

@@ -28,11 +28,12 @@ class Answer(Part):
 
 
 class KeyAnswer(Answer):
-    """`key new`, `key show`: the public half of a key."""
+    """`key new`: the public half of a key, and where it was written."""
 
     name: str = Field(description="Whose it is.")
+    role: str = Field(description="party or analyst.")
     fingerprint: str = Field(description="To be compared over another channel.")
-    identity: str = Field(description="The text of the .pub file.")
+    path: str = Field(description="The .pub file.")
 
 
 class ColumnAnswer(Part):
@@ -131,7 +132,7 @@ class AuditAnswer(Answer):
 
 
 class PlanAnswer(Answer):
-    """`plan privacy`: what each defence would cost and win."""
+    """`plan`: what each defence would cost and win."""
 
     n_rows: int
     n_sampled: int = Field(description="Rows, drawn at random, that were looked at.")
@@ -204,3 +205,34 @@ class ForgetAnswer(Answer):
     """`party forget`, `analyst forget`: what was kept of the round is destroyed."""
 
     time: str = Field(description="When, as the transcript says.")
+
+
+class PersonAnswer(Part):
+    """Somebody who takes part."""
+
+    name: str
+    role: str = Field(description="party or analyst.")
+    fingerprint: str = Field(description="To be compared over another channel.")
+
+
+class AgreementAnswer(Answer):
+    """`agreement new`: the agreement as it was written."""
+
+    path: str
+    state: str = Field(description="draft or complete.")
+    digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
+    missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
+    changed: list[str] = Field(description="In words, since it was written before.")
+    people: list[PersonAnswer]
+    secrets: dict[str, str] = Field(description="The sealed secret of each party.")
+
+
+class SignAnswer(Answer):
+    """`sign`: one signature."""
+
+    name: str
+    role: str = Field(description="party or analyst.")
+    digest: str = Field(description="SHA-256 that was signed.")
+    path: str
+    again: bool = Field(description="The same signature stood there before.")
+    secret_from: str = Field(description="Which party made the secret; empty if none was read.")

@@ -8,7 +8,7 @@ import typer
 
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import OptionError
 from cobasis.models.families import ModelName
 

@@ -6,12 +6,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, key, party, plan, secret
+from cobasis.cli import agreement, key, party
 from cobasis.cli.demo import demo
 from cobasis.cli.forget import forget
+from cobasis.cli.plan import plan
 from cobasis.cli.receive import receive
 from cobasis.cli.remove import remove
 from cobasis.cli.run import run as run_round
+from cobasis.cli.sign import sign
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -29,8 +31,8 @@ class _Coded(TyperGroup):
         except CobasisError as error:
             typer.echo(f"{type(error).__name__}: {error}", err=True)
             raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            typer.echo("Interrupted. Nothing is lost: the same command goes on.", err=True)
+        except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
+            typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -45,8 +47,8 @@ app = typer.Typer(
 app.command()(demo)
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
-app.add_typer(plan.app, name="plan")
-app.add_typer(secret.app, name="secret")
+app.command()(sign)
+app.command()(plan)
 app.add_typer(party.app, name="party")
 app.command()(receive)
 app.command("run")(run_round)

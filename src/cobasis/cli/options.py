@@ -357,9 +357,13 @@ _WIDE = 79
 
 
 def wrapped(text: str, *, lead: str = "") -> list[str]:
-    """Return a text in lines that fit a terminal of 80 columns, indented below the first."""
+    """Return a text in lines that fit a terminal of 80 columns, indented below the first.
+
+    Others wrote some of it: what a terminal would obey, such as an escape, stands as a question
+    mark, so that nobody's words can hide or move what stands beside them.
+    """
     return textwrap.wrap(
-        text,
+        "".join(each if each.isprintable() or each.isspace() else "?" for each in text),
         _WIDE,
         initial_indent=lead,
         subsequent_indent=" " * len(lead),

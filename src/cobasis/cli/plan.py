@@ -5,23 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Agreed, AsJson, numbers, progress, say
+from cobasis.cli.options import AsJson, agreed, numbers, progress, say
+from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.privacy.audit import Plan
 
-app = typer.Typer(help="What a choice would come to, before it is agreed.", no_args_is_help=True)
 
-
-@app.callback()
-def _group() -> None:
-    """Keep this a group, though it has one command."""
-
-
-@app.command()
-def privacy(
-    agreement: Agreed,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Your table, CSV or Parquet.")],
+def plan(
+    words: Annotated[
+        list[Path],
+        typer.Argument(metavar="[AGREEMENT] DATA", help="And your table, CSV or Parquet."),
+    ],
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[
         Path | None, typer.Option(help="Table of public rows with the same columns.")
@@ -38,12 +33,19 @@ def privacy(
     It takes an agreement, or a draft without parties, and your table. No key, vault or joined
     secret is needed, nobody has to have signed, and nothing is kept or charged.
 
-    Example: cobasis plan privacy icu.toml data.csv --public public.csv -o plan.html
+    Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
     from cobasis.party_side.desk import refuse_target
     from cobasis.party_side.pricing import Asked, priced
 
+    agreement, tables = agreed(words)
+    if len(tables) != 1:
+        raise OptionError(
+            f"plan takes one table beside the agreement, not {len(tables)}. Write it as: cobasis "
+            f"plan {agreement} data.csv."
+        )
+    [data] = tables
     asked = Asked(
         n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),
         noise=numbers(noise, float, option="--noise"),
@@ -52,12 +54,12 @@ def privacy(
     for table in (data, agreement, public):
         if out is not None and table is not None:
             refuse_target(out, table=table)
-    agreed = read_terms(agreement)
+    terms = read_terms(agreement)
     with progress() as report:
-        found = priced(agreed, data, public=public, asked=asked, report=report)
+        found = priced(terms, data, public=public, asked=asked, report=report)
     if out is not None:
-        _write(out, found, round_id=agreed.round_id, task=agreed.task)
-    _show(found, round_id=agreed.round_id, task=agreed.task, out=out, as_json=as_json)
+        _write(out, found, round_id=terms.round_id, task=terms.task)
+    _show(found, round_id=terms.round_id, task=terms.task, out=out, as_json=as_json)
 
 
 def _write(out: Path, found: "Plan", *, round_id: str, task: str) -> None:
@@ -74,7 +76,7 @@ def _show(found: "Plan", *, round_id: str, task: str, out: Path | None, as_json:
 
     answer = PlanAnswer.of(
         found,
-        command="plan privacy",
+        command="plan",
         round=round_id,
         metric={"classification": "accuracy", "regression": "r2"}.get(task, ""),
         effects=[EffectAnswer.of(each) for each in found.effects],

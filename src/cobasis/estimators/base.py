@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import ShapeError, UnknownPartyError
 from cobasis.estimators.inputs import (
     Array,

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.protocol.labels import as_labels
+from cobasis.protocol.messages import as_labels
 
 Array = npt.NDArray[Any]
 

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier, is_regressor
 from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import OptionError
 from cobasis.estimators.base import REQUESTED, CollaborativeBase
 from cobasis.estimators.inputs import Array, label_column

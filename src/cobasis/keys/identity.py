@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cobasis.bundle.sealing import seal, unseal
 from cobasis.errors import IdentityError, PassphraseError, SealError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.enrolment import PublicIdentity, verify
+from cobasis.protocol.enrolment import PublicIdentity, Role, verify
 
 FORMAT = "cobasis/key/1"
 _OWN = b"cobasis/own/1\0"
@@ -35,21 +35,27 @@ class Identity(Hidden):
     __slots__ = ("_age", "_public", "_signing")
 
     def __init__(
-        self, name: str, *, signing: Ed25519PrivateKey, age: "pyrage.x25519.Identity"
+        self,
+        name: str,
+        *,
+        signing: Ed25519PrivateKey,
+        age: "pyrage.x25519.Identity",
+        role: Role = "party",
     ) -> None:
         self._signing = signing
         self._age = age
         self._public = PublicIdentity(
             name=name,
+            role=role,
             signing_key=signing.public_key().public_bytes_raw().hex(),
             recipient=str(age.to_public()),
         )
 
     @classmethod
-    def new(cls, name: str) -> Self:
+    def new(cls, name: str, *, role: Role = "party") -> Self:
         """Draw both keys from the system."""
         signing, age = Ed25519PrivateKey.generate(), pyrage.x25519.Identity.generate()
-        return cls(name, signing=signing, age=age)
+        return cls(name, signing=signing, age=age, role=role)
 
     @property
     def public(self) -> PublicIdentity:
@@ -101,6 +107,7 @@ class Identity(Hidden):
         fields = {
             "format": FORMAT,
             "name": self._public.name,
+            "role": self._public.role,
             "signing_key": self._signing.private_bytes_raw().hex(),
             "age_key": str(self._age),
         }
@@ -116,6 +123,7 @@ class Identity(Hidden):
             if fields.pop("format") == FORMAT:
                 return cls(
                     fields["name"],
+                    role=fields["role"],
                     signing=Ed25519PrivateKey.from_private_bytes(
                         bytes.fromhex(fields["signing_key"])
                     ),

@@ -2,17 +2,20 @@
 
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import ValidationError, create_model
 
 from cobasis.errors import FeatureError, OptionError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
+from cobasis.protocol.agreement_fields import DEADLINE, AgreementFields
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
 
@@ -20,6 +23,7 @@ Missing = Literal["refuse", "fill"]
 Features = tuple[NumericFeature | CategoryFeature, ...]
 
 MAX_WORDS = 1000
+MAX_NAMES = 20
 _DIGITS = 3
 
 
@@ -74,15 +78,27 @@ def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
+def refuse_other_columns(example: Path, **columns: str | None) -> None:
+    """Raise FeatureError where a public table lacks the column of labels, or of identifiers."""
+    source = source_of(example, party="example")
+    with source.reading():
+        schema = source.frame.collect_schema()
+    for word, name in columns.items():
+        if name and name not in schema:
+            some = ", ".join(list(schema)[:MAX_NAMES])
+            more = len(schema) - MAX_NAMES
+            raise FeatureError(
+                f"'{example.name}' has no column '{name}', which is to be the {word} column. It "
+                f"has {some}{f' and {more:,} more' if more > 0 else ''}. Name one of them as "
+                f"--{word}, or add the column to the table; it may be empty."
+            )
+
+
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
     """Return the classes that the label column of a public example has, sorted."""
     source = source_of(example, party="example")
     with source.reading():
         schema = source.frame.collect_schema()
-    if label not in schema:
-        raise FeatureError(
-            f"'{example.name}' has no column '{label}' ({', '.join(schema)}). Correct --label."
-        )
     found = source.collect(pl.col(label))[label].drop_nulls().unique().to_list()
     if schema[label].is_integer() or all(isinstance(each, int) for each in found):
         return tuple(sorted(int(each) for each in found))
@@ -102,6 +118,40 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     if features and fields.get("anchor", "isometric") == "isometric":
         fields.setdefault("n_anchor_rows", width_of(features))
     return fields
+
+
+def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the field is
+    """Return what a field of the agreement takes for what was typed; OptionError if nothing."""
+    known = AgreementFields.model_fields[name]
+    try:
+        if name == "deadline":
+            return _deadline(str(said))
+        one = create_model("One", **{name: (known.annotation, known)})  # type: ignore[call-overload]
+        return getattr(one(**{name: said}), name)
+    except ValidationError as error:
+        found = error.errors()[0]
+        kinds = {"int_parsing": "it is no whole number", "float_parsing": "it is no number"}
+        problem = kinds.get(found["type"], found["msg"])
+    except ValueError as error:
+        problem = str(error)
+    raise OptionError(
+        f"{name} cannot be '{said}': {problem[:1].lower()}{problem[1:]}. Give another."
+    )
+
+
+def _deadline(said: str) -> str:
+    """Return a time in UTC as agreements write it; a day alone is until its end."""
+    for form in ("%Y-%m-%d", DEADLINE):
+        with suppress(ValueError):
+            found = datetime.strptime(said, form)  # noqa: DTZ007 -- both forms are UTC
+            whole = found.replace(hour=23, minute=59, second=59) if form != DEADLINE else found
+            return whole.strftime(DEADLINE)
+    raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z, or day like that")
+
+
+def likely_components(n_features: int) -> int:
+    """Return how many components a question proposes: two thirds of the features, at most 100."""
+    return max(1, min(100, 2 * n_features // 3))
 
 
 def features_of_words(

@@ -6,7 +6,7 @@ Plain values only: the private half lives in ``cobasis.keys``, which nothing her
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -19,6 +19,7 @@ FORMAT = "cobasis/identity/1"
 _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
+Role = Literal["party", "analyst"]
 
 
 class OneLine(BaseModel):
@@ -79,6 +80,8 @@ class PublicIdentity(OneLine):
     ----------
     name : str
         Its name in the agreement: letters, digits, ``.``, ``_`` and ``-``, no leading dot.
+    role : {"party", "analyst"}
+        As what it takes part; its fingerprint is of that, too.
     signing_key : str
         The raw Ed25519 public key, 64 hexadecimal digits.
     recipient : str
@@ -87,9 +90,10 @@ class PublicIdentity(OneLine):
 
     form = FORMAT
     what = "public identity"
-    ask = "Ask its owner for what 'cobasis key show' prints."
+    ask = "Ask its owner for the .pub file that 'cobasis key new' writes."
 
     name: IdentityName
+    role: Role
     signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 

@@ -25,7 +25,7 @@ class Exchange:
 def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
     """Return a round's exchanges in their order."""
     words: list[tuple[Message, Reply]] = [("upload", "return")]
-    if BASES[agreement.basis].proposes:
+    if BASES[agreement.basis].exchanges > 1:
         words.insert(0, ("proposal", "span"))
     return tuple(
         Exchange(number=number, message=message, reply=reply)

@@ -35,34 +35,39 @@ class Signature(OneLine):
 
     form = FORMAT
     what = "signature of an agreement"
-    ask = "Ask for what 'cobasis agreement sign' writes."
+    ask = "Ask for the .sig file that 'cobasis sign' writes."
 
     name: IdentityName
     agreement: Digest
     signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 
-def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:
-    """Sign an agreement, if there is nothing left to fill in it."""
+def refuse_gaps(agreement: Agreement) -> None:
+    """Raise AgreementError while something is left to be filled."""
     empty = missing_fields(agreement)
     if empty:
         raise AgreementError(
             f"the agreement of round '{agreement.round_id}' cannot be signed yet: "
-            f"{', '.join(empty)} must be filled, since everybody answers for it. Fill them, and "
-            "enrol parties and analyst with 'cobasis agreement enrol'."
+            f"{', '.join(empty)} must be filled, since everybody answers for it. Fill them by "
+            "hand; 'cobasis agreement new' enrols parties and analyst, and makes the secret."
         )
+
+
+def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:
+    """Sign an agreement, if there is nothing left to fill in it."""
+    refuse_gaps(agreement)
     signer = signers(agreement).get(name)
     if signer is None:
         raise UnknownPartyError(
             f"'{name}' is not enrolled in the agreement of round '{agreement.round_id}', so there "
-            "is no key to hold a signature against. Enrol it, and have everybody sign."
+            "is no key to hold a signature against. It takes a new agreement that enrols it."
         )
     message = _message(agreement)
     made = sign(message)
     if not verify(signer, message, signature=made):
         raise AgreementError(
             f"the key at hand is not the one that is enrolled for '{name}' (fingerprint "
-            f"{signer.fingerprint}). Use that key, or enrol the new one and have everybody sign."
+            f"{signer.fingerprint}). Use that key; a new one takes a new agreement."
         )
     return Signature(name=name, agreement=agreement.digest().hex(), signature=made.hex())
 
@@ -120,7 +125,7 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         raise UnsignedError(
             f"the agreement of round '{agreement.round_id}' is not signed by everybody ({reasons}; "
             f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Collect these "
-            "signatures of the text as it is now, and seal it again."
+            "signatures of the text as it is now; the last one seals it."
         )
 
 

@@ -11,7 +11,7 @@ from cobasis.algorithms.anchors import AnchorKind
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import LabelError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode, width_of
@@ -22,7 +22,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.choice import public_rows_digest
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.labels import as_labels
+from cobasis.protocol.messages import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
@@ -120,7 +120,8 @@ def simulate(
     (3,)
     """
     _refuse_options(rows, rng, aligner, model)
-    secret, keys = _drawn(rows, rng)
+    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
+    keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
     agreement = _agreement(
         *(rows, secret, f"simulation-{rng.bytes(8).hex()}"),
         task=task,
@@ -139,7 +140,7 @@ def simulate(
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
     return Round(agreement=agreement, parties=parties, analyst=analyst).run(
         rows,
-        bases=_under(span_condition, rows, agreement, keys),
+        bases=None if span_condition is None else _under(span_condition, rows, agreement, keys),
         exclude=exclude,
         model=None if isinstance(model, str) else model,
         allow_row_carrying=allow_row_carrying,
@@ -147,7 +148,7 @@ def simulate(
 
 
 def _refuse_options(rows: object, rng: object, aligner: object, model: object) -> None:
-    """Raise OptionError for what is no mapping, generator, aligner or estimator at all."""
+    """Refuse what is no mapping, generator, aligner or estimator at all, and rows of nobody."""
     wrong = []
     if not isinstance(rows, Mapping):
         wrong.append("rows is no mapping of party names to (X, y)")
@@ -161,12 +162,10 @@ def _refuse_options(rows: object, rng: object, aligner: object, model: object) -
         wrong.append("model is neither a family's name nor an estimator with fit")
     if wrong:
         raise OptionError(f"simulate cannot start: {'; '.join(wrong)}. Change it in the call.")
-
-
-def _drawn(rows: Rows, rng: np.random.Generator) -> tuple[ConsortiumSecret, dict[str, PartyKey]]:
-    """Draw the consortium's secret and every party's key from a seed, and mark them."""
-    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
-    return secret, {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
+    if not rows:
+        raise ShapeError(
+            "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
+        )
 
 
 def _agreement(
@@ -184,13 +183,17 @@ def _agreement(
     **fields: Any,  # noqa: ANN401
 ) -> Agreement:
     """Write the agreement that the simulated parties would have signed."""
-    if not rows:
-        raise ShapeError(
-            "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
-        )
     table, _ = next(iter(rows.values()))
-    width = _width(table)
-    named = tuple(features or numeric_features(f"x{column}" for column in range(width)))
+    try:
+        shape = np.shape(table)
+    except ValueError:  # of rows of several lengths
+        shape = ()
+    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
+        raise ShapeError(
+            f"the first party's rows are no table: they have shape {shape}, or are of several "
+            "lengths. Give 2 dimensions, every row as long as the others."
+        )
+    named = tuple(features or numeric_features(f"x{column}" for column in range(shape[1])))
     if n_anchor_rows is None and public_rows is not None and anchor == "public":
         n_anchor_rows = len(np.asarray(public_rows))
     n_features = width_of(named)
@@ -210,21 +213,6 @@ def _agreement(
         commitment=secret.commitment(round_id),
         **fields,
     )
-
-
-def _width(table: npt.ArrayLike) -> int:
-    """Return the number of columns of the first party's rows."""
-    try:
-        shape = np.shape(table)
-    except ValueError:
-        raise ShapeError(
-            "the first party's rows are of several lengths, so they are no table. Fill them up."
-        ) from None
-    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
-        raise ShapeError(
-            f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
-        )
-    return int(shape[1])
 
 
 def _classes(rows: Rows) -> tuple[Any, ...]:
@@ -254,14 +242,12 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
 
 
 def _under(
-    condition: SpanCondition | None,
+    condition: SpanCondition,
     rows: Rows,
     agreement: Agreement,
     keys: Mapping[str, PartyKey],
-) -> dict[str, SecretBasis] | None:
-    """Make every party's basis under one of the papers' four conditions, if one is asked for."""
-    if condition is None:
-        return None
+) -> dict[str, SecretBasis]:
+    """Make every party's basis under one of the papers' four conditions."""
     if agreement.basis != "svd":
         raise OptionError(
             f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "

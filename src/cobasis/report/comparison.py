@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.bases import BasisName, check_basis_rule
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms.options import AlignerName
 from cobasis.errors import AgreementError
 from cobasis.features.encoding import encode
 from cobasis.features.numeric import NumericFeature

@@ -1,0 +1,361 @@
+"""The author of an agreement: its file, the secret sealed to each party, and what changed since.
+
+The author is one of the parties, since whoever draws the secret knows it. The home folder keeps
+what was written last, and digests of sealed secrets, never the secret.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from cobasis.bundle.agreement_file import sealed_path, write_agreement
+from cobasis.bundle.agreement_reading import agreement_in, draft_in, line_in, text_of
+from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.manifest import Draft
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import opened
+from cobasis.disk.lock import Lock
+from cobasis.disk.whole import copy_whole, make_folder, remove_tree, write_whole
+from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, UnknownPartyError
+from cobasis.keys.at_rest import names
+from cobasis.keys.identity import Identity
+from cobasis.linalg.rng import KEY_BYTES
+from cobasis.party_side.secret import PART, SUFFIX
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.secrets import ConsortiumSecret
+from cobasis.protocol.signatures import Signature
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """Who is to be enrolled, from their .pub files.
+
+    Attributes
+    ----------
+    parties : tuple of PublicIdentity
+        In the order of their files.
+    analyst : PublicIdentity or None
+        The analyst, where a file was given.
+    aside : str
+        The analyst's file, where it was among the parties'.
+    """
+
+    parties: tuple[PublicIdentity, ...] = ()
+    analyst: PublicIdentity | None = None
+    aside: str = ""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """Take who is enrolled in what an agreement's file says."""
+        tables = [each for each in _listed(fields.get("enrolled")) if isinstance(each, dict)]
+        lab = fields.get("analyst")
+        return cls(
+            parties=tuple(PublicIdentity(**each) for each in tables),
+            analyst=PublicIdentity(**lab) if isinstance(lab, dict) else None,
+        )
+
+    @property
+    def everybody(self) -> tuple[PublicIdentity, ...]:
+        """The parties, then the analyst."""
+        return (*self.parties, *([self.analyst] if self.analyst is not None else []))
+
+    def joined(self, more: "People") -> "People":
+        """Return these with others: a known name gets its new key."""
+        parties = {each.name: each for each in (*self.parties, *more.parties)}
+        return People(parties=tuple(parties.values()), analyst=more.analyst or self.analyst)
+
+
+def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
+    """Read .pub files; the analyst's among them is set aside, and a bad one is named."""
+    found = {path: line_in(path, PublicIdentity) for path in pubs}
+    lab = None if analyst is None else line_in(analyst, PublicIdentity)
+    if lab is not None and lab.role != "analyst":
+        raise AgreementError(
+            f"'{analyst}' is the key of '{lab.name}', and was made for a party. An analyst's is "
+            f"made with 'cobasis key new {lab.name} --analyst'. Give that file with --analyst."
+        )
+    owners: dict[str, Path] = {}
+    aside = ""
+    for path, who in found.items():
+        if who.role == "analyst":
+            lab, aside = lab or who, str(path)
+            if who != lab:
+                raise AgreementError(
+                    f"'{path}' is the key of an analyst, '{who.name}', and the round's analyst is "
+                    f"'{lab.name}'. A party's key is made with 'cobasis key new {who.name}'."
+                )
+        elif who.name in owners:
+            raise AgreementError(
+                f"'{owners[who.name]}' and '{path}' are both of '{who.name}'. Give one of them."
+            )
+        else:
+            owners[who.name] = path
+    parties = tuple(each for each in found.values() if each.role == "party")
+    return People(parties=parties, analyst=lab, aside=aside)
+
+
+def maker_of(people: People, *, home: Path, name: str | None) -> str:
+    """Return whose key makes the secret: a party's, and never the analyst's."""
+    parties = [each.name for each in people.parties]
+    here = [name] if name is not None else [each for each in names(home) if each in parties]
+    if len(here) == 1 and here[0] in parties:
+        return here[0]
+    lab = people.analyst.name if people.analyst is not None else None
+    if lab is not None and (name == lab or (not here and lab in names(home))):
+        raise IdentityError(
+            f"'{lab}' is this round's analyst, and whoever makes the agreement draws the secret "
+            f"that an analyst must never have. One of the parties makes it: {', '.join(parties)}."
+        )
+    if name is not None:
+        raise UnknownPartyError(
+            f"'{name}' is not among the parties ({', '.join(parties)}), and one of them makes the "
+            f"agreement. Give the .pub file of '{name}', too, or another name with --as."
+        )
+    raise IdentityError(
+        f"one of the parties ({', '.join(parties)}) makes the agreement, and the home folder "
+        + (
+            f"'{home}' has keys of {', '.join(here)}. Say whose: --as {here[0]}."
+            if here
+            else f"'{home}' has no key of theirs. Give the right folder with --home, and the .pub "
+            "file of your own key among the others."
+        )
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What the home folder keeps of an agreement that was written from it.
+
+    Attributes
+    ----------
+    text : str
+        As it was written last; empty before.
+    words : str
+        A digest of the command's words.
+    files : tuple of str
+        Digests of the sealed secrets that may lie beside it.
+    """
+
+    text: str = ""
+    words: str = ""
+    files: tuple[str, ...] = ()
+
+
+class Authorship:
+    """An agreement's file, beside what this home wrote of it before."""
+
+    def __init__(self, path: Path, *, home: Path) -> None:
+        self.path, self.home = path, home
+        place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+        self.folder = home / "authored" / place
+        self._record = self.folder / "written.json"
+
+    def text(self) -> str:
+        """Return what the file says now."""
+        return text_of(self.path)
+
+    def last(self) -> Written:
+        """Return what was written last; nothing where this home wrote none."""
+        with suppress(DiskError, ValueError, TypeError), opened(self._record) as (file, _):
+            found = json.loads(file.readall())
+            return Written(**{**found, "files": tuple(found["files"])})
+        return Written()
+
+    def keep(self, written: Written) -> None:
+        """Write down what is written."""
+        make_folder(self.folder)
+        write_whole(self._record, json.dumps(vars(written)).encode())
+
+    def secret(self, party: str) -> Path:
+        """Return where a party's sealed secret stands."""
+        return self.path.with_name(f"{party}{SUFFIX}")
+
+    def whole(self) -> bool:
+        """Whether the file and all sealed secrets are as they were written last."""
+        last = self.last()
+        enrolled = draft_in(self.text(), path=self.path).fields.get("enrolled", [])
+        files = {_digest(self.secret(each["name"])) for each in enrolled}
+        return self.text() == last.text and files == set(last.files)
+
+    def changed(self, text: str) -> tuple[str, ...]:
+        """Say in words how a text's fields differ from what was written last."""
+        before = self.last().text
+        if not before:
+            return ("This home did not write the file, so nothing can be said of what changed.",)
+        fields = [draft_in(each, path=self.path).fields for each in (before, text)]
+        return tuple(changes(*fields))
+
+    def refuse_signed(self) -> None:
+        """Raise AgreementError where somebody signed the file, or what was written before it."""
+        who = sorted({*self._signers()})
+        if who:
+            raise AgreementError(
+                f"'{self.path}' was signed ({', '.join(who)}), so neither it nor its secret can "
+                "change any more. Make a new agreement under another name, with a round of its own."
+            )
+
+    def _signers(self) -> Iterator[str]:
+        """Yield who has signed, as far as this folder and this home show."""
+        digests = set()
+        for text in (self.text() if self.path.exists() else "", self.last().text):
+            with suppress(CobasisError):  # a draft: nobody can have signed it
+                found = agreement_in(text, path=self.path)
+                digests.add(found.agreement.digest().hex())
+                yield from (each.name for each in found.signatures)
+        for path in sorted(self.path.parent.glob("*.sig")):
+            with suppress(AgreementError):  # of another round, or no signature
+                signed = line_in(path, Signature)
+                yield from [signed.name] if signed.agreement in digests else []
+        for digest in digests:
+            for path in self.home.glob(f"transcripts/*/{digest[:16]}/transcript.jsonl"):
+                told = verify_transcript(path).entries
+                yield from [path.parts[-3]] if any(each.event == "signed" for each in told) else []
+        if sealed_path(self.path).exists():
+            yield f"sealed in '{sealed_path(self.path).name}'"
+
+
+def issue(
+    author: Authorship,
+    *,
+    text: Callable[[str], str],
+    identity: Identity,
+    words: str = "",
+) -> Agreement:
+    """Draw a secret, seal it to each party, and write the agreement that is committed to it.
+
+    The agreement is written last: after a kill at any moment the same call makes another secret,
+    and overwrites what this home sealed before and nothing else.
+    """
+    key = secrets.token_bytes(KEY_BYTES)
+    round_id = str(draft_in(text(""), path=author.path).fields.get("round_id", ""))
+    final = text(ConsortiumSecret(key).commitment(round_id))
+    agreement = agreement_in(final, path=author.path).agreement
+    refuse_other_key(identity, agreement.enrolled)
+    make_folder(author.folder)
+    busy = f"another command makes the agreement '{author.path}' right now. Wait for it."
+    with Lock(author.folder, what=f"'{author.folder}'", busy=busy):
+        last = author.last()
+        _refuse_foreign(author, agreement, last)
+        sealed = _sealed(author, agreement, identity, key)
+        made = Written(text=final, words=words, files=tuple(sealed.values()))
+        author.keep(replace(last, files=(*last.files, *made.files)))
+        for path in sealed:
+            copy_whole(path, author.path.with_name(path.name))
+        _remove_stale(author, agreement, last)
+        remove_tree(
+            author.folder / "sealed"
+        )  # before the last step: no kill leaves a copy for good
+        author.keep(made)
+        write_agreement(author.path, final)
+    return agreement
+
+
+def refuse_other_key(identity: Identity, enrolled: Iterable[PublicIdentity]) -> None:
+    """Raise IdentityError unless the author's key is the one that is enrolled under its name."""
+    if identity.public not in enrolled:
+        raise IdentityError(
+            f"the key of '{identity.public.name}' in the home folder has the fingerprint "
+            f"{identity.public.fingerprint}, and the .pub file given for it has another. Give the "
+            "one that 'cobasis key new' wrote with this key."
+        )
+
+
+def _refuse_foreign(author: Authorship, agreement: Agreement, last: Written) -> None:
+    """Raise DiskError where a file is in the way that this home did not make."""
+    for party in agreement.parties:
+        path = author.secret(party)
+        if path.exists() and _digest(path) not in last.files:
+            raise DiskError(
+                f"'{path}' is in the way: it was not made here for '{author.path}', and may be the "
+                "only copy of another round's secret. Move it away, then start again."
+            )
+
+
+def _sealed(
+    author: Authorship, agreement: Agreement, identity: Identity, key: bytes
+) -> dict[Path, str]:
+    """Seal the secret to each party, in the home folder; return the files and their digests."""
+    folder = author.folder / "sealed"
+    remove_tree(folder)
+    make_folder(folder)
+    draft = Draft(
+        kind="secret",
+        round_id=agreement.round_id,
+        agreement=agreement.digest().hex(),
+        sender=identity.public.name,
+    )
+    found = {}
+    for party in agreement.enrolled:
+        path = folder / f"{party.name}{SUFFIX}"
+        made = write_bundle(
+            path, draft=draft, parts={PART: key}, sign=identity.sign, recipients=[party]
+        )
+        found[path] = made.digest
+    return found
+
+
+def _remove_stale(author: Authorship, agreement: Agreement, last: Written) -> None:
+    """Delete the sealed secrets of parties that are enrolled no more, if they were made here."""
+    for path in sorted(author.path.parent.glob(f"*{SUFFIX}")):
+        if path.stem not in agreement.parties and _digest(path) in last.files:
+            remove_tree(path)
+
+
+def _digest(path: Path) -> str:
+    """Return the SHA-256 of a small file; empty where it cannot be read."""
+    with suppress(DiskError), opened(path) as (file, _):
+        return hashlib.sha256(file.readall() or b"").hexdigest()
+    return ""
+
+
+_NOT_TOLD = ("commitment", "parties")
+_SHORT = 30
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield in words how an agreement's fields differ from what they were."""
+    for word in dict.fromkeys([*before, *now]):
+        old, new = before.get(word), now.get(word)
+        if old == new or word in _NOT_TOLD:
+            continue
+        if all(isinstance(each, dict) for each in (*_listed(old), *_listed(new))):
+            yield from _changed_tables(word, _listed(old), _listed(new))
+        else:
+            yield f"{word}: {_short(old)} -> {_short(new)}"
+
+
+def _changed_tables(
+    word: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield which tables came, went, changed, or stand in another order."""
+    was = {str(each.get("name", "")): each for each in old}
+    now = {str(each.get("name", "")): each for each in new}
+    yield from (f"{word}: {name or 'its table'} is gone" for name in was if name not in now)
+    for name, table in now.items():
+        if name not in was:
+            yield f"{word}: {name or 'a table'} is new"
+        elif table.get("signing_key") != was[name].get("signing_key"):
+            yield f"{word}: {name} has another key"
+        else:
+            yield from (
+                f"{word} {name} {each}".replace("  ", " ") for each in changes(was[name], table)
+            )
+    if set(was) == set(now) and list(was) != list(now):
+        yield f"{word}: another order"
+
+
+def _listed(value: object) -> list[Any]:
+    """Return tables as a list of them; one as a list of one."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _short(value: object) -> str:
+    """Return a value as it fits on a line."""
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
