@@ -225,10 +225,9 @@ def open_session(
     sealed: bool = True,
 ) -> AnalystSession:
     """Open the analyst's session of an agreement that everybody signed, or may still sign."""
-    try:
-        agreement, signed = sealed_agreement(agreement_path), True
-    except UnsignedError:
-        agreement, signed = read_agreement(agreement_path).agreement, False
+    found = read_agreement(agreement_path)  # with .sig files alone it is for receive to seal it
+    signed = bool(found.signatures) or sealed_path(agreement_path).exists()
+    agreement = sealed_agreement(agreement_path) if signed else found.agreement
     whose = name or _analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
     session = AnalystSession(agreement, identity=identity, path=agreement_path, sealed=signed)

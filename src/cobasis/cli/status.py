@@ -124,7 +124,9 @@ def status(
     draft = _draft(path)
     if draft is not None:
         told, people, empty = draft
-        answer = DraftAnswer(command="status", round=told, path=str(path), people=people, empty=empty)
+        answer = DraftAnswer(
+            command="status", round=told, path=str(path), people=people, empty=empty
+        )
         owner.say(answer, lines=_of_draft(answer))
         return
     standing = _standing(owner, path)
@@ -153,7 +155,9 @@ def _exchange_line(of: Standing) -> str:
 
     every = exchanges(of.agreement)
     if of.exchange is None:
-        return f"All {len(every)} exchanges have ended" if len(every) > 1 else "The exchange has ended"
+        return (
+            f"All {len(every)} exchanges have ended" if len(every) > 1 else "The exchange has ended"
+        )
     left = ", then ".join(each.message for each in every[of.exchange.number - 1 :])
     return f"Exchange {of.exchange.number} of {len(every)}: {left}"
 
@@ -165,8 +169,12 @@ def _as_of(of: Standing) -> str:
         return f"No news from {of.analyst} are here: of the others nothing is known"
     age = of.now - _time(of.news.time)
     hours = int(age.total_seconds() // 3600)
-    old = f"{hours // 24} days" if hours >= 48 else f"{hours} hours" if hours else "less than an hour"
-    return f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC (signed by {of.analyst}; {old} old)"
+    old = (
+        f"{hours // 24} days" if hours >= 48 else f"{hours} hours" if hours else "less than an hour"
+    )
+    return (
+        f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC (signed by {of.analyst}; {old} old)"
+    )
 
 
 def _agreement_lines(of: Standing) -> Iterator[str]:
