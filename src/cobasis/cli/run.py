@@ -106,7 +106,7 @@ def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
         for line in wrapped(", ".join(names), lead=f"  {title:<9} ")
     ]
     waiting = [name for name in plan.without if name in session.history().received]
-    if waiting and plan.ended:
+    if waiting:
         options = " ".join(f"--with {name}" for name in waiting)
         lines += wrapped(f"The upload of {', '.join(waiting)} is in. To take it: {options}")
     return [*wrapped(first), *lines]
