@@ -269,15 +269,17 @@ class StatusAnswer(Answer):
 
     path: str
     state: str = Field(description="draft, unsigned or sealed.")
-    missing: list[str] = Field([], description="Of a draft: the fields to be filled.")
-    name: str = Field("", description="Whose key is here; empty for nobody's.")
-    role: str = Field("", description="party, analyst or empty.")
-    as_of: str | None = Field(None, description="When the news were signed; null without any.")
-    exchange: int | None = Field(None, description="Which is open, from 1; null for none.")
+    missing: list[str] = Field(default=[], description="Of a draft: the fields to be filled.")
+    name: str = Field(default="", description="Whose key is here; empty for nobody's.")
+    role: str = Field(default="", description="party, analyst or empty.")
+    as_of: str | None = Field(
+        default=None, description="When the news were signed; null without any."
+    )
+    exchange: int | None = Field(default=None, description="Which is open, from 1; null for none.")
     n_exchanges: int = 0
     parties: list[StandingPart] = []
     deadline: str = ""
     minimum_parties: int = 0
-    waits_for: list[str] = Field([], description="In their order.")
+    waits_for: list[str] = Field(default=[], description="In their order.")
     next: str = Field(description="The command to type; empty for none.")
     now: bool = Field(description="Whether to type it now, or when others' files have come.")
