@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -81,8 +81,8 @@ def in_order(
     waiting: deque[Future[Done]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="cobasis")
     try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
+        for begun in map(partial(pool.submit, work), items):  # no item is held while one is made
+            waiting.append(begun)
             if len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:
