@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -81,8 +81,9 @@ def in_order(
     waiting: deque[Future[Done]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="cobasis")
     try:
-        for begun in map(partial(pool.submit, work), items):  # no item is held while one is made
-            waiting.append(begun)
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            del item  # it may be large, and the next one is made while the name would hold it
             if len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:
