@@ -207,13 +207,7 @@ TARGET = "target"
 def keep_target(
     aligner: Aligner, images: Callable[[], Images], *, state: State, fits: Collection[str]
 ) -> Target:
-    """Return the target that a state keeps; make it and keep it where there is none yet.
-
-    Raises
-    ------
-    AnotherRunError
-        There is none that can be read, and fits were made to one.
-    """
+    """Return the target that a state keeps; make it where there is none, and no fit to one."""
     kept = state.get(TARGET)
     if kept is not None:
         tables, told = kept
