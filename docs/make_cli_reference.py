@@ -29,7 +29,8 @@ Written by `docs/make_cli_reference.py` from what `--help` says.
 
 `./run.sh demo ...` in a checkout is `cobasis demo ...`, with the set-up done first. An error is one
 message with a [code](../errors/index.md). The exit code is 2 where something on this side is to be
-changed, and 3 where another side is to change what it sent.
+changed, 3 where another side is to change what it sent, and 4 where others' files have to come
+first.
 """
 
 
