@@ -113,9 +113,10 @@ def look_at(session: PartySession, path: Path) -> Came:
         )
     try:
         manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
-    except SealError:
+    except SealError as error:
         _refuse_not_ours(session, path)
-        raise
+        told = str(error.args[0]).replace("what was sealed", f"'{path.name}'", 1)
+        raise SealError(told) from None
     if manifest is None:
         raise RuntimeError  # a bundle that was opened has one
     kind = _REPLIES.get(manifest.kind)
@@ -236,9 +237,10 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
             _refuse_second_span(session)
         session.round.adopt(span)
         if all(each.told["consensus"] != digest for each in session.history("adopted")):
-            contributors = list(span.contributors)
-            told = {"consensus": digest, "contributors": contributors, "exchange": 1}
-            session.transcript.append("adopted", told)
+            names = list(span.contributors)
+            session.transcript.append(
+                "adopted", {"consensus": digest, "contributors": names, "exchange": 1}
+            )
         return span.contributors
 
 
