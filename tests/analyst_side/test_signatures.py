@@ -8,9 +8,9 @@ from analyst_side.rounds import NAMES, real_round
 from cobasis.analyst_side.inbox import seal_only
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, write_new
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.errors import UnsignedError
 from cobasis.protocol.news import News
 from cobasis.protocol.signatures import sign_agreement
 from faults import died, dying_after
@@ -25,20 +25,15 @@ class Unsigned:
         self.made = like or real_round(folder)
         self.path, self.inbox = folder / "icu.toml", folder / "inbox"
         agreement = self.made.agreement
-        write_new(
-            self.path,
-            fields={name: getattr(agreement, name) for name in type(agreement).model_fields},
-        )
+        fields = {name: getattr(agreement, name) for name in type(agreement).model_fields}
+        self.path.write_text(new_text(fields))
         self.inbox.mkdir()
         self.agreement = read_agreement(self.path).agreement
 
     def session(self):
         lab = self.made.identities["lab"]
-        try:
-            agreement, sealed = sealed_agreement(self.path), True
-        except UnsignedError:
-            agreement, sealed = self.agreement, False
-        return AnalystSession(agreement, identity=lab, path=self.path, sealed=sealed)
+        sealed = self.path.with_name("icu.sealed.toml").exists()
+        return AnalystSession(self.agreement, identity=lab, path=self.path, sealed=sealed)
 
     def sign(self, *names, to=None, of=None):
         for name in names:
@@ -110,6 +105,12 @@ def test_each_wrong_signature_gets_its_code_and_blocks_no_other(unsigned):
         "south.sig": "CB802",
         "x.sig": "CB802",
     }
+
+
+def test_a_signature_beside_the_agreement_that_cannot_be_read_blocks_no_command(unsigned):
+    unsigned.path.with_name("cut.sig").write_text('{"format":"cobasis/signature/1"}')
+    unsigned.sign(*EVERYBODY)
+    assert unsigned.receive().sealed is not None
 
 
 def test_a_text_that_is_edited_before_all_have_signed_begins_anew(unsigned):

@@ -226,7 +226,7 @@ def test_remove_certifies_and_says_what_is_left_to_do(ran):
 
 def test_forget_refuses_before_it_asks_and_asks_for_the_rounds_name(ran):
     assert "agreed to be kept" in ran("forget icu.toml", code=2).stderr
-    assert "nobody is here to be asked" in ran("forget icu.toml --early", code=2).stderr
+    assert "nobody is here to type" in ran("forget icu.toml --early", code=2).stderr
     said = narrow(ran("forget icu.toml --early --yes").stdout)
     assert said[0].startswith("What parties sent in round 'icu-2026' was destroyed on")
     assert "[CB313]" in ran("receive icu.toml inbox", code=2).stderr

@@ -7,7 +7,7 @@ from typing import Literal
 
 from cobasis.analyst_side.history import AuditRecord
 from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path, stem_of
-from cobasis.bundle.agreement_reading import text_of
+from cobasis.bundle.agreement_reading import line_in
 from cobasis.bundle.inspecting import PLAIN, PlainKind, plain_kind
 from cobasis.errors import CobasisError, DiskError, ForeignBundleError, OptionError
 from cobasis.protocol.agreement import Agreement
@@ -66,8 +66,8 @@ class Reception:
         Which files are being collected: of the first exchange that has not ended, or of the last.
     received, missing : tuple of str
         Who is in with these, and who is not, of those whom the analyst waits for.
-    late : tuple of str
-        Parties whose upload came after the run, and who have no part in it.
+    late, without : tuple of str
+        Parties whose upload is in, and who have no part in the run; who are left out by name.
     news : Path or None
         The signed news; None where a party has sealed.
     """
@@ -80,6 +80,7 @@ class Reception:
     received: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     news: Path | None = None
 
     @property
@@ -92,7 +93,7 @@ def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
     """Seal an agreement as a party: look at signatures, here and beside it, and at nothing else."""
     agreement = read_agreement(agreement_path).agreement
     agreed: dict[str, Signature] = {}
-    verdicts = []
+    verdicts, new = [], not sealed_path(agreement_path).exists()
     given = files_of([*paths, *sorted(agreement_path.parent.glob("*.sig"))], agreement_path)
     for path in given:
         kind = kind_of(path)
@@ -103,9 +104,9 @@ def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
             continue
         agreed |= {each.name: each for each in signed}
         verdicts.append(
-            signed_verdict(path, signed, new=True) if signed else passed_over(path, kind)
+            signed_verdict(path, signed, new=new) if signed else passed_over(path, kind)
         )
-    if not set(signers(agreement)) - set(agreed) and not sealed_path(agreement_path).exists():
+    if new and not set(signers(agreement)) - set(agreed):
         seal(agreement_path, agreed.values())
     return reception(agreement, agreed, files=tuple(verdicts), path=agreement_path)
 
@@ -171,7 +172,7 @@ def signatures_in(
     """Return the good signatures of this agreement in a file."""
     found: tuple[Signature, ...]
     if kind == "signature":
-        found = (Signature.from_text(text_of(path)),)
+        found = (line_in(path, Signature),)
     else:
         read = read_agreement(path)
         found = read.signatures

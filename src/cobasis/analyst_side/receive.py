@@ -47,7 +47,6 @@ from cobasis.errors import (
     ForeignBundleError,
     ReplayError,
     TranscriptError,
-    UnsignedError,
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -106,6 +105,7 @@ def receive(
         received=tuple(sorted(history.taken(exchange.message))),
         missing=_missing(session.agreement, history, exchange),
         late=_late(history),
+        without=history.without,
         news=news,
     )
 
@@ -140,11 +140,13 @@ def _signed(
     except CobasisError as error:
         return refused(path, error), history
     new = [each for each in found if each.name not in history.agreed]
+    time = history.agreed_at
     for each in new:
-        session.transcript.append(AGREED, {"name": each.name, "signature": each.signature})
+        told = {"name": each.name, "signature": each.signature}
+        time = session.transcript.append(AGREED, told).time
     agreed = {**history.agreed, **{each.name: each for each in new}}
     verdict = signed_verdict(path, found, new=bool(new)) if found else passed_over(path, kind)
-    return verdict, replace(history, agreed=agreed)
+    return verdict, replace(history, agreed=agreed, agreed_at=time)
 
 
 def _taken(
@@ -164,7 +166,7 @@ def _taken(
         return refused(path, error), history
     try:
         look(path)  # what is no sealed file at all does not wait for signatures
-        _require_sealed(session, history)
+        session.require_sealed(history)
         received, new = _take_in(session, path, digest=digest, history=history, limits=limits)
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
@@ -179,15 +181,6 @@ def _taken(
         audit=received.audit,
     )
     return verdict, history.with_file(received) if new else history
-
-
-def _require_sealed(session: AnalystSession, history: History) -> None:
-    if not session.sealed:
-        away = [name for name in signers(session.agreement) if name not in history.agreed]
-        raise UnsignedError(
-            "until everybody has signed the agreement only signatures are taken, and those of "
-            f"{', '.join(away)} are missing. Receive this file again when they are in."
-        )
 
 
 def _take_in(

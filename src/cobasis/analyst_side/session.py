@@ -102,7 +102,7 @@ class AnalystSession(Hidden):
             )
         self.agreement, self.identity, self.path = agreement, identity, path
         self.sealed = sealed
-        self.work = WorkFolder(path.with_name(f"{stem_of(path)}{SUFFIX}"))
+        self.work = work_folder(path)
         self.news = path.with_name(f"{stem_of(path)}{NEWS}")
         self.outbox = path.with_name(OUTBOX)
         self.exchanges = exchanges(agreement)
@@ -171,6 +171,17 @@ class AnalystSession(Hidden):
                 history = self.history()
             yield history
 
+    def require_sealed(self, history: History) -> None:
+        """Raise UnsignedError, with who is missing, before everybody's signature is in."""
+        if not self.sealed:
+            everybody = signers(self.agreement)
+            away = [name for name in everybody if name not in history.agreed]
+            raise UnsignedError(
+                f"the agreement of round '{self.agreement.round_id}' is not signed by everybody "
+                f"(missing: {', '.join(away)}; {len(history.agreed)} of {len(everybody)} are in), "
+                "so only signatures are taken yet. Receive theirs first."
+            )
+
     def tell(self, history: History) -> Path:
         """Write the news beside the agreement: with its receipt a file is acknowledged."""
         files = history.files.values()
@@ -181,6 +192,7 @@ class AnalystSession(Hidden):
             analyst=self.name,
             time=moment_text(time_now()),
             agreed=tuple(sorted(history.agreed, key=lambda name: order[name])),
+            sealed=history.agreed_at if len(history.agreed) == len(order) else "",
             receipts=tuple(
                 sign_receipt(
                     Receipt(
@@ -198,11 +210,17 @@ class AnalystSession(Hidden):
                 for each in sorted(files, key=lambda one: (one.exchange, order[one.party]))
             ),
             ended=history.ended,
+            trained_on=() if history.outcome is None else tuple(history.outcome.uploads),
             without=history.without,
             removed=history.removed,
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
         return self.news
+
+
+def work_folder(agreement: Path) -> WorkFolder:
+    """Return the analyst's folder of a round, beside its agreement."""
+    return WorkFolder(agreement.with_name(f"{stem_of(agreement)}{SUFFIX}"))
 
 
 def open_session(
@@ -214,15 +232,15 @@ def open_session(
     sealed: bool = True,
 ) -> AnalystSession:
     """Open the analyst's session of an agreement that everybody signed, or may still sign."""
-    try:
-        agreement, signed = sealed_agreement(agreement_path), True
-    except UnsignedError:
-        if sealed:
-            raise
-        agreement, signed = read_agreement(agreement_path).agreement, False
+    found = read_agreement(agreement_path)  # with .sig files alone it is for receive to seal it
+    signed = bool(found.signatures) or sealed_path(agreement_path).exists()
+    agreement = sealed_agreement(agreement_path) if signed else found.agreement
     whose = name or _analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
-    return AnalystSession(agreement, identity=identity, path=agreement_path, sealed=signed)
+    session = AnalystSession(agreement, identity=identity, path=agreement_path, sealed=signed)
+    if sealed:
+        session.require_sealed(session.history())
+    return session
 
 
 def _analyst_of(agreement: Agreement) -> PublicIdentity:

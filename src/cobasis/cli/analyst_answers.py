@@ -27,15 +27,18 @@ def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
 
 def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
     """Return what became of files, and what parties say of their audits, for people."""
-    lines = []
+    lines, before = [], []
     for each in files:
+        if each.verdict == "received before" and each.message != "upload":
+            before.append(each.file)
+            continue
         told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
         told += [f"{each.n_rows:,} rows"] if each.n_rows else []
         if each.message == "upload":
             told.append(f"audit: {_audited(each)}")
         code = f" [{each.code}]" if each.code else ""
         lines += wrapped(f"{each.verdict}: {', '.join(told)}{code}", lead=f"{each.file}  ")
-    return lines
+    return [*lines, *(wrapped(f"received before: {', '.join(before)}") if before else [])]
 
 
 def _audited(each: "FileVerdict") -> str:
@@ -60,7 +63,7 @@ def certified(concluded: "Concluded", **shared: Any) -> tuple["RunAnswer", list[
     if answer.model is not None:
         lines += [
             *wrapped(
-                f"Trained {answer.model} on {answer.n_rows:,} rows of "
+                f"Model: {answer.model}, trained on {answer.n_rows:,} rows of "
                 f"{', '.join(answer.trained_on)}."
             ),
             "SHA-256 of the model, the same for all:",

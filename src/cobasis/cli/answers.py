@@ -253,3 +253,33 @@ class SignAnswer(Answer):
     path: str
     again: bool = Field(description="The same signature stood there before.")
     secret_from: str = Field(description="Which party made the secret; empty if none was read.")
+
+
+class StandingPart(Part):
+    """What is known of one party."""
+
+    name: str
+    signed: bool
+    received: dict[str, str] = Field(description="When, by message: proposal, upload.")
+    out: str = Field(description="left out, removed, or empty.")
+
+
+class StatusAnswer(Answer):
+    """`status`: how a round stands."""
+
+    path: str
+    state: str = Field(description="draft, unsigned or sealed.")
+    missing: list[str] = Field(default=[], description="Of a draft: the fields to be filled.")
+    name: str = Field(default="", description="Whose key is here; empty for nobody's.")
+    role: str = Field(default="", description="party, analyst or empty.")
+    as_of: str | None = Field(
+        default=None, description="When the news were signed; null without any."
+    )
+    exchange: int | None = Field(default=None, description="Which is open, from 1; null for none.")
+    n_exchanges: int = 0
+    parties: list[StandingPart] = []
+    deadline: str = ""
+    minimum_parties: int = 0
+    waits_for: list[str] = Field(default=[], description="In their order.")
+    next: str = Field(description="The command to type; empty for none.")
+    now: bool = Field(description="Whether to type it now, or when others' files have come.")

@@ -20,6 +20,7 @@ from cobasis.cli.run import run as run_round
 from cobasis.cli.score import score
 from cobasis.cli.send import send
 from cobasis.cli.sign import sign
+from cobasis.cli.status import status
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -57,7 +58,7 @@ app.command()(sign)
 app.command()(receive)
 app.command()(send)
 app.command("run")(run_round)
-for _command in (accept, predict, score, export, audit, plan, remove, forget):
+for _command in (accept, predict, status, audit, score, export, plan, remove, forget):
     app.command()(_command)
 app.command()(verify)
 app.command()(inspect)

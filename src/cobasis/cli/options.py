@@ -265,10 +265,11 @@ def ask_round(round_id: str, *, yes: bool, what: str) -> None:
         return
     if not on_terminal():
         raise OptionError(
-            f"{what} was not destroyed: nobody is here to be asked. Look at what stands above, and "
+            f"nothing was destroyed: nobody is here to type the round's name. To destroy {what}, "
             "run the same command with --yes."
         )
-    typed = typer.prompt(f"Type the round's name, {round_id}, to destroy {what}", err=True)
+    typer.echo(f"This destroys {what}.", err=True)
+    typed = typer.prompt(f"Type the round's name ({round_id}) to go on", err=True)
     if typed.strip() != round_id:
         typer.echo("That is not its name. Nothing was destroyed.", err=True)
         raise typer.Exit(2)

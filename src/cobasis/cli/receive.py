@@ -68,44 +68,54 @@ def _say(owner: Owner, found: "Reception", agreement: "Agreement") -> None:
             minimum_parties=agreement.minimum_parties,
             deadline=agreement.deadline,
         ),
-        lines=[*said_of_files(found.files), "", *_stands(found, agreement)],
+        lines=[*said_of_files(found.files), *_stands(found, agreement)],
     )
 
 
 def _stands(found: "Reception", agreement: "Agreement") -> list[str]:
     """Return where the round stands, and what to do next."""
-    from cobasis.protocol.exchanges import exchanges
-
     everybody = len(found.agreed) + len(found.unsigned)
     if found.unsigned:
         return [
+            "Agreement",
             *_row("signed", f"{_listed(found.agreed)} ({len(found.agreed)} of {everybody})"),
             *_row("missing", _listed(found.unsigned)),
             *_row("wrote", found.news),
         ]
+    sealed = f"Agreement signed by all {everybody}"
     if found.news is None:
-        return [
-            *_row("signed", f"all {everybody}"),
-            *_row("sealed", found.sealed),
-            f"Send {found.sealed} to everybody.",
-        ]
-    every, exchange = exchanges(agreement), found.exchange
-    count = f"{len(found.received)} of {len(agreement.parties)}"
-    least = f"{agreement.minimum_parties} needed"
-    signed = [each for each in found.files if each.message == "signature"]
-    what = f"Exchange {exchange.number} of {len(every)}: {exchange.message}"
-    rows = [
-        what,
-        *_row("in", f"{_listed(found.received)} ({count}, {least})"),
-        *_row("missing", _listed(found.missing)),
-        *(_row("deadline", agreement.deadline) if agreement.deadline else []),
-        *(_row("late", f"{_listed(found.late)}: run takes them in") if found.late else []),
-        *_row("wrote", found.news),
-        f"Send {found.news} to everybody: it has their receipts.",
+        return [sealed, *_row("sealed", found.sealed), f"Send {found.sealed} to everybody."]
+    rows = _collected(found, agreement) if found.received or found.missing else []
+    new = [each for each in found.files if each.verdict == "accepted"]
+    signed = [each for each in new if each.message == "signature"]
+    wrote = [str(each) for each in (found.sealed if signed else None, found.news) if each]
+    receipts = ": it has their receipts" if found.received else ""
+    return [
+        *([sealed] if signed else []),
+        *rows,
+        *_row("wrote", ", ".join(wrote)),
+        f"Send {' and '.join(wrote)} to everybody{receipts}.",
     ]
-    if any(each.verdict == "accepted" for each in signed) and found.sealed is not None:
-        rows += [f"All {everybody} have signed: send them {found.sealed}, too."]
-    return rows
+
+
+def _collected(found: "Reception", agreement: "Agreement") -> list[str]:
+    """Return who is in with the files that are being collected."""
+    from cobasis.analyst_side.consensus import MIN_PARTIES
+    from cobasis.protocol.exchanges import exchanges
+
+    exchange, least = found.exchange, agreement.minimum_parties
+    if exchange.message == "proposal":
+        least = max(least, MIN_PARTIES)
+    count = f"{len(found.received)} of {len(agreement.parties)}, {least} needed"
+    again = " ".join(f"--with {name}" for name in found.late if name in found.without)
+    return [
+        f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}",
+        *_row("in", f"{_listed(found.received)} ({count})"),
+        *_row("missing", _listed(found.missing)),
+        *(_row("without", _listed(found.without)) if found.without else []),
+        *(_row("deadline", agreement.deadline) if agreement.deadline else []),
+        *(_row("late", f"{_listed(found.late)}: cobasis run {again}") if found.late else []),
+    ]
 
 
 def _row(title: str, text: object) -> list[str]:

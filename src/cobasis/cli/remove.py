@@ -55,7 +55,7 @@ def remove(
             written={name: str(path) for name, path in written.items()},
         ),
         lines=[
-            *removal.text().splitlines(),
+            *f"{removal.text()}\n".splitlines(),
             *(f"Wrote {path}" for path in (*written.values(), *done.files)),
             f"Send each party its own file; certificate and {session.news.name} to all.",
         ],

@@ -91,13 +91,11 @@ def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
     """Return which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
-    sends = f"{exchange.message} -> {exchange.reply}"
     if not plan.ended:
-        first = f"Ends {what}: {sends}"
-    elif plan.new:
-        first = f"{what.capitalize()} ended on {plan.ended}; takes in who came since: {sends}"
+        first = f"Ends {what}: {exchange.message} -> {exchange.reply}"
     else:
-        first = f"{what.capitalize()} ended on {plan.ended}; nobody is new: {sends}"
+        more = "takes in who came since" if plan.new else "nobody is new"
+        first = f"{what.capitalize()} ended on {plan.ended}; {more}"
     rows = {"with": plan.members, "new": plan.new, "without": plan.without}
     if not plan.ended or plan.new:
         rows["missing"] = plan.missing
@@ -108,7 +106,7 @@ def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
         for line in wrapped(", ".join(names), lead=f"  {title:<9} ")
     ]
     waiting = [name for name in plan.without if name in session.history().received]
-    if waiting and plan.ended:
+    if waiting:
         options = " ".join(f"--with {name}" for name in waiting)
         lines += wrapped(f"The upload of {', '.join(waiting)} is in. To take it: {options}")
     return [*wrapped(first), *lines]

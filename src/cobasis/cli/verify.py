@@ -144,11 +144,9 @@ def _in_words(file: Path, found: "Inspected") -> list[str]:
         f"anchor tag: {manifest.anchor_tag or 'none'}",
         f"software: {manifest.software}",
     ]
-    lines += [
-        f"part: {part.name}, {part.n_bytes:,} bytes, SHA-256 {part.sha256}"
-        for part in manifest.parts
-    ]
+    for part in manifest.parts:
+        lines += [f"part: {part.name}, {part.n_bytes:,} bytes, SHA-256", f"  {part.sha256}"]
     if manifest.audit is not None:
-        told = ", ".join(f"{word} {value}" for word, value in sorted(manifest.audit.items()))
-        lines.append(f"audit: {told}")
+        told = (f"  {word} {value}" for word, value in sorted(manifest.audit.items()))
+        lines += ["audit:", *told]
     return [*lines, *(f"{word}: {value}" for word, value in sorted(manifest.told.items()))]

@@ -237,9 +237,9 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
             _refuse_second_span(session)
         session.round.adopt(span)
         if all(each.told["consensus"] != digest for each in session.history("adopted")):
-            names = list(span.contributors)
+            contributors = list(span.contributors)
             session.transcript.append(
-                "adopted", {"consensus": digest, "contributors": names, "exchange": 1}
+                "adopted", {"consensus": digest, "contributors": contributors, "exchange": 1}
             )
         return span.contributors
 

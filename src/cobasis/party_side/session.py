@@ -35,6 +35,7 @@ from cobasis.vault.vault import Vault
 MARKS, NOTES = "marks", "notes.age"
 """What outlives a command in the work folder: directions until the upload is whole, and notes."""
 
+NEWS = "news"
 MADE, SENT = ".made", ".sent"
 """And sealed files: those that have no name outside yet, and those that have been given one."""
 
@@ -92,7 +93,7 @@ class PartySession(Hidden):
     @property
     def news(self) -> Path:
         """Where the newest news that were accepted are kept, as they came."""
-        return self.transcript.path.with_name("news")
+        return self.transcript.path.with_name(NEWS)
 
     def beside(self, word: str) -> Path:
         """Return where a file of the round lies: ``icu.north.1-proposal`` for ``1-proposal``."""
@@ -103,6 +104,11 @@ class PartySession(Hidden):
         path = self.transcript.path
         found = verify_transcript(path).entries if path.exists() else ()
         return tuple(each for each in found if each.event in events)
+
+
+def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
+    """Return where a party's transcript of a round stands; no key is needed to read it."""
+    return home / "transcripts" / name / agreement.digest().hex()[:16] / "transcript.jsonl"
 
 
 def open_session(
@@ -129,10 +135,10 @@ def open_session(
             f"({who.fingerprint}), but {identity.public.fingerprint}. Use the home folder with the "
             "enrolled key; if it is lost, a new agreement has to enrol the new one."
         )
-    digest = agreed.digest().hex()[:16]
-    work, told = folder / "work" / who.name / digest, folder / "transcripts" / who.name / digest
+    digest, transcript = agreed.digest().hex()[:16], transcript_path(agreed, who.name, home=folder)
+    work = folder / "work" / who.name / digest
     make_folder(work)
-    make_folder(told)
+    make_folder(transcript.parent)
     return PartySession(
         agreement=agreed,
         path=path,
@@ -143,7 +149,7 @@ def open_session(
             seal=identity.seal_for_self,
             unseal=identity.unseal_own,
         ),
-        transcript=Transcript(told / "transcript.jsonl"),
+        transcript=Transcript(transcript),
         work=work,
         audits=folder / "audits" / who.name / digest,
     )
