@@ -65,7 +65,8 @@ def test_an_upload_is_signed_or_does_not_leave_and_inspect_shows_what_travels(co
     assert not (cobasis.folder / "north.upload").exists()
     assert "Audit: Pseudonymised" in cobasis(f"{line} --signed-by Officer").stdout
     seen = cobasis("inspect north.upload --as lab --agreement icu.toml", by="lab").stdout
-    assert "audit: policy cobasis/audit/1, report " in seen
+    seen = " ".join(seen.split())
+    assert "audit: policy cobasis/audit/1 report " in seen
     assert "verdict pseudonymised" in seen
     told = next((cobasis.folder / "home-north" / "transcripts").rglob("*.jsonl"))
     events = {each.event: each.told for each in verify_transcript(told).entries}

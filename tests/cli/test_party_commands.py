@@ -298,13 +298,16 @@ def test_whatever_came_is_accepted_in_the_right_order_and_the_rest_is_named(
     receipt = receipt_of(site, made(site, "north", "1-proposal"), exchange=1)
     news_of(site, receipt).rename(inbox / "zz.news")
     shutil.copy(made(site, "north", "1-proposal"), inbox)
-    done = run("accept", site.agreement_path, inbox, "--json", code=3)
-    assert "is the proposal that party 'north' made for exchange 1" in done.stderr
-    found = as_json(done)
+    found = as_json(run("accept", site.agreement_path, inbox, "--json"))
     assert found["span"]["contributors"] == list(NAMES)
     assert found["news"]["receipts"] == [receipt.receipt.file]
-    assert found["passed_over"] == ["icu.east.1-span", "icu.south.1-span"]
-    assert len(found["refused"]) == 1
+    others = ["icu.east.1-span", "icu.north.1-proposal", "icu.south.1-span"]
+    assert (found["passed_over"], found["refused"]) == (others, [])
+    damaged = inbox / "icu.north.1-span"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    done = run("accept", site.agreement_path, inbox, "--json", code=3)
+    assert "Refused icu.north.1-span: SealError: 'icu.north.1-span' cannot be" in done.stderr
+    assert as_json(done)["news"]["receipts"] == []
     events = [
         each.event for each in site.session("north").history("proposed", "receipt", "adopted")
     ]

@@ -41,7 +41,7 @@ def accept(
     agreement, given = agreed(words or [])
     session = owner.party(agreement)
     taking = _Taking(session)
-    for came in taking.looked_at(given or _beside(session), whole=given):
+    for came in taking.looked_at(given or _beside(session)):
         taking.take(came)
     answer = AcceptAnswer(
         command="accept",
@@ -57,21 +57,21 @@ def accept(
     taking.end()
 
 
-def _beside(session: "PartySession") -> list[Path]:
-    """Return what lies beside the agreement for this party.
-
-    Raises
-    ------
-    WaitingError
-        Nothing does.
-    """
+def _places(session: "PartySession") -> list[Path]:
+    """Return where what comes for this party lies by default."""
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.party_side.accept import accepted_before
     from cobasis.protocol.exchanges import exchanges
 
     replies = [f"{each.number}-{each.reply}" for each in exchanges(session.agreement)]
     news = session.path.with_name(f"{stem_of(session.path)}.news")
-    places = [news, *map(session.beside, replies)]
+    return [news, *map(session.beside, replies)]
+
+
+def _beside(session: "PartySession") -> list[Path]:
+    """Return what lies beside the agreement for this party; WaitingError where nothing is new."""
+    from cobasis.party_side.accept import accepted_before
+
+    places = _places(session)
     found = [path for path in places if path.exists()]
     new = [path for path in found if not accepted_before(session, path)]
     if not new:
@@ -96,35 +96,28 @@ class _Taking:
         self.refused: dict[Path, CobasisError] = {}
         self.passed: list[Path] = []
 
-    def looked_at(self, paths: list[Path], *, whole: list[Path]) -> "list[Came]":
+    def looked_at(self, paths: list[Path]) -> "list[Came]":
         """Return what the files are, news first; of a folder, what is for this party."""
         from cobasis.party_side.accept import look_at
 
         found: list[Came] = []
+        ours = {path.name for path in _places(self.session)}
         for path in paths:
-            inside = (
-                sorted(each for each in path.iterdir() if each.is_file())
-                if (path.is_dir())
-                else [path]
-            )
-            for each in inside:
+            folder = path.is_dir()
+            for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
                 try:
                     found.append(look_at(self.session, each))
                 except CobasisError as error:
-                    if path.is_dir() and not each.name.startswith(self._own):
+                    if folder and each.name not in ours:
                         self.passed.append(each)
                     else:
                         self.refused[each] = error
         if not found and not self.refused:
             raise WaitingError(
-                f"of {len(self.passed):,} file(s) in {', '.join(map(str, whole))} none is for "
+                f"of {len(self.passed):,} file(s) in {', '.join(map(str, paths))} none is for "
                 f"'{self.session.name}'. Ask '{self.session.analyst.name}' for yours."
             )
         return sorted(found, key=lambda each: ("news", "span", "return").index(each.kind))
-
-    @property
-    def _own(self) -> str:
-        return self.session.beside("").name
 
     def take(self, came: "Came") -> None:
         """Take one file, or note why not."""
@@ -182,7 +175,7 @@ class _Taking:
             score=score_part(scores),
         )
         self.lines += [*_return_in_words(path, taken), *scores_in_words(scores)]
-        if scores.together is not None:
+        if taken.model_sha256:
             name = self.session.path.name
             self.lines += ["Next:", f"  cobasis predict {name} NEW.csv -o OUT.csv"]
 

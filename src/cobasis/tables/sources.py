@@ -269,8 +269,7 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
 
 def row_of_text(source: Source, name: str) -> int | None:
     """Return the number, from 1, of the first row whose cell is text and no number."""
-    column = pl.col(name)
-    text = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
+    text = pl.col(name).is_not_null() & pl.col(name).cast(pl.Float64, strict=False).is_null()
     # arg_max counts from the beginning of a part where polars reads in parts
     found = source.collect(pl.int_range(pl.len()).filter(text).min().alias("first")).item()
     return None if found is None else int(found) + 1
@@ -278,10 +277,9 @@ def row_of_text(source: Source, name: str) -> int | None:
 
 def _place_of_text(path: Path) -> str:
     """Say where a CSV file has text below numbers; empty where no cell is to blame."""
-    names = [name for name, kind in _csv(path).collect_schema().items() if kind.is_numeric()]
     source = Source(frame=pl.scan_csv(path, infer_schema=False), what="")
-    for name in names:
-        row = row_of_text(source, name)
+    for name, kind in _csv(path).collect_schema().items():
+        row = row_of_text(source, name) if kind.is_numeric() else None
         if row is not None:
             return f"in row {row:,} below the names, column '{name}' has text where numbers stand"
     return ""
