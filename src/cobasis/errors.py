@@ -18,7 +18,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- AgreementError         CB303  an agreement that forbids this, or is itself impossible
     |   |-- UnknownPartyError      CB304  a party that the agreement or the round does not know
     |   |-- StepError              CB305  a step of the round taken before its turn
-    |   |-- UnsignedError          CB311  an agreement that not everybody has signed
+    |   |-- UnsignedError          CB311  an agreement that not everybody has signed (exit 4)
     |   |-- AgreementFileError     CB312  an agreement's file that is no TOML of ours
     |   |-- RetentionError         CB313  a step that needs uploads which are no longer kept
     |   |-- WaitingError           CB314  a step that waits for others (exit 4)
@@ -150,7 +150,9 @@ class StepError(LocalError, code="CB305"):
 
 
 class UnsignedError(LocalError, code="CB311"):
-    """An agreement that not everybody has signed as it is now."""
+    """An agreement that not everybody has signed as it is now; exits with 4."""
+
+    exit_code = 4
 
 
 class AgreementFileError(LocalError, code="CB312"):

@@ -15,6 +15,7 @@ from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.membership import check_removal, remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
+from cobasis.bundle import run_folder
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     RetentionError,
@@ -69,6 +70,16 @@ def test_a_run_after_a_late_party_has_nothing_new_and_the_same_model(ran):
     again = run(ran.desk(), to=ran.returns)
     assert again.concluded.outcome == first.outcome
     assert again.written == {}
+
+
+def test_to_add_a_party_reads_the_target_once(ran, monkeypatch):
+    read = []
+    kept = run_folder.read_tables
+    monkeypatch.setattr(
+        run_folder, "read_tables", lambda path, **of: read.append(path.name) or kept(path, **of)
+    )
+    add(ran, "west")
+    assert read.count("target.safetensors") == 1
 
 
 def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran):

@@ -1,4 +1,4 @@
-"""``cobasis party audit``, and what ``prepare`` does with what it finds."""
+"""``cobasis audit``, and what ``send`` does with what it finds."""
 
 import json
 
@@ -7,23 +7,20 @@ import pytest
 from cli.round_by_commands import Typed, write_table
 from cobasis.bundle.transcript import verify_transcript
 
-OVERRIDE = "--override-by Curator --override-by Officer --override-reason asked"
-
 
 @pytest.fixture(scope="module")
 def cobasis(tmp_path_factory):
-    """North has joined a sealed round."""
+    """A sealed round; north's secret lies beside its agreement."""
     folder = tmp_path_factory.mktemp("round")
     with pytest.MonkeyPatch.context() as patch:
         typed = Typed(folder, patch)
         typed.sealed()
         write_table(folder / "north.csv", seed=2, n_rows=60)
-        typed("party join icu.toml north.secret")
         yield typed
 
 
 def test_the_page_and_its_figures_are_written_for_their_owner_only(cobasis):
-    said = cobasis("party audit icu.toml north.csv -o page.html").stdout
+    said = cobasis("audit icu.toml north.csv -o page.html").stdout
     assert said.startswith("Audit: Pseudonymised personal data. Treat as personal data.")
     for word in ("4. The model you get back", "To be signed for: ", "What would change it:"):
         assert word in said
@@ -35,7 +32,7 @@ def test_the_page_and_its_figures_are_written_for_their_owner_only(cobasis):
 
 
 def test_json_has_findings_and_effects_of_what_was_asked(cobasis):
-    found = cobasis.json("party audit icu.toml north.csv --n-components 1,2 --noise 0.3")
+    found = cobasis.json("audit icu.toml north.csv --n-components 1,2 --noise 0.3")
     names = [each["name"] for each in found["effects"]]
     assert names[:4] == ["as it is", "1 component", "2 components", "noise 0.3"]
     assert found["to_sign"] == [
@@ -58,11 +55,11 @@ def test_json_has_findings_and_effects_of_what_was_asked(cobasis):
     ],
 )
 def test_what_cannot_be_asked_is_refused(cobasis, more, code):
-    assert f"[{code}]" in cobasis(f"party audit icu.toml north.csv {more}", code=2).stderr
+    assert f"[{code}]" in cobasis(f"audit icu.toml north.csv {more}", code=2).stderr
 
 
-def test_prepare_is_signed_or_does_not_leave_and_inspect_shows_what_travels(cobasis):
-    line = "party prepare icu.toml north.csv -o north.upload --yes"
+def test_an_upload_is_signed_or_does_not_leave_and_inspect_shows_what_travels(cobasis):
+    line = "send icu.toml north.csv -o north.upload --yes"
     refused = cobasis(line, code=2)
     assert "[CB512]" in refused.stderr
     assert not (cobasis.folder / "north.upload").exists()
@@ -74,10 +71,5 @@ def test_prepare_is_signed_or_does_not_leave_and_inspect_shows_what_travels(coba
     events = {each.event: each.told for each in verify_transcript(told).entries}
     assert events["audited"]["signed_by"] == ["Officer"]
     write_table(cobasis.folder / "north.csv", seed=2, n_rows=61)
-    line += " --signed-by Officer"
-    assert "[CB511]" in cobasis(line, code=2).stderr
-    assert "Blocked: H4" in cobasis(line, code=2).stdout
-    assert cobasis.json("party audit icu.toml north.csv")["blocked"]
-    cobasis(f"{line} {OVERRIDE}")
-    last = verify_transcript(told).entries[-2]
-    assert last.told["overridden_by"] == ["Curator", "Officer"]
+    assert "Blocked: H4" in cobasis("audit icu.toml north.csv").stdout
+    assert cobasis.json("audit icu.toml north.csv")["blocked"]

@@ -4,7 +4,7 @@ import pytest
 
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare
+from cobasis.party_side.send import send
 from party_side.sites import NAMES, consortium
 
 
@@ -18,7 +18,7 @@ def site(make):
     """Everybody has joined."""
     made = make()
     for name in NAMES:
-        join(made.desk(name), made.secret_file(name))
+        join(made.session(name), made.secret_file(name))
     return made
 
 
@@ -28,6 +28,6 @@ def uploaded(site):
     paths = {}
     for name in NAMES:
         to = site.folder(name) / f"{name}.upload"
-        prepare(make_ready(site.desk(name), site.table(name)), to)
+        send(make_ready(site.session(name), site.table(name)), to)
         paths[name] = to
     return site, paths

@@ -23,8 +23,8 @@ from cobasis.bundle.messages import (
 from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.sources import read_chain
-from cobasis.party_side import desk as desk_module
-from cobasis.party_side.desk import open_desk
+from cobasis.party_side import session as session_module
+from cobasis.party_side.session import open_session
 from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
 
@@ -103,10 +103,10 @@ class Consortium:
         digest = self.agreement.digest().hex()
         return Draft(kind="secret", round_id=ROUND, agreement=digest, sender=sender)
 
-    def desk(self, name):
-        """A desk as the command opens it, without the two seconds that a passphrase takes."""
+    def session(self, name):
+        """A session as the command opens it, without the two seconds that a passphrase takes."""
         (self.home(name) / "keys").mkdir(parents=True, exist_ok=True)
-        return open_desk(self.agreement_path, home=self.home(name), name=name, passphrase=str)
+        return open_session(self.agreement_path, home=self.home(name), name=name, passphrase=str)
 
     def analyst_of(self, paths, **changes):
         """An analyst in memory who has opened these uploads."""
@@ -155,10 +155,9 @@ class Consortium:
 
     def enclosed(self, returned, *, upload=None):
         """A return, for the upload that its party made last."""
-        last = self.desk(returned.party).vault.upload_of(self.agreement)
-        return enclose_return(
-            returned, agreement=self.agreement, sender="lab", upload=upload or last.entry.upload
-        )
+        if upload is None:
+            upload = self.session(returned.party).vault.upload_of(self.agreement).entry.upload
+        return enclose_return(returned, agreement=self.agreement, sender="lab", upload=upload)
 
     def return_file(self, returned, *, to=None, upload=None, **options):
         name = returned.party
@@ -216,6 +215,6 @@ def agreed(root, **changes):
 
 def consortium(root, monkeypatch, **changes):
     """Keys, a sealed agreement, and the secret; keys are not encrypted, which takes seconds."""
-    monkeypatch.setattr(desk_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+    monkeypatch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
     path = agreed(root, **changes)
     return Consortium(root=root, identities=PEOPLE, lab=PEOPLE["lab"], agreement_path=path, key=KEY)

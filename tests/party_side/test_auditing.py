@@ -14,7 +14,7 @@ from cobasis.party_side.audit import Approval, Question, approve, audited, keep,
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import gathered
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare, projected
+from cobasis.party_side.send import projected, send
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault import Forced
 from party_side.sites import agreed, frame
@@ -25,21 +25,21 @@ PEOPLE = Forced(reason="the board asked for it", by=("A. Curator", "B. Officer")
 
 
 def looked(site, *, question=QUICK, name="north", **options):
-    with projected(make_ready(site.desk(name), site.table(name), looking=True)) as made:
+    with projected(make_ready(site.session(name), site.table(name), looking=True)) as made:
         return audited(made, question=question, **options)
 
 
 def sent(site, *, approval=SIGNED, name="north", forced=None):
-    desk, seen = site.desk(name), []
+    session, seen = site.session(name), []
 
     def allow(made):
         found = audited(made, question=QUICK)
-        seen.append(found)
-        return approve(desk, found, approval=approval)
+        seen.append((made.ready.preview, found))
+        return approve(session, found, approval=approval)
 
-    to = site.folder(name) / f"{name}.upload"
-    done = prepare(make_ready(desk, site.table(name), forced=forced), to, allow=allow)
-    return done, seen[0]
+    to = site.folder(name) / f"{session.work.name}.upload"
+    done = send(make_ready(session, site.table(name), forced=forced), to, allow=allow)
+    return done, *seen[0]
 
 
 def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
@@ -48,7 +48,7 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
         "cobasis.party_side.audit.audit",
         lambda subject, **told: seen.append((subject, told)) or "a report",
     )
-    ready = make_ready(site.desk("north"), site.table("north"))
+    ready = make_ready(site.session("north"), site.table("north"))
     with projected(ready) as made:
         audited(made, question=QUICK)
         payload = open_payload(made.payload)
@@ -80,16 +80,16 @@ def test_a_sample_of_a_table_goes_with_its_own_uploaded_rows(site, monkeypatch):
 def test_looking_leaves_nothing_behind(site):
     found = looked(site)
     assert found.report.verdict == "pseudonymised"
-    desk = site.desk("north")
-    assert desk.vault.history() == ()
-    assert not list(desk.work.rglob("*.safetensors"))  # sealed marks stay, for prepare
-    assert not desk.audits.exists()
-    assert [each.event for each in verify_transcript(desk.transcript.path).entries] == ["joined"]
+    session = site.session("north")
+    assert session.vault.history() == ()
+    assert not list(session.work.rglob("*.safetensors"))  # sealed marks stay, for prepare
+    assert not session.audits.exists()
+    assert [each.event for each in verify_transcript(session.transcript.path).entries] == ["joined"]
 
 
 def test_a_report_is_kept_for_its_owner_only_with_the_salt_of_its_hash(site):
     found = looked(site)
-    path = keep(site.desk("north"), found)
+    path = keep(site.session("north"), found)
     assert path.stat().st_mode & 0o777 == 0o600
     kept = json.loads(path.read_text())
     text = json.dumps(kept["report"], sort_keys=True, separators=(",", ":"))
@@ -98,12 +98,12 @@ def test_a_report_is_kept_for_its_owner_only_with_the_salt_of_its_hash(site):
 
 
 def test_policy_verdict_and_a_salted_hash_travel_and_nothing_else(site):
-    done, found = sent(site)
+    done, _, found = sent(site)
     manifest = site.opened("north", done.path).manifest
     assert manifest.audit == found.record
     assert set(manifest.audit) == {"policy", "verdict", "report"}
     assert manifest.audit["verdict"] == "pseudonymised"
-    entry = verify_transcript(site.desk("north").transcript.path).entries[-2]
+    entry = verify_transcript(site.session("north").transcript.path).entries[-2]
     assert (entry.event, entry.told["signed_by"]) == ("audited", ["A. Officer"])
     assert "P3" in entry.told["signed_for"]
     assert not any(isinstance(each, float) for each in entry.told.values())
@@ -111,7 +111,7 @@ def test_policy_verdict_and_a_salted_hash_travel_and_nothing_else(site):
 
 def test_the_audit_that_was_looked_at_is_the_one_that_is_sent(site):
     before = looked(site)
-    _, found = sent(site)
+    _, _, found = sent(site)
     for one, two in zip(before.report.findings, found.report.findings, strict=True):
         assert (one.id, one.grade, one.words) == (two.id, two.grade, two.words)
 
@@ -119,10 +119,10 @@ def test_the_audit_that_was_looked_at_is_the_one_that_is_sent(site):
 def test_without_a_signature_nothing_leaves_and_nothing_is_left(site):
     with pytest.raises(AuditUnsignedError, match=r"above its policy in .*P3.*\[CB512\]$"):
         sent(site, approval=Approval(signed_by=(" ",)))
-    desk = site.desk("north")
-    assert desk.vault.history() == ()
-    assert not (site.folder("north") / "north.upload").exists()
-    assert not list(desk.work.glob("*.safetensors"))
+    session = site.session("north")
+    assert session.vault.history() == ()
+    assert not list(site.folder("north").glob("*.upload"))
+    assert not list(session.work.glob("*.safetensors"))
 
 
 def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
@@ -131,10 +131,10 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
     rows.write_csv(site.table("north"))
     with pytest.raises(AuditBlockedError, match=r"H4, the history of these rows.*\[CB511\]$"):
         sent(site)
-    done, found = sent(site, approval=replace(SIGNED, override=PEOPLE))
+    _, preview, found = sent(site, approval=replace(SIGNED, override=PEOPLE))
     assert [each.id for each in found.report.blocking] == ["H4"]
-    assert done.dry.span == "kept"  # two people do not make a second span where the stored one fits
-    entry = verify_transcript(site.desk("north").transcript.path).entries[-2]
+    assert preview.span == "kept"  # two people make no second span where the stored one fits
+    entry = verify_transcript(site.session("north").transcript.path).entries[-2]
     assert entry.told["overridden"] == ["H4"]
     assert entry.told["overridden_by"] == ["A. Curator", "B. Officer"]
     assert entry.told["reason"] == "the board asked for it"
@@ -142,17 +142,17 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
 
 def test_a_second_span_is_looked_at_blocked_and_overridden(make):
     site = make()
-    join(site.desk("north"), site.secret_file("north"))
+    join(site.session("north"), site.secret_file("north"))
     sent(site)
     agreed(site.root, n_components=2)
-    join(site.desk("north"), site.secret_file("north"))
+    join(site.session("north"), site.secret_file("north"))
     found = looked(site)
     assert found.report["H4"].action == "block"
     with pytest.raises(AuditBlockedError):
-        require_approval(site.desk("north"), found, approval=SIGNED)
-    done, _ = sent(site, approval=replace(SIGNED, override=PEOPLE), forced=PEOPLE)
-    assert done.dry.span == "forced"
-    assert site.desk("north").vault.history()[-1].by == "A. Curator and B. Officer"
+        require_approval(site.session("north"), found, approval=SIGNED)
+    _, preview, _ = sent(site, approval=replace(SIGNED, override=PEOPLE), forced=PEOPLE)
+    assert preview.span == "forced"
+    assert site.session("north").vault.history()[-1].by == "A. Curator and B. Officer"
 
 
 def test_sensitive_columns_are_tried_and_unknown_ones_refused(site):
@@ -166,7 +166,7 @@ def test_sensitive_columns_are_tried_and_unknown_ones_refused(site):
 def test_a_guarantee_that_was_agreed_on_is_the_verdict(make):
     terms = {"epsilon": 8.0, "radius": 3.0, "most_rows": 1000, "delta": 1e-6, "labels": "public"}
     site = make(basis="haar", dp=DPTerms(**terms, lifetime_epsilon=8.0))
-    join(site.desk("north"), site.secret_file("north"))
+    join(site.session("north"), site.secret_file("north"))
     report = looked(site).report
     assert report.verdict == "differentially-private"
     assert report["D1"].words.startswith("Differential privacy, epsilon 8")

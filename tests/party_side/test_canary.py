@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cobasis.party_side.accept import accept
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.receiving import accept
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare, propose
+from cobasis.party_side.send import send
 from faults import Killed, at_call, dying_after
 from party_side.sites import NAMES, NUMBERS, frame
 
@@ -19,8 +19,8 @@ WORD = "CANARY-PATIENT"
 
 def canaries(site, name, *, basis=None):
     """Every number of X, A, F and the secret as bytes, and as a person would read it."""
-    desk = site.desk(name)
-    rows = gathered(open_rows(desk, site.table(name)).table)
+    session = site.session(name)
+    rows = gathered(open_rows(session, site.table(name)).table)
     anchor = site.secret.anchor(site.agreement).apply(np.eye(8))
     tables = [rows[:, :4], anchor, *([] if basis is None else [basis.project(np.eye(8))])]
     numbers = np.unique(np.concatenate([each.ravel() for each in tables]))
@@ -42,7 +42,7 @@ def marked(make):
     for at, name in enumerate(NAMES, start=1):
         table = frame(at).with_columns(patient=pl.lit(WORD) + pl.int_range(120).cast(pl.String))
         table.write_csv(site.folder(name) / "data.csv")
-        join(site.desk(name), site.secret_file(name))
+        join(site.session(name), site.secret_file(name))
     return site
 
 
@@ -51,30 +51,30 @@ def test_no_marked_value_is_in_any_byte_that_leaves(marked, capfd):
     proposals = []
     for name in NAMES:
         to = site.folder(name) / f"{name}.span"
-        propose(make_ready(site.desk(name), site.table(name), proposing=True), to)
+        send(make_ready(site.session(name), site.table(name)), to)
         proposals.append(site.proposal(name, to))
         left[to] = b"".join(each.read_bytes() for each in site.opened(name, to).parts.values())
     span = site.analyst_of({}).consensus(proposals)
     for name in NAMES:
-        desk, to = site.desk(name), site.folder(name) / f"{name}.upload"
-        desk.round.adopt(span)
-        prepare(make_ready(desk, site.table(name)), to)
+        session, to = site.session(name), site.folder(name) / f"{name}.upload"
+        session.round.adopt(span)
+        send(make_ready(session, site.table(name)), to)
         bundle = site.opened(name, to)
         left[to] = bundle.manifest.encoded() + bundle.parts["upload.safetensors"].read_bytes()
     told = capfd.readouterr()
     for name in NAMES:
-        basis = site.desk(name).vault.upload_of(site.agreement).dataset.basis
+        basis = site.session(name).vault.upload_of(site.agreement).dataset.basis
         marks = canaries(site, name, basis=basis)
         assert len(marks) > 500
         seen = [path.read_bytes() + plain for path, plain in left.items()]
-        transcript = site.desk(name).transcript.path.read_bytes()
+        transcript = site.session(name).transcript.path.read_bytes()
         for data in (*seen, transcript, told.out.encode(), told.err.encode()):
             assert hits(data, marks) == []
 
 
 def test_the_search_would_find_a_value_that_leaks(marked):
     marks = canaries(marked, "north")
-    row = gathered(open_rows(marked.desk("north"), marked.table("north")).table)[7]
+    row = gathered(open_rows(marked.session("north"), marked.table("north")).table)[7]
     assert len(hits(b"x" + row.tobytes(), marks)) >= len(NUMBERS)
     assert hits(f"the value {row[0]!r} of {WORD}7".encode(), marks)
 
@@ -85,20 +85,20 @@ def in_folder(folder, kind):
 
 def test_no_marked_value_is_in_a_traceback(site):
     to = site.root / "x.upload"
-    prepare(make_ready(site.desk("north"), site.table("north")), to)
+    send(make_ready(site.session("north"), site.table("north")), to)
     marks = canaries(site, "north")
     told = []
     for folder, kind in (("datasets", "open"), ("datasets", "replace"), (to.parent.name, "open")):
-        desk = site.desk("north")
+        session = site.session("north")
         with at_call(1, dying_after, counts=in_folder(folder, kind)):
             try:
-                prepare(make_ready(desk, site.table("north")), to)
+                send(make_ready(session, site.table("north")), to)
             except Killed as error:
                 frames = traceback.walk_tb(error.__traceback__.tb_next)  # but for this one
                 lines = traceback.StackSummary.extract(frames, capture_locals=True)
                 told.append("".join(lines.format()).encode())
     assert len(told) == 3
-    assert all(b"desk = <PartyDesk, hidden>" in each for each in told)
+    assert all(b"session = <PartySession, hidden>" in each for each in told)
     assert [hits(each, marks) for each in told] == [[], [], []]
 
 
@@ -111,8 +111,8 @@ def test_no_marked_value_is_in_an_error(site):
     for change in (bad, frame(1).with_columns(age=pl.lit(1.0) / 0), frame(1).drop("pulse")):
         change.write_csv(folder / "bad.csv")
         try:
-            ready = make_ready(site.desk("north"), folder / "bad.csv")
-            prepare(ready, folder / "x.upload")
+            ready = make_ready(site.session("north"), folder / "bad.csv")
+            send(ready, folder / "x.upload")
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is printed
             messages.append("".join(traceback.format_exception(error)).encode())
     assert len(messages) == 3
@@ -122,9 +122,9 @@ def test_no_marked_value_is_in_an_error(site):
 
 def test_what_lies_at_rest_holds_no_marked_value(uploaded):
     site, paths = uploaded
-    desk = site.desk("north")
-    accept(desk, site.return_file(site.as_files(site.analyst_of(paths).run())["north"]))
-    marks = canaries(site, "north", basis=desk.vault.upload_of(site.agreement).dataset.basis)
+    session = site.session("north")
+    accept(session, site.return_file(site.as_files(site.analyst_of(paths).run())["north"]))
+    marks = canaries(site, "north", basis=session.vault.upload_of(site.agreement).dataset.basis)
     for path in site.home("north").rglob("*"):
         if path.is_file():
             assert hits(path.read_bytes(), marks) == [], path.name

@@ -6,25 +6,25 @@ from itertools import count
 import pytest
 
 from cobasis.errors import LocalError
+from cobasis.party_side.accept import accept
 from cobasis.party_side.audit import Approval, Question, approve, audited
-from cobasis.party_side.desk import digest_of
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.receiving import accept
-from cobasis.party_side.scoring import score
-from cobasis.party_side.send import prepare
+from cobasis.party_side.score import score
+from cobasis.party_side.send import send
+from cobasis.party_side.session import digest_of
 from faults import BROKEN, FULL, at_call, died, dying_after
 from party_side.sites import copied
 
 
 def prepared(site, *, found=[]):  # noqa: B006 -- one audit stands for all: its figures do not matter
-    desk, to = site.desk("north"), site.folder("north") / "north.upload"
+    session, to = site.session("north"), site.folder("north") / "north.upload"
 
     def allow(made):
         if not found:
             found.append(audited(made, question=Question(compared=False)))
-        return approve(desk, found[0], approval=Approval(signed_by=("A. Officer",)))
+        return approve(session, found[0], approval=Approval(signed_by=("A. Officer",)))
 
-    return prepare(make_ready(desk, site.table("north")), to, allow=allow)
+    return send(make_ready(session, site.table("north")), to, allow=allow)
 
 
 def payload(site):
@@ -58,18 +58,19 @@ def test_a_kill_while_preparing_leaves_no_upload_that_the_vault_does_not_know(
     (site.folder("north") / "north.upload").unlink()
     seen = []
     for place in killed(site, tmp_path_factory.mktemp("kills"), prepared, step=step):
-        history = place.desk("north").vault.history()
+        history = place.session("north").vault.history()
         first = payload(place) if "north.upload" in outside(place) else None
         assert outside(place) <= {"north.upload", "north.upload.part"}
         assert first is None or history[-1].upload
         again = prepared(place)
         assert outside(place) == {"north.upload"}
         assert first is None or payload(place) == first
-        after = place.desk("north").vault.history()
+        after = place.session("north").vault.history()
         assert after[-1].upload == again.digest
         assert after[: len(history)] == history
-        assert len({each.name for each in place.desk("north").vault.datasets()}) == 1
-        assert [each.name for each in place.desk("north").work.iterdir()] == ["notes.age"]
+        assert len({each.name for each in place.session("north").vault.datasets()}) == 1
+        left = {each.name for each in place.session("north").work.iterdir()}
+        assert left == {"1-upload.sent", "notes.age"}
         seen.append(first is not None)
     assert len(seen) > 60 // step
     assert set(seen) == {True, False}
@@ -84,37 +85,37 @@ def test_a_kill_while_accepting_leaves_the_old_state_or_the_new_one(
     name = path.relative_to(site.root)
 
     def work(place):
-        accept_and_score(place.desk("north"), place.root / name)
+        accept_and_score(place.session("north"), place.root / name)
 
     seen = []
     for place in killed(site, tmp_path_factory.mktemp("kills"), work, step=step):
-        seen.append(place.desk("north").round.accepted() is not None)
-        taken = accept(place.desk("north"), place.root / name)
-        assert place.desk("north").round.accepted().bundle == taken.bundle
-        assert not (place.desk("north").work / "opened").exists()
+        seen.append(place.session("north").round.accepted() is not None)
+        taken = accept(place.session("north"), place.root / name)
+        assert place.session("north").round.accepted().bundle == taken.bundle
+        assert not (place.session("north").work / "opened").exists()
     assert seen == sorted(seen)
     assert set(seen) == {True, False}
 
 
-def accept_and_score(desk, path):
-    accept(desk, path)
-    score(desk)
+def accept_and_score(session, path):
+    accept(session, path)
+    score(session)
 
 
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["full", "broken"])
 def test_a_disk_that_fails_at_the_kth_call_is_one_coded_error_and_a_retry_succeeds(site, act):
-    ready = make_ready(site.desk("north"), site.table("north"))
+    ready = make_ready(site.session("north"), site.table("north"))
     to = site.folder("north") / "north.upload"
     for number in count(1, 4):  # every fourth call; the slow tests of the walk take each
-        before = {entry.number for entry in site.desk("north").vault.history() if entry.upload}
+        before = {entry.number for entry in site.session("north").vault.history() if entry.upload}
         with suppress(LocalError), at_call(number, act) as clock:  # and nothing else is raised
-            prepare(ready, to)
+            send(ready, to)
         if clock.stopped_at is None:
             break
-        known = {entry.upload for entry in site.desk("north").vault.history()}
+        known = {entry.upload for entry in site.session("north").vault.history()}
         assert not to.exists() or digest_of(to.read_bytes()) in known, number
-        assert before <= {each.number for each in site.desk("north").vault.history()}
+        assert before <= {each.number for each in site.session("north").vault.history()}
         to.unlink(missing_ok=True)
-        ready = make_ready(site.desk("north"), site.table("north"))
+        ready = make_ready(site.session("north"), site.table("north"))
     assert number > 40
     assert outside(site) == {"north.upload"}

@@ -18,7 +18,7 @@ from cobasis.errors import (
 from cobasis.party_side import preview as guarantee
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare, projected, propose
+from cobasis.party_side.send import projected, send
 from cobasis.protocol.dp_terms import DPTerms
 from faults import Killed, at_call, calls_of, died, dying_after, dying_before, on
 from party_side.sites import NAMES, agreed, copied, frame
@@ -35,7 +35,7 @@ NOISY = {"basis": "haar", "dp": TERMS}
 
 
 def joined(made, name="north"):
-    join(made.desk(name), made.secret_file(name))
+    join(made.session(name), made.secret_file(name))
     return made
 
 
@@ -46,7 +46,7 @@ def noisy(make):
 
 def prepared(site, name="north"):
     to = site.folder(name) / f"{name}.upload"
-    return prepare(make_ready(site.desk(name), site.table(name)), to)
+    return send(make_ready(site.session(name), site.table(name)), to)
 
 
 def payload(site, name="north"):
@@ -55,9 +55,9 @@ def payload(site, name="north"):
 
 
 def charges(site, name="north"):
-    desk = site.desk(name)
-    ready = make_ready(desk, site.table(name))
-    return desk.vault.ledger.spent(ready.choice.asked).charges
+    session = site.session(name)
+    ready = make_ready(session, site.table(name))
+    return session.vault.ledger.spent(ready.choice.asked).charges
 
 
 def of_payload(_, __, path):
@@ -86,7 +86,7 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
         site = copied(noisy, folder / str(number))
         if not died(dying_after, number, lambda site=site: prepared(site)):
             break
-        drawn = list(site.desk("north").work.glob("upload.safetensors*"))
+        drawn = list(site.session("north").work.glob("upload.safetensors*"))
         begun.append(len(charges(site)))
         assert begun[-1] == 1 or not drawn  # nothing is drawn that was not charged
         prepared(site)
@@ -102,8 +102,8 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
 def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
     prepared(noisy)
     upload = noisy.opened_upload("north", noisy.folder("north") / "north.upload")
-    desk = noisy.desk("north")
-    ready = make_ready(desk, noisy.table("north"))
+    session = noisy.session("north")
+    ready = make_ready(session, noisy.table("north"))
     agreement, key = noisy.agreement, ready.choice.key
     party = Party("north", agreement=agreement, secret=noisy.secret, key=key)
     labels = ready.rows.sent.labels()
@@ -125,12 +125,15 @@ def refuse(_):
 
 
 def test_a_refused_audit_spends_nothing_and_leaves_nothing(noisy):
-    ready, to = make_ready(noisy.desk("north"), noisy.table("north")), noisy.folder("north") / "up"
+    ready, to = (
+        make_ready(noisy.session("north"), noisy.table("north")),
+        noisy.folder("north") / "up",
+    )
     with pytest.raises(AuditBlockedError, match="an officer said no"):
-        prepare(ready, to, allow=refuse)
-    assert (charges(noisy), noisy.desk("north").vault.history()) == ((), ())
+        send(ready, to, allow=refuse)
+    assert (charges(noisy), noisy.session("north").vault.history()) == ((), ())
     assert not to.exists()
-    assert {each.name for each in noisy.desk("north").work.iterdir()} <= {"marks", "notes.age"}
+    assert {each.name for each in noisy.session("north").work.iterdir()} <= {"marks", "notes.age"}
 
 
 def test_what_the_audit_looks_at_never_leaves(noisy):
@@ -143,10 +146,13 @@ def test_what_the_audit_looks_at_never_leaves(noisy):
         assert not charges(noisy)
         return {}
 
-    ready, to = make_ready(noisy.desk("north"), noisy.table("north")), noisy.folder("north") / "up"
-    prepare(ready, to, allow=allow)
+    ready, to = (
+        make_ready(noisy.session("north"), noisy.table("north")),
+        noisy.folder("north") / "up",
+    )
+    send(ready, to, allow=allow)
     left = noisy.opened_upload("north", to).rows
-    with projected(make_ready(noisy.desk("north"), noisy.table("north"))) as made:
+    with projected(make_ready(noisy.session("north"), noisy.table("north"))) as made:
         looked = open_payload(made.payload).row_block(0, len(left))
     np.testing.assert_array_equal(looked, seen[0])
     assert len(charges(noisy)) == 1
@@ -177,11 +183,11 @@ def test_nothing_is_made_beyond_the_lifetime(noisy):
         else:
             to = noisy.folder("north") / "north.upload"
             before = to.read_bytes()
-            ready = make_ready(noisy.desk("north"), noisy.table("north"))
+            ready = make_ready(noisy.session("north"), noisy.table("north"))
             with pytest.raises(BudgetError, match=r"release 3.*lifetime of 6.*\[CB705\]$"):
-                prepare(ready, to)
+                send(ready, to)
             assert to.read_bytes() == before
-    assert noisy.desk("north").vault.history()[-1].upload == continue_at
+    assert noisy.session("north").vault.history()[-1].upload == continue_at
 
 
 def test_another_round_that_cannot_be_afforded_is_refused_before_anything(make):
@@ -190,7 +196,7 @@ def test_another_round_that_cannot_be_afforded_is_refused_before_anything(make):
     agreed(noisy.root, **{**NOISY, "purpose": "another"})
     joined(noisy)
     with pytest.raises(BudgetError, match="lifetime of 3"):
-        make_ready(noisy.desk("north"), noisy.table("north"))
+        make_ready(noisy.session("north"), noisy.table("north"))
 
 
 def test_a_round_without_noise_is_refused_for_rows_that_were_promised_some(noisy):
@@ -198,7 +204,7 @@ def test_a_round_without_noise_is_refused_for_rows_that_were_promised_some(noisy
     agreed(noisy.root)
     joined(noisy)
     with pytest.raises(BudgetError, match="take the guarantee back"):
-        make_ready(noisy.desk("north"), noisy.table("north"))
+        make_ready(noisy.session("north"), noisy.table("north"))
 
 
 def test_a_round_with_noise_is_refused_for_rows_that_left_without(make):
@@ -207,36 +213,36 @@ def test_a_round_with_noise_is_refused_for_rows_that_left_without(make):
     agreed(site.root, **NOISY)
     joined(site)
     with pytest.raises(BudgetError, match="epsilon is infinite"):
-        make_ready(site.desk("north"), site.table("north"))
+        make_ready(site.session("north"), site.table("north"))
 
 
 def test_a_proposal_counts_as_something_without_noise(make):
     site = joined(make(basis="consensus"))
-    ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
-    propose(ready, site.folder("north") / "north.span")
+    ready = make_ready(site.session("north"), site.table("north"))
+    send(ready, site.folder("north") / "north.span")
     agreed(site.root, **NOISY)
     joined(site)
     with pytest.raises(BudgetError, match="epsilon is infinite"):
-        make_ready(site.desk("north"), site.table("north"))
+        make_ready(site.session("north"), site.table("north"))
 
 
 def test_a_kill_after_a_proposal_was_sealed_cannot_hide_it(make):
     site = joined(make(basis="consensus"))
-    ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
-    sealed = on("replace", "sealed.span")
+    ready = make_ready(site.session("north"), site.table("north"))
+    sealed = on("replace", "1-proposal.made")
     with pytest.raises(Killed), at_call(1, dying_after, counts=sealed):
-        propose(ready, site.folder("north") / "north.span")
+        send(ready, site.folder("north") / "north.span")
     agreed(site.root, **NOISY)
     joined(site)
     with pytest.raises(BudgetError, match="epsilon is infinite"):
-        make_ready(site.desk("north"), site.table("north"))
+        make_ready(site.session("north"), site.table("north"))
 
 
 def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
     twice = pl.concat([frame(1), frame(1).head(60)])
     twice.write_csv(noisy.table("north"))
     with pytest.raises(AgreementError, match="more than rows_per_person=1") as caught:
-        make_ready(noisy.desk("north"), noisy.table("north"))
+        make_ready(noisy.session("north"), noisy.table("north"))
     assert "000100" not in str(caught.value)
 
 
@@ -252,7 +258,7 @@ def test_a_table_that_changes_while_it_is_noised_leaves_nothing(noisy, monkeypat
 
 
 def test_the_dry_run_says_the_whole_guarantee_in_one_line(noisy):
-    said = make_ready(noisy.desk("north"), noisy.table("north")).dry.guarantee
+    said = make_ready(noisy.session("north"), noisy.table("north")).preview.guarantee
     for words in (
         "epsilon 2, delta 1e-06, features and labels, one person (row) replaced by another",
         "D = 6, radius 3 about the origin, basis haar",
@@ -263,19 +269,21 @@ def test_the_dry_run_says_the_whole_guarantee_in_one_line(noisy):
         assert words in said
     assert "\n" not in said
     prepared(noisy)
-    said = make_ready(noisy.desk("north"), noisy.table("north")).dry.guarantee
+    said = make_ready(noisy.session("north"), noisy.table("north")).preview.guarantee
     assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
 
 
 def test_without_noise_the_dry_run_promises_nothing(site):
-    assert make_ready(site.desk("north"), site.table("north")).dry.guarantee == guarantee.NONE
+    assert (
+        make_ready(site.session("north"), site.table("north")).preview.guarantee == guarantee.NONE
+    )
 
 
 def test_what_leaves_is_said_with_its_noise(noisy, make):
-    [rows, *_] = make_ready(noisy.desk("north"), noisy.table("north")).dry.leaves
+    [rows, *_] = make_ready(noisy.session("north"), noisy.table("north")).preview.leaves
     assert "as 3 numbers each with noise, and their column 'died' with some labels" in rows
     bare = joined(make(**{**NOISY, "id": ""}))
-    warned = make_ready(bare.desk("north"), bare.table("north")).dry.warnings
+    warned = make_ready(bare.session("north"), bare.table("north")).preview.warnings
     assert any("names no id column" in each for each in warned)
 
 

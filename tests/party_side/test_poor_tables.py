@@ -10,7 +10,7 @@ from cobasis.errors import CobasisError
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare
+from cobasis.party_side.send import send
 from cobasis.tables import open_table
 from party_side.sites import NAMES, NUMBERS, frame
 
@@ -84,16 +84,16 @@ def test_a_poor_table_has_one_code_in_python(kind, door, tmp_path):
 def test_a_poor_table_has_the_same_code_at_the_command(kind, suffix, make):
     """Nothing is in the history, nothing in the folder where files leave from, nothing at work."""
     site, code = make(holdout=0.0), TABLES[kind][1]
-    desk = site.desk("north")
-    join(desk, site.secret_file("north"))
+    session = site.session("north")
+    join(session, site.secret_file("north"))
     path, to = site.folder("north") / f"poor{suffix}", site.folder("north") / "north.upload"
     poor(kind).write_csv(path) if suffix == ".csv" else poor(kind).write_parquet(path)
-    refused_or_taken(code, lambda: prepare(make_ready(desk, path), to))
+    refused_or_taken(code, lambda: send(make_ready(session, path), to))
     assert to.exists() == (not code)
-    assert len(desk.vault.history()) == (not code)
-    assert {each.name for each in desk.work.iterdir()} <= {"notes.age"}
+    assert len(session.vault.history()) == (not code)
+    assert {each.name for each in session.work.iterdir()} <= {"1-upload.sent", "notes.age"}
     if kind == "one row":
-        assert not check(desk, path).fits
+        assert not check(session, path).fits
 
 
 def refused_or_taken(code, act):

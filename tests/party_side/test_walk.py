@@ -6,13 +6,12 @@ import polars as pl
 import pytest
 
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.party_side.exporting import export_onnx
-from cobasis.party_side.predicting import predict
+from cobasis.party_side.accept import accept, adopt
+from cobasis.party_side.predict import export_onnx, predict
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.receiving import accept, adopt
-from cobasis.party_side.scoring import score
+from cobasis.party_side.score import score
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare, propose
+from cobasis.party_side.send import send
 from party_side.sites import NAMES, NUMBERS, frame
 
 
@@ -23,43 +22,43 @@ def returned(site, paths, **options):
 def test_from_the_table_to_predictions_that_keep_their_ids(uploaded):
     site, paths = uploaded
     returns = returned(site, paths)
-    desk = site.desk("south")
-    taken = accept(desk, site.return_file(returns["south"]))
+    session = site.session("south")
+    taken = accept(session, site.return_file(returns["south"]))
     assert taken.trained_on == NAMES
     assert taken.orthogonality < 1e-12
-    scores = score(desk)
+    scores = score(session)
     assert scores.n_rows > 10
     assert scores.together > scores.baseline
     assert scores.local > scores.baseline
     new, out = site.folder("south") / "new.csv", site.folder("south") / "out.csv"
     frame(9).drop("died").write_csv(new)
-    assert predict(desk, new, to=out) == 120
+    assert predict(session, new, to=out) == 120
     read = pl.read_csv(out, schema_overrides={"patient": pl.String})
     assert read.columns == ["patient", "prediction", "score_1"]
     assert read["patient"].to_list() == frame(9)["patient"].to_list()
     assert ((read["score_1"] > 0) == (read["prediction"] == 1)).all()
-    events = [each.event for each in verify_transcript(desk.transcript.path).entries]
+    events = [each.event for each in verify_transcript(session.transcript.path).entries]
     assert events == ["joined", "prepared", "accepted"]
 
 
 def test_every_party_gets_the_same_model_file_and_another_fit(uploaded):
     site, paths = uploaded
     returns = returned(site, paths)
-    taken = [accept(site.desk(name), site.return_file(returns[name])) for name in NAMES]
+    taken = [accept(site.session(name), site.return_file(returns[name])) for name in NAMES]
     assert len({each.model_sha256 for each in taken}) == 1
-    fits = [site.desk(name).round.accepted().change_of_basis for name in NAMES]
+    fits = [site.session(name).round.accepted().change_of_basis for name in NAMES]
     assert np.abs(fits[1] - fits[2]).max() > 0.1
 
 
 def test_csv_and_parquet_give_the_same_predictions(uploaded):
     site, paths = uploaded
-    desk = site.desk("north")
-    accept(desk, site.return_file(returned(site, paths)["north"]))
+    session = site.session("north")
+    accept(session, site.return_file(returned(site, paths)["north"]))
     folder = site.folder("north")
     frame(9).write_csv(folder / "new.csv")
     frame(9).write_parquet(folder / "new.parquet")
-    predict(desk, folder / "new.csv", to=folder / "out.csv")
-    predict(desk, folder / "new.parquet", to=folder / "out.parquet")
+    predict(session, folder / "new.csv", to=folder / "out.csv")
+    predict(session, folder / "new.parquet", to=folder / "out.parquet")
     one = pl.read_csv(folder / "out.csv", schema_overrides={"patient": pl.String})
     two = pl.read_parquet(folder / "out.parquet")
     assert one.select("patient", "prediction").equals(two.select("patient", "prediction"))
@@ -68,12 +67,12 @@ def test_csv_and_parquet_give_the_same_predictions(uploaded):
 
 def test_the_exported_graph_predicts_from_raw_columns_what_predict_does(uploaded):
     site, paths = uploaded
-    desk, folder = site.desk("north"), site.folder("north")
-    accept(desk, site.return_file(returned(site, paths)["north"]))
+    session, folder = site.session("north"), site.folder("north")
+    accept(session, site.return_file(returned(site, paths)["north"]))
     new = frame(9)
     new.write_parquet(folder / "new.parquet")
-    predict(desk, folder / "new.parquet", to=folder / "out.parquet")
-    export_onnx(desk, folder / "north.onnx")
+    predict(session, folder / "new.parquet", to=folder / "out.parquet")
+    export_onnx(session, folder / "north.onnx")
     assert (folder / "north.onnx").stat().st_mode & 0o777 == 0o600
     session = onnxruntime.InferenceSession((folder / "north.onnx").read_bytes())
     given = {
@@ -90,27 +89,27 @@ def test_a_consensus_basis_takes_two_exchanges(make):
     site = make(basis="consensus")
     proposals = []
     for name in NAMES:
-        join(site.desk(name), site.secret_file(name))
+        join(site.session(name), site.secret_file(name))
         to = site.folder(name) / f"{name}.span"
-        ready = make_ready(site.desk(name), site.table(name), proposing=True)
-        propose(ready, to)
+        ready = make_ready(site.session(name), site.table(name))
+        send(ready, to)
         proposals.append(site.proposal(name, to))
     analyst = site.analyst_of({})
     span = analyst.consensus(proposals)
     for name in NAMES:
-        desk = site.desk(name)
-        assert adopt(desk, site.consensus_file(name, span)) == NAMES
-        prepare(make_ready(desk, site.table(name)), site.folder(name) / f"{name}.upload")
+        session = site.session(name)
+        assert adopt(session, site.consensus_file(name, span)) == NAMES
+        send(make_ready(session, site.table(name)), site.folder(name) / f"{name}.upload")
         analyst.receive(site.opened_upload(name, site.folder(name) / f"{name}.upload"))
     made = site.as_files(analyst.run())
-    desk = site.desk("east")
-    accept(desk, site.return_file(made["east"]))
-    scores = score(desk)
+    session = site.session("east")
+    accept(session, site.return_file(made["east"]))
+    scores = score(session)
     assert scores.together > scores.baseline
     # one shared span: F_i G_i is the same everywhere but for rounding
     maps = []
     for name in ("north", "east"):
-        basis = site.desk(name).vault.upload_of(site.agreement).dataset.basis
+        basis = site.session(name).vault.upload_of(site.agreement).dataset.basis
         maps.append(basis.project(np.eye(8)) @ made[name].change_of_basis)
     np.testing.assert_allclose(maps[0], maps[1], atol=1e-10)
 
@@ -118,16 +117,16 @@ def test_a_consensus_basis_takes_two_exchanges(make):
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
 def test_uploads_stand_in_the_agreed_precision(make, precision):
     site = make(precision=precision, **({"int8_range": 40.0} if precision == "int8" else {}))
-    desk = site.desk("north")
-    join(desk, site.secret_file("north"))
-    ready = make_ready(desk, site.table("north"))
+    session = site.session("north")
+    join(session, site.secret_file("north"))
+    ready = make_ready(session, site.table("north"))
     to = site.folder("north") / "north.upload"
-    prepare(ready, to)
+    send(ready, to)
     told = site.opened("north", to).manifest.told
     assert told["rows_dtype"] == {"fp32": "float32", "fp16": "float16", "int8": "int8"}[precision]
     assert told["n_rows"] == ready.rows.n_sent
     n_bytes = site.opened("north", to).parts["upload.safetensors"].stat().st_size
-    assert 0 < n_bytes - ready.dry.n_bytes < 1000
+    assert 0 < n_bytes - ready.preview.n_bytes < 1000
 
 
 def test_a_regression_is_scored_by_r2(make):
@@ -138,12 +137,12 @@ def test_a_regression_is_scored_by_r2(make):
         made.with_columns(pulse_later=made["pulse"] * 2 + 1).write_csv(
             site.folder(name) / "data.csv"
         )
-        join(site.desk(name), site.secret_file(name))
+        join(site.session(name), site.secret_file(name))
         paths[name] = site.folder(name) / f"{name}.upload"
-        prepare(make_ready(site.desk(name), site.table(name)), paths[name])
-    desk = site.desk("north")
-    accept(desk, site.return_file(returned(site, paths)["north"]))
-    scores = score(desk)
+        send(make_ready(site.session(name), site.table(name)), paths[name])
+    session = site.session("north")
+    accept(session, site.return_file(returned(site, paths)["north"]))
+    scores = score(session)
     assert scores.metric == "r2"
     assert scores.local > 0.99
     assert scores.local >= scores.together

@@ -96,7 +96,7 @@ MUTANTS = {
     "what keeps fits does": ("bundle.run_folder", "from cobasis.protocol.projection import Sink"),
     "what passes over files reads tables": ("analyst_side.passes", "import cobasis.tables.sources"),
     "what receives opens a vault": ("analyst_side.receive", "import cobasis.vault.vault"),
-    "what runs borrows from a party": ("analyst_side.run", "import cobasis.party_side.desk"),
+    "what runs borrows from a party": ("analyst_side.run", "import cobasis.party_side.session"),
     "what removes turns secrets to bytes": (
         "analyst_side.membership",
         "import cobasis.protocol.keeping",

@@ -15,6 +15,8 @@ from cobasis.errors import (
     RemoteError,
     ShapeError,
     UndeterminedFitError,
+    UnsignedError,
+    WaitingError,
 )
 
 EVERY = [
@@ -39,7 +41,8 @@ def test_the_code_closes_the_message_in_brackets(leaf):
 
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
 def test_the_exit_code_says_which_side_has_to_change_something(leaf):
-    assert leaf("x").exit_code == (2 if issubclass(leaf, LocalError) else 3)
+    waits = leaf in {UnsignedError, WaitingError}
+    assert leaf("x").exit_code == (4 if waits else 2 if issubclass(leaf, LocalError) else 3)
     assert issubclass(leaf, ValueError)
 
 

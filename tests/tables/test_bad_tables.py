@@ -56,7 +56,7 @@ def attempt(table, folder, *, labels="died", expected, match, where=None, **opti
         (
             lambda t: t.with_columns(x1=pl.lit("high"), x3=pl.lit(1).cast(pl.Decimal(9, 2))),
             DtypeError,
-            r"no numbers: 'x1' \(String\), 'x3' \(Decimal.*\)",
+            r"no numbers: 'x1' \(String, the first text in row 1 below.*\), 'x3' \(Decimal.*\)",
         ),
         (lambda t: t.with_columns(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
         (lambda t: t.with_columns(x1=pl.lit(None, pl.Int64)), NotFiniteError, "3,000 cells"),
@@ -237,7 +237,8 @@ def test_a_word_far_down_a_csv_file_is_refused_without_showing_it(tmp_path, monk
     cells = lines[2000].split(",")
     lines[2000] = ",".join([cells[0], "secretword", *cells[2:]])
     path.write_text("\n".join(lines))
-    message = attempt(path, tmp_path, expected=TableError, match="not of its column's type")
+    told = "in row 2,000 below the names, column 'x6' has text"
+    message = attempt(path, tmp_path, expected=TableError, match=told)
     assert "secretword" not in message
 
 

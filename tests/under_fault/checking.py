@@ -11,8 +11,8 @@ from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import PART
 from cobasis.errors import CobasisError
-from cobasis.party_side.desk import NOTES
 from cobasis.party_side.preview import make_ready
+from cobasis.party_side.session import NOTES, SENT
 from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.news import News
 from cobasis.protocol.receipts import check_receipt
@@ -129,7 +129,7 @@ def _unknown_uploads(site):
     """What left a party is in its vault's history."""
     path = site.folder("north") / "north.upload"
     if path.exists():
-        known = {each.upload for each in site.desk("north").vault.history()}
+        known = {each.upload for each in site.session("north").vault.history()}
         if file_digest(path) not in known:
             yield "an upload that the vault does not know"
 
@@ -138,8 +138,8 @@ def _left_over(site):
     for path in site.root.rglob("*"):
         if path.suffix == ".part" or path.name in {"opened", "incoming"}:
             yield f"left over: {path.name}"
-    for path in site.desk("north").work.glob("*"):
-        if path.name != NOTES:
+    for path in site.session("north").work.glob("*"):
+        if path.name != NOTES and path.suffix != SENT:
             yield f"left over in the party's work folder: {path.name}"
     for path in site.root.rglob("transcript.jsonl"):
         if verify_transcript(path).torn_bytes:
@@ -159,16 +159,16 @@ def _uncommitted(site):
 
 
 def _not_joined(site):
-    if secret_bytes(site.desk("north").round.secret()) != site.key:
+    if secret_bytes(site.session("north").round.secret()) != site.key:
         yield "the vault has not the secret"
 
 
 def _not_proposed(site):
-    desk, path = site.desk("north"), site.folder("north") / "north.span"
+    desk, path = site.session("north"), site.folder("north") / "north.span"
     told = verify_transcript(desk.transcript.path).entries[-1].told
     if told.get("proposal") != file_digest(path):
         yield "the proposal is not the transcript's last"
-    ready = make_ready(desk, site.table("north"), proposing=True)
+    ready = make_ready(desk, site.table("north"))
     if not desk.vault.ledger.spent(ready.choice.asked).bare:
         yield "the ledger does not know the proposal"
 
@@ -182,16 +182,16 @@ def _no_common_span(site):
 
 
 def _not_adopted(site):
-    if site.desk("north").round.consensus() is None:
+    if site.session("north").round.consensus() is None:
         yield "the common span is not kept"
 
 
 def _not_prepared(site):
     path = site.folder("north") / "north.upload"
-    history = site.desk("north").vault.history()
+    history = site.session("north").vault.history()
     if not path.exists() or history[-1].upload != file_digest(path):
         yield "the upload is not the vault's last"
-    if len({each.name for each in site.desk("north").vault.datasets()}) != 1:
+    if len({each.name for each in site.session("north").vault.datasets()}) != 1:
         yield "two datasets of one table"
 
 
@@ -238,19 +238,19 @@ def _not_destroyed(site):
 
 
 def _not_left(site):
-    desk = site.desk("north")
+    desk = site.session("north")
     if desk.round.joined or list(desk.work.iterdir()):
         yield "the round is not forgotten"
 
 
 def _not_accepted(site):
-    kept = site.desk("north").round.accepted()
+    kept = site.session("north").round.accepted()
     if kept is None or kept.bundle != file_digest(reply(site, "north")):
         yield "the return is not kept"
 
 
 def _not_countersigned(site):
-    entries = verify_transcript(site.desk("north").transcript.path).entries
+    entries = verify_transcript(site.session("north").transcript.path).entries
     if entries[-1].event != "receipt":
         yield "the receipt is not in the transcript"
 

@@ -10,10 +10,10 @@ from bundle import bundles
 from cobasis.bundle.manifest import moment_text
 from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
+from cobasis.party_side.accept import accept
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.receiving import accept
 from cobasis.party_side.secret import join
-from cobasis.party_side.send import prepare
+from cobasis.party_side.send import send
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
@@ -29,9 +29,9 @@ class Site:
     def __init__(self, folder, monkeypatch):
         made = consortium(folder, monkeypatch, n_components=WIDTH, models=("ridge", "mlp"))
         self.made = made
-        join(made.desk("north"), made.secret_file("north"))
+        join(made.session("north"), made.secret_file("north"))
         to = made.folder("north") / "north.upload"
-        self.upload = prepare(make_ready(made.desk("north"), made.table("north")), to).digest
+        self.upload = send(make_ready(made.session("north"), made.table("north")), to).digest
         self.change = np.linalg.qr(np.random.default_rng(0).normal(size=(WIDTH, WIDTH)))[0]
         self.before = self.state()
 
@@ -79,11 +79,11 @@ class Site:
 
     def accepted(self, path):
         """What `party accept` says: a code, or that it was accepted."""
-        return _code(lambda: accept(self.made.desk("north"), path))
+        return _code(lambda: accept(self.made.session("north"), path))
 
     def joined(self, path):
         """What `party join` says."""
-        return _code(lambda: join(self.made.desk("north"), path))
+        return _code(lambda: join(self.made.session("north"), path))
 
     def state(self):
         """Every file that the party keeps, by its bytes; the vault's are sealed."""

@@ -18,28 +18,28 @@ from cobasis.analyst_side.run import run
 from cobasis.bundle.agreement_file import complete
 from cobasis.bundle.agreement_reading import text_of
 from cobasis.bundle.agreement_text import new_text
-from cobasis.bundle.receipts import receipt_text
 from cobasis.errors import BundleError, WaitingError
-from cobasis.party_side import desk as desk_module
+from cobasis.party_side import session as session_module
+from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.authoring import Authorship, issue
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.receiving import accept, adopt, receipt
-from cobasis.party_side.scoring import score
-from cobasis.party_side.secret import forget, join
-from cobasis.party_side.send import prepare, propose
+from cobasis.party_side.score import score
+from cobasis.party_side.secret import join
+from cobasis.party_side.send import send
+from cobasis.party_side.session import forget
 from cobasis.privacy.audit import audit
 from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
 from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
 from privacy.audit.uploads import about, facts, subject
-from under_fault.checking import analyst_of, problems, receipts, reply
+from under_fault.checking import analyst_of, problems, reply
 from under_fault.warm import say
 
 
 def unlock(patch):
     """Take keys from memory: none is encrypted, which takes seconds."""
-    patch.setattr(desk_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+    patch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
 
 
 class Site(Consortium):
@@ -78,12 +78,12 @@ def _secret(site):
 
 
 def _join(site):
-    join(site.desk("north"), site.root / "north" / "north.secret")
+    join(site.session("north"), site.root / "north" / "north.secret")
 
 
 def _propose(site):
-    ready = make_ready(site.desk("north"), site.table("north"), proposing=True)
-    propose(ready, site.root / "north" / "north.span")
+    ready = make_ready(site.session("north"), site.table("north"))
+    send(ready, site.root / "north" / "north.span")
 
 
 def _span(site):
@@ -93,14 +93,14 @@ def _span(site):
 
 
 def _adopt(site):
-    adopt(site.desk("north"), reply(site, "north", 0))
+    adopt(site.session("north"), reply(site, "north", 0))
 
 
 def _prepare(site):
-    desk, to = site.desk("north"), site.root / "north" / "north.upload"
+    desk, to = site.session("north"), site.root / "north" / "north.upload"
     signed = Approval(signed_by=("A. Officer",))
     ready, found = make_ready(desk, site.table("north")), _audited()
-    prepare(ready, to, allow=lambda _: approve(desk, found, approval=signed))
+    send(ready, to, allow=lambda _: approve(desk, found, approval=signed))
 
 
 def _receive(site):
@@ -121,14 +121,12 @@ def _parts(site):
 
 
 def _receipt(site):
-    path = site.folder("north") / "north.receipt"
-    path.write_bytes(receipt_text(receipts(site)[0]))
-    receipt(site.desk("north"), path)
+    accept_news(site.session("north"), site.root / "icu.news")
 
 
 def _accept(site):
-    accept(site.desk("north"), reply(site, "north"))
-    score(site.desk("north"))
+    accept(site.session("north"), reply(site, "north"))
+    score(site.session("north"))
 
 
 def _remove(site, *, realign=False):
@@ -144,7 +142,7 @@ def _destroy(site):
 
 
 def _leave(site):
-    forget(site.desk("north"))
+    forget(site.session("north"))
 
 
 COMMANDS = {
@@ -203,15 +201,14 @@ def _stage(site, folder):
 def _joined(site, folder):
     site = _stage(site, folder)
     for name in NAMES:
-        join(site.desk(name), site.root / name / f"{name}.secret")
+        join(site.session(name), site.root / name / f"{name}.secret")
     return site
 
 
 def _sent(site, folder, kind):
     """Everybody's upload, or proposal."""
     for name in NAMES:
-        ready = make_ready(site.desk(name), site.table(name), proposing=kind == "span")
-        send = propose if kind == "span" else prepare
+        ready = make_ready(site.session(name), site.table(name))
         send(ready, site.folder(folder) / f"{name}.{kind}")
 
 

@@ -110,7 +110,7 @@ class Schedule:
 
     def _receive(self, at):
         before = self.history()
-        found = self._done(lambda: receive(self.desk(), [self.inbox]), at)
+        found = self._done(lambda: receive(self.session(), [self.inbox]), at)
         if found is None:
             return
         assert not before.forgotten
@@ -149,7 +149,7 @@ class Schedule:
         self.log.append(("run", out))
         ran = self._done(
             lambda: run(
-                self.desk(),
+                self.session(),
                 to=self.returns,
                 without=out,
                 again=set(state.without) - {*out, *state.removed},
@@ -187,7 +187,7 @@ class Schedule:
             wanted = "CB305" if part and len(set(outcome.uploads) - {name}) < MINIMUM else ""
         self.log.append((name, realign))
         done = self._done(
-            lambda: remove(self.desk(), name, to=self.returns, realign=realign), at, wanted
+            lambda: remove(self.session(), name, to=self.returns, realign=realign), at, wanted
         )
         if done is not None:
             assert name in self.history().removed
@@ -196,7 +196,7 @@ class Schedule:
     def _forget(self, at):
         state = self.history()
         wanted = "" if state.forgotten or state.received else "CB305"
-        done = self._done(lambda: forget(self.desk(), early=True), at, wanted)
+        done = self._done(lambda: forget(self.session(), early=True), at, wanted)
         assert done is None or not list(self.work.path.rglob("*.safetensors"))
 
     def _done(self, call, at, wanted=""):
@@ -286,7 +286,7 @@ class Schedule:
     def _complete(self, state):
         """Train on everybody who is in, if that is enough."""
         call = lambda: run(  # noqa: E731 -- said once
-            self.desk(),
+            self.session(),
             to=self.returns,
             again=set(state.without) - set(state.removed),
             confirmed=self.names,

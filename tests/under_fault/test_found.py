@@ -12,14 +12,14 @@ def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(tmp
     made = real_round(tmp_path, minimum_parties=2, deadline="2026-01-01T00:00:00Z")
     early = ("north", "south", "west")
     made.uploads(early)
-    receive(made.desk(), [made.inbox])
-    run(made.desk(), to=made.returns)
+    receive(made.session(), [made.inbox])
+    run(made.session(), to=made.returns)
     made.upload("east")
-    receive(made.desk(), [made.inbox])
-    run(made.desk(), to=made.returns, confirmed=["east"])
-    done = remove(made.desk(), "east", to=made.returns, realign=True)
+    receive(made.session(), [made.inbox])
+    run(made.session(), to=made.returns, confirmed=["east"])
+    done = remove(made.session(), "east", to=made.returns, realign=True)
     assert tuple(done.concluded.outcome.uploads) == done.removal.trained_on == early
     assert done.concluded.outcome.n_rows == 120
     assert opened_return(made, "north").trained_on == early
     assert set(done.concluded.files) == set(early)
-    assert tuple(run(made.desk(), to=made.returns).concluded.outcome.uploads) == early
+    assert tuple(run(made.session(), to=made.returns).concluded.outcome.uploads) == early

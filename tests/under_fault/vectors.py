@@ -151,7 +151,7 @@ class Lab:
 
     def received(self, path, *, of="fp64"):
         """What `receive` says of the one file in a folder: its code, or its verdict."""
-        found = receive(self.rounds[of].desk(), [path.parent]).files
+        found = receive(self.rounds[of].session(), [path.parent]).files
         return found[0].code or found[0].verdict
 
     def left(self):

@@ -15,8 +15,8 @@ from sklearn.metrics import roc_auc_score
 
 from cli.round_by_commands import Typed
 from cobasis.models.training import train
-from cobasis.party_side.desk import open_desk
 from cobasis.party_side.rows import gathered, open_rows
+from cobasis.party_side.session import open_session
 
 SITES = ("cleveland", "hungarian", "switzerland", "va")
 WORDS = {
@@ -131,7 +131,7 @@ def go_through(folder, patch, *, basis):
 
 def encoded(folder, site):
     """A hospital's rows and labels in numbers, and which of them never left."""
-    desk = open_desk(
+    desk = open_session(
         folder / "heart.toml",
         home=folder / f"home-{site}",
         name=site,

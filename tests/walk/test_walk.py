@@ -12,8 +12,8 @@ from typer.main import get_command
 
 from cobasis.cli.main import app
 from cobasis.keys import identity
-from cobasis.party_side.desk import open_desk
 from cobasis.party_side.rows import gathered, open_rows
+from cobasis.party_side.session import open_session
 from cobasis.protocol.keeping import basis_columns, secret_bytes
 from walk.comparing import assert_same_predictions
 from walk.pages import shows, sizes, steps
@@ -76,7 +76,9 @@ def secrets_of(world, role, patch):
     patch.setattr(identity, "pyrage", Library)
     folder = world.folder(role)
     said = (folder / "pass").read_text().strip()
-    desk = open_desk(folder / "icu.toml", home=folder / "home", name=role, passphrase=lambda: said)
+    desk = open_session(
+        folder / "icu.toml", home=folder / "home", name=role, passphrase=lambda: said
+    )
     secret = desk.round.secret()
     basis = basis_columns(desk.vault.upload_of(desk.agreement).dataset.basis)
     rows = gathered(open_rows(desk, folder / "data.csv").table)

@@ -9,7 +9,7 @@ import pyrage
 import pytest
 from typer.testing import CliRunner
 
-from cobasis.cli import agreement_new, options
+from cobasis.cli import agreement, options, questions
 from cobasis.cli.main import app
 from cobasis.keys import identity
 from walk.pages import practice, steps
@@ -97,7 +97,7 @@ class World:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
             patch.setattr(identity, "pyrage", Library)
-            for module in (options, agreement_new):
+            for module in (options, agreement, questions):
                 patch.setattr(module, "on_terminal", lambda: typed is not None)
             done = CliRunner().invoke(
                 app, self.expanded(words, folder), env=self.told(role), input=typed

@@ -168,6 +168,8 @@ class History:
         The agreement's, as the transcript's last opening has it; empty when there is no line.
     agreed : mapping of str to Signature
         The good signatures under the agreement that came in, by name.
+    agreed_at : str
+        When the last of them came.
     files : mapping of (str, str) to Received
         All that was taken, by message and party; also of those that were removed.
     removed : tuple of str
@@ -186,6 +188,7 @@ class History:
 
     digest: str = ""
     agreed: Mapping[str, Signature] = field(default_factory=dict)
+    agreed_at: str = ""
     files: Mapping[tuple[str, str], Received] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -227,6 +230,7 @@ def history_of(entries: Iterable[Entry]) -> History:
             found, agreed, files = History(digest=told["agreement"]), {}, {}
         elif entry.event == AGREED:
             agreed[told["name"]] = Signature(agreement=found.digest, **told)
+            found = replace(found, agreed_at=entry.time)
         elif entry.event == RECEIVED:
             new = received_of(entry)
             files[new.message, new.party] = new

@@ -140,11 +140,13 @@ def _signed(
     except CobasisError as error:
         return refused(path, error), history
     new = [each for each in found if each.name not in history.agreed]
+    time = history.agreed_at
     for each in new:
-        session.transcript.append(AGREED, {"name": each.name, "signature": each.signature})
+        told = {"name": each.name, "signature": each.signature}
+        time = session.transcript.append(AGREED, told).time
     agreed = {**history.agreed, **{each.name: each for each in new}}
     verdict = signed_verdict(path, found, new=bool(new)) if found else passed_over(path, kind)
-    return verdict, replace(history, agreed=agreed)
+    return verdict, replace(history, agreed=agreed, agreed_at=time)
 
 
 def _taken(

@@ -102,7 +102,7 @@ class AnalystSession(Hidden):
             )
         self.agreement, self.identity, self.path = agreement, identity, path
         self.sealed = sealed
-        self.work = WorkFolder(path.with_name(f"{stem_of(path)}{SUFFIX}"))
+        self.work = work_folder(path)
         self.news = path.with_name(f"{stem_of(path)}{NEWS}")
         self.outbox = path.with_name(OUTBOX)
         self.exchanges = exchanges(agreement)
@@ -192,6 +192,7 @@ class AnalystSession(Hidden):
             analyst=self.name,
             time=moment_text(time_now()),
             agreed=tuple(sorted(history.agreed, key=lambda name: order[name])),
+            sealed=history.agreed_at if len(history.agreed) == len(order) else "",
             receipts=tuple(
                 sign_receipt(
                     Receipt(
@@ -209,11 +210,17 @@ class AnalystSession(Hidden):
                 for each in sorted(files, key=lambda one: (one.exchange, order[one.party]))
             ),
             ended=history.ended,
+            trained_on=() if history.outcome is None else tuple(history.outcome.uploads),
             without=history.without,
             removed=history.removed,
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
         return self.news
+
+
+def work_folder(agreement: Path) -> WorkFolder:
+    """Return the analyst's folder of a round, beside its agreement."""
+    return WorkFolder(agreement.with_name(f"{stem_of(agreement)}{SUFFIX}"))
 
 
 def open_session(

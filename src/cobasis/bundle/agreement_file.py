@@ -1,6 +1,7 @@
 """The agreement on disk: one TOML file that people comment on, and nobody's comments are lost."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import tomlkit
@@ -123,22 +124,28 @@ def sealed_agreement(path: Path) -> Agreement:
     UnsignedError
         Somebody has not signed; says who.
     """
-    found = read_agreement(path)
-    if sealed_path(path).exists() and sealed_path(path) != path:
-        sealed = read_agreement(sealed_path(path))
-        if sealed.agreement.digest() != found.agreement.digest():
-            raise AgreementError(
-                f"'{sealed_path(path)}' is not what stands in '{path}': they differ in more than "
-                "signatures. Ask the others which of the two they signed, and delete the other."
-            )
-        found = sealed
-    elif not found.signatures:
+    found, sealed = signed_agreement(path)
+    found.check_sealed()
+    if not sealed:
+        seal(path, found.signatures)
+    return found.agreement
+
+
+def signed_agreement(path: Path) -> tuple[AgreementFile, bool]:
+    """Return an agreement with the signatures at hand, and whether they stand in one file."""
+    found, sealed = read_agreement(path), sealed_path(path)
+    if found.signatures or not sealed.exists():
         signed = [line_in(each, Signature) for each in sorted(path.parent.glob("*.sig"))]
         digest = found.agreement.digest().hex()
-        seal(path, [each for each in signed if each.agreement == digest])
-        return found.agreement
-    found.check_sealed()
-    return found.agreement
+        beside = tuple(each for each in signed if each.agreement == digest)
+        return replace(found, signatures=found.signatures or beside), bool(found.signatures)
+    whole = read_agreement(sealed)
+    if whole.agreement.digest() != found.agreement.digest():
+        raise AgreementError(
+            f"'{sealed}' is not what stands in '{path}': they differ in more than "
+            "signatures. Ask the others which of the two they signed, and delete the other."
+        )
+    return whole, True
 
 
 def _table(fields: Mapping[str, str]) -> Table:

@@ -91,7 +91,7 @@ class AuditRecordAnswer(Part):
     """What an upload says of the audit that its party made: the party's own claim."""
 
     policy: str
-    verdict: str = Field(description="As `party audit` has it.")
+    verdict: str = Field(description="As `audit` has it.")
     report: str = Field(description="Salted hash of the report that the party keeps.")
 
 

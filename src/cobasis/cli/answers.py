@@ -23,7 +23,7 @@ class Part(BaseModel):
 class Answer(Part):
     """What every object has."""
 
-    command: str = Field(description="The command, such as `party prepare`.")
+    command: str = Field(description="The command, such as `send`.")
     round: str | None = Field(description="The round; null where the command is about none.")
 
 
@@ -48,31 +48,9 @@ class ColumnAnswer(Part):
     text: str
 
 
-class JoinAnswer(Answer):
-    """`party join`: the consortium secret is kept."""
+class PreviewAnswer(Part):
+    """What would leave."""
 
-    party: str
-    secret_from: str = Field(description="Which party made it.")
-
-
-class CheckAnswer(Answer):
-    """`party check`: what does not fit; exit code 2 where `fits` is false."""
-
-    party: str
-    fits: bool
-    n_rows: int
-    n_held: int | None = Field(description="Rows that would be held back; null if it does not fit.")
-    findings: list[ColumnAnswer]
-    problems: list[str] = Field(description="About the table as a whole; each forbids an upload.")
-
-
-class DryAnswer(Answer):
-    """`party prepare --dry-run`, `party propose --dry-run`: what would leave."""
-
-    party: str
-    dry_run: bool = True
-    n_rows: int
-    n_held: int = Field(description="Rows that never leave.")
     n_features: int = Field(description="Encoded columns.")
     n_components: int
     n_bytes: int = Field(description="Of all numbers, before they are compressed.")
@@ -84,6 +62,43 @@ class DryAnswer(Answer):
     stays: list[str]
     guarantee: str = Field(description="What the noise promises, or that there is none.")
     warnings: list[str]
+
+
+class NewsAnswer(Part):
+    """The analyst's news."""
+
+    time: str = Field(description="As of when, by the analyst's clock.")
+    receipts: list[str] = Field(description="SHA-256 of files that are newly countersigned.")
+    without: list[str] = Field(description="Parties that the analyst goes on without.")
+    removed: list[str]
+
+
+class SpanAnswer(Part):
+    """The common span that is kept."""
+
+    contributors: list[str] = Field(description="Whose directions shaped it.")
+
+
+class ScorePart(Part):
+    """Figures on rows that never left."""
+
+    metric: str = Field(description="accuracy or r2.")
+    n_rows: int = Field(description="Rows it was scored on.")
+    together: float | None
+    local: float | None = Field(description="Of a model of the party's own.")
+    baseline: float | None = Field(description="Of the most frequent class, or the mean.")
+    remarks: list[str]
+
+
+class ReturnAnswer(Part):
+    """The return that is kept."""
+
+    evidence: str = Field(description="not a random turn or cannot tell.")
+    trained_on: list[str]
+    target_carries: list[str] = Field(description="Whose trace the target keeps.")
+    return_sha256: str
+    model_sha256: str = Field(description="The same at every party; empty without a model.")
+    score: ScorePart
 
 
 class FindingAnswer(Part):
@@ -112,7 +127,7 @@ class EffectAnswer(Part):
 
 
 class AuditAnswer(Answer):
-    """`party audit`: what an upload would give away."""
+    """`audit`: what an upload would give away."""
 
     party: str
     policy: str
@@ -142,51 +157,59 @@ class PlanAnswer(Answer):
     page: str = Field(description="The file that -o wrote; empty without one.")
 
 
-class SentAnswer(Answer):
-    """`party prepare`, `party propose`: a sealed file."""
+class ForgetAnswer(Answer):
+    """`forget`: what was kept of the round is destroyed."""
+
+    time: str = Field(description="When, as the transcript says.")
+
+
+class SendAnswer(Answer):
+    """`send`: a sealed file."""
 
     party: str
+    exchange: int = Field(description="Which of the round's exchanges it belongs to, from 1.")
+    message: str = Field(description="proposal or upload.")
     path: str
     sha256: str = Field(description="Of the sealed file; the receipt names it.")
     n_bytes: int = Field(description="Of the sealed file.")
-    again: bool = Field(description="The same rows were uploaded in this round before.")
+    again: bool = Field(description="The file was made before, and is the same to the last byte.")
     warnings: list[str]
 
 
-class AdoptAnswer(Answer):
-    """`party adopt`: the common span is kept."""
+class DryAnswer(Answer):
+    """`send --dry-run`: what would leave; exit code 2 where the table does not fit."""
 
     party: str
-    contributors: list[str] = Field(description="Whose directions shaped it.")
+    exchange: int
+    message: str = Field(description="proposal or upload.")
+    fits: bool
+    n_rows: int
+    n_held: int | None = Field(description="Rows that never leave; null where it does not fit.")
+    findings: list[ColumnAnswer]
+    problems: list[str] = Field(description="About the table as a whole; each forbids an upload.")
+    preview: PreviewAnswer | None = Field(description="What would leave; null if it does not fit.")
 
 
 class AcceptAnswer(Answer):
-    """`party accept`: what came back, and what it is worth on rows that never left."""
+    """`accept`: what came; exit code 3 where a file was refused."""
 
     party: str
-    evidence: str = Field(description="not a random turn or cannot tell.")
-    trained_on: list[str]
-    target_carries: list[str] = Field(description="Whose trace the target keeps.")
-    return_sha256: str
-    model_sha256: str = Field(description="The same at every party; empty without a model.")
-    metric: str = Field(description="accuracy or r2.")
-    n_held: int = Field(description="Rows it was scored on.")
-    together: float | None
-    local: float | None = Field(description="Of a model of the party's own.")
-    baseline: float | None = Field(description="Of the most frequent class, or the mean.")
-    remarks: list[str]
+    news: NewsAnswer | None = Field(description="The newest; null where none came.")
+    span: SpanAnswer | None
+    returned: ReturnAnswer | None
+    refused: list[str] = Field(description="Why files were refused, with the error's code.")
+    passed_over: list[str] = Field(description="Files of a folder that are not for this party.")
 
 
-class ReceiptAnswer(Answer):
-    """`party receipt`: the analyst's receipt was checked and countersigned."""
+class ScoreAnswer(Answer):
+    """`score`: what the model is worth on rows that never left."""
 
     party: str
-    upload_sha256: str
-    received: str = Field(description="When, by the analyst's clock.")
+    score: ScorePart
 
 
 class PredictAnswer(Answer):
-    """`party predict`: predictions were written."""
+    """`predict`: predictions were written."""
 
     party: str
     path: str
@@ -194,17 +217,11 @@ class PredictAnswer(Answer):
 
 
 class ExportAnswer(Answer):
-    """`party export`: a secret model file was written."""
+    """`export`: a secret model file was written."""
 
     party: str
     path: str
     n_bytes: int
-
-
-class ForgetAnswer(Answer):
-    """`party forget`, `analyst forget`: what was kept of the round is destroyed."""
-
-    time: str = Field(description="When, as the transcript says.")
 
 
 class PersonAnswer(Part):
@@ -236,3 +253,33 @@ class SignAnswer(Answer):
     path: str
     again: bool = Field(description="The same signature stood there before.")
     secret_from: str = Field(description="Which party made the secret; empty if none was read.")
+
+
+class StandingPart(Part):
+    """What is known of one party."""
+
+    name: str
+    signed: bool
+    received: dict[str, str] = Field(description="When, by message: proposal, upload.")
+    out: str = Field(description="left out, removed, or empty.")
+
+
+class StatusAnswer(Answer):
+    """`status`: how a round stands."""
+
+    path: str
+    state: str = Field(description="draft, unsigned or sealed.")
+    missing: list[str] = Field(default=[], description="Of a draft: the fields to be filled.")
+    name: str = Field(default="", description="Whose key is here; empty for nobody's.")
+    role: str = Field(default="", description="party, analyst or empty.")
+    as_of: str | None = Field(
+        default=None, description="When the news were signed; null without any."
+    )
+    exchange: int | None = Field(default=None, description="Which is open, from 1; null for none.")
+    n_exchanges: int = 0
+    parties: list[StandingPart] = []
+    deadline: str = ""
+    minimum_parties: int = 0
+    waits_for: list[str] = Field(default=[], description="In their order.")
+    next: str = Field(description="The command to type; empty for none.")
+    now: bool = Field(description="Whether to type it now, or when others' files have come.")

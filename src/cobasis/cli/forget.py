@@ -65,7 +65,7 @@ def _as_analyst(
 
 
 def _as_party(owner: Owner, path: Path, *, yes: bool) -> tuple[str, list[str], str]:
-    from cobasis.party_side.secret import forget as destroy
+    from cobasis.party_side.session import forget as destroy
 
     desk = owner.party(path)
     round_id = desk.agreement.round_id

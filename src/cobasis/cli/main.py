@@ -6,14 +6,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, key, party
+from cobasis.cli import agreement, key
+from cobasis.cli.accept import accept
+from cobasis.cli.audit import audit
 from cobasis.cli.demo import demo
+from cobasis.cli.export import export
 from cobasis.cli.forget import forget
 from cobasis.cli.plan import plan
+from cobasis.cli.predict import predict
 from cobasis.cli.receive import receive
 from cobasis.cli.remove import remove
 from cobasis.cli.run import run as run_round
+from cobasis.cli.score import score
+from cobasis.cli.send import send
 from cobasis.cli.sign import sign
+from cobasis.cli.status import status
 from cobasis.cli.verify import inspect, verify
 from cobasis.errors import CobasisError, PrivacyWarning
 
@@ -48,12 +55,11 @@ app.command()(demo)
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
 app.command()(sign)
-app.command()(plan)
-app.add_typer(party.app, name="party")
 app.command()(receive)
+app.command()(send)
 app.command("run")(run_round)
-app.command()(remove)
-app.command()(forget)
+for _command in (accept, predict, status, audit, score, export, plan, remove, forget):
+    app.command()(_command)
 app.command()(verify)
 app.command()(inspect)
 

@@ -3,6 +3,7 @@
 import inspect
 import os
 import re
+import signal
 import stat
 import sys
 import textwrap
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from cobasis.analyst_side.session import AnalystSession
     from cobasis.cli.answers import Answer
     from cobasis.keys.identity import Identity
-    from cobasis.party_side.desk import PartyDesk
+    from cobasis.party_side.session import PartySession
     from cobasis.progress import Report
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
@@ -85,11 +86,11 @@ class Owner:
         said: str = typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new)
         return said
 
-    def party(self, agreement: Path, *, sealed: bool = True) -> "PartyDesk":
-        """Open the party's desk in a round."""
-        from cobasis.party_side.desk import open_desk
+    def party(self, agreement: Path, *, sealed: bool = True) -> "PartySession":
+        """Open the party's session of a round."""
+        from cobasis.party_side.session import open_session
 
-        return open_desk(
+        return open_session(
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
@@ -207,8 +208,16 @@ def _first_line(file: Path) -> str:
 
 
 def on_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty()
+    """Whether somebody can be asked; if so, Ctrl-C ends the question.
+
+    polars puts a handler of its own before Python's once it has read a table, with SA_RESTART: the
+    system would begin to read the keyboard again, and Python would not hear of Ctrl-C before a
+    line is typed.
+    """
+    if not sys.stdin.isatty():
+        return False
+    signal.siginterrupt(signal.SIGINT, True)
+    return True
 
 
 def consent(question: str, *, yes: bool, what: str) -> None:
@@ -340,6 +349,14 @@ def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
         f"this command is about an agreement, and of those here ({here}) it cannot tell which. "
         "Name its file as the first word, like icu.toml, or type it where one agreement lies."
     )
+
+
+def the_one(words: list[Path], *, what: str) -> Path:
+    """Return the only word beside the agreement; OptionError says what it should have been."""
+    if len(words) == 1:
+        return words[0]
+    given = ", ".join(map(str, words)) or "nothing"
+    raise OptionError(f"this command takes {what}, and was given {given}. Name exactly one file.")
 
 
 _ROUND = re.compile(r"^round_id\s*=", re.MULTILINE)

@@ -36,8 +36,8 @@ def plan(
     Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
-    from cobasis.party_side.desk import refuse_target
     from cobasis.party_side.pricing import Asked, priced
+    from cobasis.party_side.session import refuse_target
 
     agreement, tables = agreed(words)
     if len(tables) != 1:

@@ -12,8 +12,8 @@ from cobasis.errors import DiskError, OptionError, StepError
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
-    from cobasis.party_side.desk import PartyDesk
     from cobasis.party_side.secret import SentSecret
+    from cobasis.party_side.session import PartySession
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
 
@@ -74,7 +74,7 @@ def _sign(
     agreement: "Agreement",
     identity: "Identity",
     *,
-    desk: "PartyDesk | None",
+    desk: "PartySession | None",
     sent: "SentSecret | None",
     to: Path,
     yes: bool,
@@ -131,7 +131,7 @@ def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
 
 
 def _checked(
-    desk: "PartyDesk", path: Path, *, secret: Path | None, later: bool
+    desk: "PartySession", path: Path, *, secret: Path | None, later: bool
 ) -> "SentSecret | None":
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
     from cobasis.party_side.secret import SUFFIX, read_secret
@@ -151,7 +151,7 @@ def _checked(
     )
 
 
-def _of_secret(desk: "PartyDesk | None", sent: "SentSecret | None") -> str:
+def _of_secret(desk: "PartySession | None", sent: "SentSecret | None") -> str:
     """Say what is known of the secret."""
     if sent is not None:
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
@@ -160,7 +160,7 @@ def _of_secret(desk: "PartyDesk | None", sent: "SentSecret | None") -> str:
     return "checked and kept before" if desk.round.joined else "not here, and not checked"
 
 
-def _record(desk: "PartyDesk", sent: "SentSecret | None", *, digest: str) -> None:
+def _record(desk: "PartySession", sent: "SentSecret | None", *, digest: str) -> None:
     """Keep the secret, and say once in the transcript that the agreement is signed."""
     from cobasis.party_side.secret import keep_secret
 
@@ -170,7 +170,7 @@ def _record(desk: "PartyDesk", sent: "SentSecret | None", *, digest: str) -> Non
         desk.transcript.append("signed", {"agreement": digest})
 
 
-def _told(desk: "PartyDesk", event: str) -> bool:
+def _told(desk: "PartySession", event: str) -> bool:
     """Whether the transcript has an event."""
     from cobasis.bundle.transcript import verify_transcript
 

@@ -2,27 +2,27 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Owner, agreed, owned
+from cobasis.cli.options import Owner, agreed, owned, wrapped
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
+    from cobasis.cli.answers import StatusAnswer
     from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.enrolment import Role
     from cobasis.protocol.exchanges import Exchange
     from cobasis.protocol.news import News
     from cobasis.protocol.receipts import Receipt
 
-WIDTH = 80
-_INDENT = 13
-SENT = {"proposal": "proposed", "upload": "prepared"}
-TAKEN = {"span": "adopted", "return": "accepted"}
-"""How a party's transcript calls what it sent, and what it took."""
+_WIDTH, _LEAD = 79, 13
+_SOON = timedelta(days=2)
+_TAKEN = {"span": "adopted", "return": "accepted"}
+"""How a party's transcript calls what it took."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +34,13 @@ class Standing:
     path, agreement : Path, Agreement
         The agreement's file, and what it says.
     signed : tuple of str
-        Whose signatures are known to be good, the analyst's too.
-    name, role : str
-        Who asks; empty where the home has no key of the round.
+        Whose good signatures are known.
+    name, role : str, Role or None
+        Who asks; empty and None where the home has no key of the round.
     own : tuple of Entry
         The transcript of whoever asks.
     news : News or None
-        At the analyst what it would sign now.
-    late : tuple of str
-        Parties that came after the last run; known at the analyst only.
+        The newest.
     now : datetime
         By this machine's clock.
     """
@@ -51,10 +49,9 @@ class Standing:
     agreement: "Agreement"
     signed: tuple[str, ...]
     name: str = ""
-    role: Literal["", "party", "analyst"] = ""
+    role: "Role | None" = None
     own: "tuple[Entry, ...]" = ()
     news: "News | None" = None
-    late: tuple[str, ...] = ()
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -70,13 +67,34 @@ class Standing:
         return tuple(name for name in signers(self.agreement) if name not in self.signed)
 
     @property
-    def exchange(self) -> "Exchange | None":
-        """The exchange that is open, as far as is known; None when all have ended."""
+    def exchanges(self) -> "tuple[Exchange, ...]":
+        """The round's."""
         from cobasis.protocol.exchanges import exchanges
 
-        every = exchanges(self.agreement)
-        ended = len(self.news.ended) if self.news else sum(self.has(TAKEN[e.reply]) for e in every)
-        return every[ended] if ended < len(every) else None
+        return exchanges(self.agreement)
+
+    @property
+    def open(self) -> "Exchange | None":
+        """The exchange that has not ended, as far as is known."""
+        taken = sum(self.has(_TAKEN[each.reply]) for each in self.exchanges)
+        ended = max(taken, len(self.news.ended) if self.news else 0)
+        return self.exchanges[ended] if ended < len(self.exchanges) else None
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """Who sent all, and is not in the last run."""
+        if self.news is None or not self.news.trained_on:
+            return ()
+        known = {*self.news.trained_on, *self.out}
+        return tuple(name for name in self.receipts(self.exchanges[-1]) if name not in known)
+
+    @property
+    def out(self) -> dict[str, str]:
+        """The parties that nobody waits for, and why."""
+        if self.news is None:
+            return {}
+        removed = dict.fromkeys(self.news.removed, "removed")
+        return {**dict.fromkeys(self.news.without, "left out"), **removed}
 
     def has(self, event: str) -> bool:
         """Whether the transcript of whoever asks says so."""
@@ -89,217 +107,283 @@ class Standing:
 
     def missing(self, exchange: "Exchange") -> tuple[str, ...]:
         """Return whose message is not in, of those whom the analyst waits for."""
-        out = (*self.news.without, *self.news.removed) if self.news else ()
-        came = {*self.receipts(exchange), *out}
+        came = {*self.receipts(exchange), *self.out}
         return tuple(name for name in self.agreement.parties if name not in came)
-
-    def closed(self) -> bool:
-        """Whether the deadline is over."""
-        closes = self.agreement.closes
-        return closes is not None and closes < self.now
 
     def complete(self, exchange: "Exchange") -> bool:
         """Whether the analyst can end an exchange."""
-        enough = len(self.receipts(exchange)) >= self.agreement.minimum_parties
-        return enough and (self.closed() or not self.missing(exchange))
+        closes = self.agreement.closes
+        came = set(self.receipts(exchange)) - set(self.out)
+        closed = closes is not None and closes < self.now
+        return len(came) >= self.agreement.minimum_parties and (
+            closed or not self.missing(exchange)
+        )
 
 
 @owned
 def status(
     owner: Owner,
-    words: Annotated[
-        list[Path] | None, typer.Argument(metavar="[AGREEMENT]", help="The agreement's file.")
+    agreement: Annotated[
+        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
     ] = None,
 ) -> None:
     """Say how a round stands, who waits for whom, and what to type next.
 
-    No passphrase is asked. A party knows the others from the newest `icu.news`, in its home or
-    beside the agreement; the analyst from its own folder.
+    No passphrase is asked. What others did is known from the analyst's newest news: those that
+    were accepted, or an icu.news that lies beside the agreement.
 
     Example: cobasis status icu.toml
     """
-    from cobasis.cli.answers import DraftAnswer
+    from cobasis.bundle.agreement_file import read_draft
+    from cobasis.cli.answers import StatusAnswer
 
-    path, _ = agreed(words or [])
-    draft = _draft(path)
-    if draft is not None:
-        told, people, empty = draft
-        answer = DraftAnswer(
-            command="status", round=told, path=str(path), people=people, empty=empty
+    path, _ = agreed([] if agreement is None else [agreement])
+    draft = read_draft(path)
+    if draft.missing:
+        lead = f"{path} is a draft of round '{draft.fields.get('round_id', '')}'."
+        empty = f"To be filled before anybody signs: {', '.join(draft.missing)}."
+        command = f"cobasis agreement new {path} *.pub --analyst lab.pub"
+        answer = StatusAnswer(
+            command="status",
+            round=str(draft.fields.get("round_id", "")),
+            path=str(path),
+            state="draft",
+            missing=list(draft.missing),
+            next=command,
+            now=True,
         )
-        owner.say(answer, lines=_of_draft(answer))
+        owner.say(answer, lines=[lead, *wrapped(empty), *_sentence("Next", command)])
         return
-    standing = _standing(owner, path)
+    standing = read_standing(owner, path)
     owner.say(_answer(standing), lines=_lines(standing))
 
 
+def read_standing(owner: Owner, path: Path) -> Standing:
+    """Read all that lies here about a round; no key is opened."""
+    from cobasis.analyst_side.session import work_folder
+    from cobasis.bundle.agreement_file import signed_agreement, stem_of
+    from cobasis.bundle.transcript import verify_transcript
+    from cobasis.errors import IdentityError, UnknownPartyError
+    from cobasis.keys.at_rest import home
+    from cobasis.party_side.session import NEWS, transcript_path
+    from cobasis.protocol.signatures import signed_by
+
+    file, _ = signed_agreement(path)
+    agreement, folder = file.agreement, home(owner.home)
+    try:
+        who = owner.who(agreement)
+    except (IdentityError, UnknownPartyError):
+        if owner.name:
+            raise
+        who = None
+    news, own = [path.with_name(f"{stem_of(path)}.news")], None
+    if who is not None and who.role == "analyst":
+        own = work_folder(path).transcript
+    elif who is not None:
+        own = transcript_path(agreement, who.name, home=folder)
+        news.append(own.with_name(NEWS))
+    newest = _newest(news, agreement)
+    told = signed_by(agreement, file.signatures)
+    return Standing(
+        path=path,
+        agreement=agreement,
+        signed=tuple({**dict.fromkeys(told), **dict.fromkeys(newest.agreed if newest else ())}),
+        name=who.name if who else "",
+        role=who.role if who else None,
+        own=verify_transcript(own).entries if own is not None and own.exists() else (),
+        news=newest,
+    )
+
+
+def _newest(paths: list[Path], agreement: "Agreement") -> "News | None":
+    """Return the newest news of those that are here."""
+    from cobasis.protocol.news import News
+
+    found = [News.from_text(path.read_bytes(), agreement) for path in paths if path.exists()]
+    return max(found, key=lambda each: each.time, default=None)
+
+
+def _answer(of: Standing) -> "StatusAnswer":
+    from cobasis.cli.answers import StandingPart, StatusAnswer
+
+    command, now = next_command(of)
+    return StatusAnswer(
+        command="status",
+        round=of.agreement.round_id,
+        path=str(of.path),
+        state="unsigned" if of.unsigned else "sealed",
+        name=of.name,
+        role=of.role or "",
+        as_of=of.news.time if of.news else None,
+        exchange=of.open.number if of.open else None,
+        n_exchanges=len(of.exchanges),
+        parties=[
+            StandingPart(
+                name=name,
+                signed=name in of.signed,
+                received={
+                    each.message: of.receipts(each)[name].time
+                    for each in of.exchanges
+                    if name in of.receipts(each)
+                },
+                out=of.out.get(name, ""),
+            )
+            for name in of.agreement.parties
+        ],
+        deadline=of.agreement.deadline,
+        minimum_parties=of.agreement.minimum_parties,
+        waits_for=list(waits_for(of)),
+        next=command,
+        now=now,
+    )
+
+
 def _lines(of: Standing) -> Iterator[str]:
-    """Yield the screen, no line wider than 80 columns but for a command."""
+    """Yield the screen, which fits 80 columns."""
     you = f"you: {of.name}, {of.role}" if of.role else "you: no key of this round"
     head = f"Round {of.agreement.round_id}   {of.agreement.purpose}"
-    yield f"{head[: WIDTH - len(you) - 3]:<{WIDTH - len(you)}}{you}"
+    [first, *_] = wrapped(head) or [""]
+    yield f"{first[: _WIDTH - len(you) - 2]:<{_WIDTH - len(you)}}{you}"
     if not of.unsigned:
-        yield _exchange_line(of)
-    yield _as_of(of)
-    yield from _agreement_lines(of)
+        yield _exchange(of)
+    yield from wrapped(_as_of(of))
+    yield from _signatures(of)
     if not of.unsigned:
-        yield from _message_lines(of)
-        yield from _deadline_line(of)
-    yield f"{'Waits for':<{_INDENT}}{_waits_for(of) or 'nobody'}"
+        yield from _messages(of)
+        yield from _deadline(of)
+    waits = waits_for(of)
+    last = f", then {waits[-1]}" if len(waits) > 1 else _listed(waits) or "nobody"
+    yield from _sentence("Waits for", f"{_listed(waits[:-1])}{last}" if len(waits) > 1 else last)
     command, now = next_command(of)
-    yield from _wrapped("You", command if now else f"nothing to do now{command and '; '}{command}")
+    if now or not command:
+        yield from _sentence("You", command or "nothing to do now")
+    else:
+        yield from _sentence("You", f"nothing to do now; when {_when(of)}:")
+        yield f"{'':<{_LEAD}}{command}"
 
 
-def _exchange_line(of: Standing) -> str:
-    from cobasis.protocol.exchanges import exchanges
-
-    every = exchanges(of.agreement)
-    if of.exchange is None:
-        return (
-            f"All {len(every)} exchanges have ended" if len(every) > 1 else "The exchange has ended"
-        )
-    left = ", then ".join(each.message for each in every[of.exchange.number - 1 :])
-    return f"Exchange {of.exchange.number} of {len(every)}: {left}"
+def _exchange(of: Standing) -> str:
+    if of.open is None:
+        return "All exchanges have ended" if len(of.exchanges) > 1 else "The exchange has ended"
+    left = ", then ".join(each.message for each in of.exchanges[of.open.number - 1 :])
+    return f"Exchange {of.open.number} of {len(of.exchanges)}: {left}"
 
 
 def _as_of(of: Standing) -> str:
-    if of.role == "analyst":
-        return f"As of now, from {of.path.stem}.round"
     if of.news is None:
-        return f"No news from {of.analyst} are here: of the others nothing is known"
-    age = of.now - _time(of.news.time)
-    hours = int(age.total_seconds() // 3600)
-    old = (
-        f"{hours // 24} days" if hours >= 48 else f"{hours} hours" if hours else "less than an hour"
-    )
+        return f"No news from {of.analyst} are here, so of the others nothing is known"
+    hours = int((of.now - _time(of.news.time)).total_seconds() // 3600)
+    age = f"{hours} hours" if timedelta(hours=hours) < _SOON else f"{hours // 24} days"
+    old = age if hours > 1 else "an hour" if hours == 1 else "less than an hour"
     return (
         f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC (signed by {of.analyst}; {old} old)"
     )
 
 
-def _agreement_lines(of: Standing) -> Iterator[str]:
-    n_signers = len(of.signed) + len(of.unsigned)
+def _signatures(of: Standing) -> Iterator[str]:
     if not of.unsigned:
         when = f" {_day(of.news.sealed)}" if of.news and of.news.sealed else ""
-        yield f"  {'agreement':<11}sealed{when} by all {n_signers}"
+        yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         return
-    yield f"  {'agreement':<11}signed by {_listed(of.signed) or 'nobody'}"
-    yield f"  {'':<11}missing {_listed(of.unsigned)}"
+    yield from wrapped(_listed(of.signed) or "nobody", lead=f"  {'agreement':<11}signed by ")
+    yield from wrapped(_listed(of.unsigned), lead=f"  {'':<11}missing ")
 
 
-def _message_lines(of: Standing) -> Iterator[str]:
+def _messages(of: Standing) -> Iterator[str]:
     """Yield a line for each party and exchange that is open or has ended."""
-    from cobasis.protocol.exchanges import exchanges
-
-    every = exchanges(of.agreement)
-    shown = every if of.exchange is None else every[: of.exchange.number]
     width = max(map(len, of.agreement.parties)) + 2
-    for exchange in shown:
-        word = exchange.message
-        for party in of.agreement.parties:
-            yield f"  {word:<11}{party:<{width}}{_state(of, exchange, party)}"
-            word = ""
+    for exchange in of.exchanges if of.open is None else of.exchanges[: of.open.number]:
+        for at, party in enumerate(of.agreement.parties):
+            word = "" if at else exchange.message
+            yield f"  {word:<11}{party:<{width}}{_message(of, exchange, party)}"
 
 
-def _state(of: Standing, exchange: "Exchange", party: str) -> str:
+def _message(of: Standing, exchange: "Exchange", party: str) -> str:
     """Return what is known of one party's message."""
-    receipt = of.receipts(exchange).get(party)
-    mine = party == of.name
-    if of.news and party in of.news.removed:
+    from cobasis.party_side.session import SENT_AS
+
+    receipt, mine = of.receipts(exchange).get(party), party == of.name
+    if of.out.get(party) == "removed":
         return "removed"
     if receipt is not None:
-        here = {str(each.told.get("file")) for each in of.own if each.event == "receipt"}
+        here = {each.told.get("file") for each in of.own if each.event == "receipt"}
         kept = ", receipt is here" if mine and receipt.file in here else ""
-        late = ", after the last run" if party in of.late else ""
-        return f"received {_day(receipt.time)}{kept}{late}"
-    if of.news and party in of.news.without:
-        return "left out"
-    if mine and of.has(SENT[exchange.message]):
+        out = f", {of.out[party]}" if party in of.out else ""
+        late = ", after the last run" if party in of.late and exchange is of.exchanges[-1] else ""
+        return f"received {_day(receipt.time)}{kept}{out}{late}"
+    if party in of.out:
+        return of.out[party]
+    if mine and of.has(SENT_AS[exchange.message]):
         return "made here; no receipt yet"
     return "missing" if of.news or mine else "not known"
 
 
-def _deadline_line(of: Standing) -> Iterator[str]:
-    if of.exchange is None:
+def _deadline(of: Standing) -> Iterator[str]:
+    if of.open is None:
         return
-    count = f"{of.agreement.minimum_parties} needed"
-    if of.news:
-        count += f", {len(of.receipts(of.exchange))} in"
-    closes = of.agreement.closes
-    if closes is None:
-        yield f"  {'deadline':<11}none; {count}"
-        return
-    days = (closes - of.now).days
-    ahead = "over" if of.closed() else f"in {days} days" if days > 1 else "within two days"
-    yield f"  {'deadline':<11}{_day(of.agreement.deadline)} {closes:%H:%M} UTC, {ahead}; {count}"
+    came = f", {len(of.receipts(of.open))} in" if of.news else ""
+    closes, when = of.agreement.closes, "none"
+    if closes is not None:
+        left = closes - of.now
+        ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
+        when = f"{_day(of.agreement.deadline)} {closes:%H:%M} UTC"
+        when += f", {'over' if closes < of.now else ahead}"
+    yield f"  {'deadline':<11}{when}; {of.agreement.minimum_parties} needed{came}"
 
 
-def _waits_for(of: Standing) -> str:
-    """Return whom the round waits for, as far as is known."""
+def waits_for(of: Standing) -> tuple[str, ...]:
+    """Return whom the round waits for, in their order, as far as is known."""
     if of.unsigned:
-        return _listed(of.unsigned)
-    if of.exchange is None:
-        return of.analyst if of.late else ""
-    missing = of.missing(of.exchange) if of.news else ()
-    if not of.news or of.complete(of.exchange):
-        return of.analyst
-    return f"{_listed(missing)}, then {of.analyst}" if missing else of.analyst
+        return (*(name for name in of.unsigned if name != of.analyst), of.analyst)
+    if of.open is None:
+        return (of.analyst,) if of.late else ()
+    if of.news is None or of.complete(of.open):
+        return (of.analyst,)
+    return (*of.missing(of.open), of.analyst)
 
 
 def next_command(of: Standing) -> tuple[str, bool]:
-    """Return what whoever asks types next, and whether now; later, with when before it."""
-    at = of.path.name
-    if not of.role:
+    """Return what whoever asks types next, and whether now or when others' files have come."""
+    if of.role is None or of.has("forgotten"):
         return "", False
     if of.name in of.unsigned:
-        return f"cobasis sign {at}", True
+        return f"cobasis sign {of.path.name}", True
     if of.role == "analyst":
-        return _next_of_analyst(of, at)
+        return _next_of_analyst(of)
     if of.unsigned:
-        return f"when {of.path.stem}.sealed.toml has come, put it beside {at}", False
-    return _next_of_party(of, at)
+        return f"cobasis status {of.path.name}", False
+    return _next_of_party(of)
 
 
-def _next_of_analyst(of: Standing, at: str) -> tuple[str, bool]:
-    receive = f"cobasis receive {at} inbox/"
-    if of.unsigned:
-        return f"when signatures have come: {receive}", False
-    if of.has("forgotten"):
-        return "", False
-    if of.late if of.exchange is None else of.complete(of.exchange):
-        return f"cobasis run {at}", True
-    return f"when files have come: {receive}", False
+def _next_of_analyst(of: Standing) -> tuple[str, bool]:
+    if not of.unsigned and (of.late if of.open is None else of.complete(of.open)):
+        return f"cobasis run {of.path.name}", True
+    return f"cobasis receive {of.path.name} inbox/", False
 
 
-def _next_of_party(of: Standing, at: str) -> tuple[str, bool]:
-    from cobasis.protocol.exchanges import exchanges
+def _next_of_party(of: Standing) -> tuple[str, bool]:
+    from cobasis.bundle.agreement_file import stem_of
+    from cobasis.party_side.session import SENT_AS
 
-    if of.has("forgotten"):
-        return "", False
-    for each in exchanges(of.agreement):
-        if not of.has(SENT[each.message]):
-            return f"cobasis send {at} data.csv", True
-        if not of.has(TAKEN[each.reply]):
-            file = f"{of.path.stem}.{of.name}.{each.number}-{each.reply}"
-            accept = f"cobasis accept {file}"
-            if (of.path.parent / file).exists():
-                return accept, True
-            return f"when {of.analyst}'s file has come: {accept}", False
-    return f"cobasis predict {at} new.csv -o out.csv", True
+    for each in of.exchanges:
+        if not of.has(SENT_AS[each.message]):
+            return f"cobasis send {of.path.name} data.csv", True
+        if not of.has(_TAKEN[each.reply]):
+            file = f"{stem_of(of.path)}.{of.name}.{each.number}-{each.reply}"
+            return f"cobasis accept {file}", of.path.with_name(file).exists()
+    return f"cobasis predict {of.path.name} new.csv -o out.csv", True
 
 
-def _wrapped(word: str, text: str) -> Iterator[str]:
-    """Yield a sentence within the width; a command that does not fit has a line of its own."""
-    before, colon, command = text.partition(": cobasis ")
-    if colon and _INDENT + len(text) > WIDTH:
-        text, command = f"{before}:", f"cobasis {command}"
-    else:
-        command = ""
-    for line in wrap(text, WIDTH - _INDENT, break_on_hyphens=False):
-        yield f"{word:<{_INDENT}}{line}"
-        word = ""
-    if command:
-        yield f"{'':<{_INDENT}}{command}"
+def _when(of: Standing) -> str:
+    """Return what a command that comes later waits for."""
+    if of.role == "analyst":
+        return "signatures have come" if of.unsigned else "files have come"
+    what = "sealed agreement lies here" if of.unsigned else "file has come"
+    return f"{of.analyst}'s {what}"
+
+
+def _sentence(word: str, text: str) -> list[str]:
+    return wrapped(text, lead=f"{word:<{_LEAD}}")
 
 
 def _listed(names: tuple[str, ...]) -> str:

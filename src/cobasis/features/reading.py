@@ -107,7 +107,7 @@ def refuse_codes(codes: Array, name: str, *, what: str) -> None:
     )
     raise FeatureError(
         f"column '{name}' of {what} has {has}, so its rows cannot be encoded as the others' are. "
-        f"'cobasis party check' lists what is wrong; {then}."
+        f"'cobasis send --dry-run' lists what is wrong; {then}."
     )
 
 

@@ -17,10 +17,10 @@ from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoding import encoded_columns
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.desk import PartyDesk, time_now
 from cobasis.party_side.preview import Ready
 from cobasis.party_side.rows import picked
 from cobasis.party_side.send import Projected
+from cobasis.party_side.session import PartySession, time_now
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit import (
     About,
@@ -96,14 +96,14 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     follows from the vault's key.
     """
     asked = question or Question()
-    desk, rows = made.ready.desk, made.ready.rows
-    _refuse_unknown(desk, asked.sensitive)
+    session, rows = made.ready.session, made.ready.rows
+    _refuse_unknown(session, asked.sensitive)
     marks = rows.fingerprints
     rng = np.random.default_rng(int.from_bytes(_digest(marks, b"sample"), "big"))
-    size = sample_size(rows.n_sent, desk.agreement.n_features)
+    size = sample_size(rows.n_sent, session.agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload = open_payload(made.payload)
-    budget = budget_of(desk.agreement)
+    budget = budget_of(session.agreement)
     subject = _subject(made, payload, places, asked, budget=budget)
     own = Setting(n_components=subject.n_components, budget=budget)
     settings = settings_of(subject, n_components=asked.n_components, noise=asked.noise, own=own)
@@ -138,8 +138,8 @@ def _subject(
     made: Projected, payload: Payload, places: Places, asked: Question, *, budget: Budget | None
 ) -> Subject:
     """Return the sampled people: their rows, and what stands of them in the upload's file."""
-    desk, rows = made.ready.desk, made.ready.rows
-    agreement = desk.agreement
+    session, rows = made.ready.session, made.ready.rows
+    agreement = session.agreement
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
     raw = picked(rows.sent, places)
     labels = rows.sent.labels()
@@ -160,7 +160,7 @@ def _subject(
             for at, each in enumerate(columns)
             if each.feature.name in asked.sensitive
         },
-        public_rows=check_public_rows(made.public_rows, agreement, party=desk.name),
+        public_rows=check_public_rows(made.public_rows, agreement, party=session.name),
         clipped=None if budget is None else budget.clipped(raw),
     )
 
@@ -178,7 +178,7 @@ def _released(payload: Payload, places: Places) -> Matrix:
 
 def _facts(made: Projected, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
-    ready, agreement = made.ready, made.ready.desk.agreement
+    ready, agreement = made.ready, made.ready.session.agreement
     choice = ready.choice
     span: Literal["fresh", "kept", "forced"] = "kept" if isinstance(choice, Kept) else "fresh"
     if not isinstance(choice, Kept) and choice.over_old_rows:
@@ -213,23 +213,23 @@ def _counts(told: Labels | None) -> tuple[int, ...]:
 
 def _guarantee(ready: Ready) -> Guarantee | None:
     """Return the guarantee that the agreement's [dp] section gives; None without one."""
-    terms = ready.desk.agreement.dp
+    terms = ready.session.agreement.dp
     if terms is None:
         return None
     public = terms.labels == "public"
     return Guarantee(
         epsilon=terms.epsilon,
         delta=terms.delta,
-        statement=ready.dry.guarantee,
+        statement=ready.preview.guarantee,
         labels="public by declaration" if public else "randomised response",
     )
 
 
 def _about(ready: Ready, marks: Fingerprints, *, n_sampled: int) -> About:
     """Return which upload this is."""
-    agreement = ready.desk.agreement
+    agreement = ready.session.agreement
     return About(
-        party=ready.desk.name,
+        party=ready.session.name,
         round_id=agreement.round_id,
         agreement=agreement.digest().hex(),
         data_version=_digest(marks, b"version").hex()[:_DIGITS],
@@ -249,13 +249,14 @@ def _digest(marks: Fingerprints, use: bytes) -> bytes:
     return hashlib.sha256(b"cobasis/audit/1/" + use + marks.astype("<u8").tobytes()).digest()
 
 
-def _refuse_unknown(desk: PartyDesk, sensitive: tuple[str, ...]) -> None:
+def _refuse_unknown(session: PartySession, sensitive: tuple[str, ...]) -> None:
     """Raise OptionError for a sensitive column that the agreement does not name."""
-    known = {*desk.agreement.columns, *([desk.agreement.label] if desk.agreement.label else [])}
+    agreement = session.agreement
+    known = {*agreement.columns, *([agreement.label] if agreement.label else [])}
     unknown = sorted(set(sensitive) - known)
     if unknown:
         raise OptionError(
-            f"{', '.join(unknown)} in --sensitive: round '{desk.agreement.round_id}' has no such "
+            f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
 
@@ -276,11 +277,11 @@ class Approval:
     override: Forced | None = None
 
 
-def approve(desk: PartyDesk, found: Audited, *, approval: Approval) -> dict[str, str]:
+def approve(session: PartySession, found: Audited, *, approval: Approval) -> dict[str, str]:
     """Let an upload leave, or refuse; keep the report, and write down who answered for it."""
     report = found.report
-    require_approval(desk, found, approval=approval)
-    keep(desk, found)
+    require_approval(session, found, approval=approval)
+    keep(session, found)
     told: dict[str, str | list[str]] = {
         **found.record,
         "signed_by": [each.strip() for each in approval.signed_by if each.strip()],
@@ -290,45 +291,45 @@ def approve(desk: PartyDesk, found: Audited, *, approval: Approval) -> dict[str,
         told["overridden"] = [each.id for each in report.blocking]
         told["overridden_by"] = list(approval.override.by)
         told["reason"] = approval.override.reason
-    desk.transcript.append("audited", told)
+    session.transcript.append("audited", told)
     return found.record
 
 
-def require_approval(desk: PartyDesk, found: Audited, *, approval: Approval) -> None:
+def require_approval(session: PartySession, found: Audited, *, approval: Approval) -> None:
     """Raise where somebody is missing who answers for an upload; nothing is written."""
     report = found.report
     if report.blocking and approval.override is None:
-        raise AuditBlockedError(_blocked(desk, found))
+        raise AuditBlockedError(_blocked(session, found))
     if report.to_sign and not any(each.strip() for each in approval.signed_by):
-        raise AuditUnsignedError(_unsigned(desk, found))
+        raise AuditUnsignedError(_unsigned(session, found))
 
 
-def keep(desk: PartyDesk, found: Audited) -> Path:
+def keep(session: PartySession, found: Audited) -> Path:
     """Write a report into the party's home, for its owner only."""
-    make_folder(desk.audits)
-    path = desk.audits / f"{found.record['report'][:16]}.json"
+    make_folder(session.audits)
+    path = session.audits / f"{found.record['report'][:16]}.json"
     text = json.dumps({"salt": found.salt.hex(), "report": as_json(found.report)}, sort_keys=True)
     write_whole(path, text.encode())
     return path
 
 
-def _blocked(desk: PartyDesk, found: Audited) -> str:
+def _blocked(session: PartySession, found: Audited) -> str:
     """Say what blocks, in words that hold no number of a row."""
     told = [_WHY[each.id] for each in found.report.blocking]
     return (
-        f"the upload of party '{desk.name}' in round '{desk.agreement.round_id}' is blocked by its "
-        f"audit: {'; '.join(told)}. Nothing has left. See 'cobasis party audit'. If it has to "
+        f"the upload of party '{session.name}' in round '{session.agreement.round_id}' is blocked "
+        f"by its audit: {'; '.join(told)}. Nothing has left. See 'cobasis audit'. If it has to "
         "leave all the same, two people answer for it with --override-by NAME --override-by NAME "
         "--override-reason TEXT."
     )
 
 
-def _unsigned(desk: PartyDesk, found: Audited) -> str:
+def _unsigned(session: PartySession, found: Audited) -> str:
     ids = [each.id for each in found.report.to_sign]
     return (
-        f"the audit of party '{desk.name}' in round '{desk.agreement.round_id}' is above its "
+        f"the audit of party '{session.name}' in round '{session.agreement.round_id}' is above its "
         f"policy in {', '.join(ids)}, so somebody who may decide has to sign. Nothing has left. "
-        "Read what 'cobasis party audit' says, then give --signed-by NAME."
+        "Read what 'cobasis audit' says, then give --signed-by NAME."
     )
 
 

@@ -5,20 +5,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from cobasis.errors import AgreementError, ForeignBundleError, StepError
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.desk import PartyDesk, digest_of
-from cobasis.party_side.rows import PartyRows, open_rows, refuse_outside
+from cobasis.party_side.rows import Findings, PartyRows, check
+from cobasis.party_side.session import PartySession, digest_of, upcoming
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import require_proposals
-from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent, UploadEntry
+from cobasis.protocol.exchanges import Exchange
+from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dry:
+class Preview:
     """What an upload would show, and to whom; for the party's own screen.
 
     Attributes
@@ -66,52 +63,66 @@ class Ready(Hidden):
 
     Attributes
     ----------
-    desk : PartyDesk
+    session : PartySession
         The party's.
     rows : PartyRows
         Its rows.
     choice : Fresh or Kept
         The vault's word on the span.
-    dry : Dry
+    exchange : Exchange
+        What they go into: a proposal or an upload.
+    preview : Preview
         What would leave.
     """
 
-    desk: PartyDesk
+    session: PartySession
     rows: PartyRows
     choice: Fresh | Kept
-    dry: Dry
+    exchange: Exchange
+    preview: Preview
 
 
 def make_ready(
-    desk: PartyDesk,
+    session: PartySession,
     table: Path,
     *,
     forced: Forced | None = None,
-    proposing: bool = False,
     looking: bool = False,
     report: Report = silent,
 ) -> Ready:
-    """Split a table, ask the vault for the span, and say what an upload would show."""
-    if proposing:
-        require_proposals(desk.agreement, party=desk.name)
-    desk.round.secret()  # without it nothing can be made: says so before the table is read
-    refuse_outside(desk, table, report=report)
-    rows = open_rows(desk, table, report=report)
-    agreement = desk.agreement
-    refuse_crowds(rows, agreement, party=desk.name)
+    """Hold a table against the agreement, and make it ready for the exchange that is next."""
+    if not looking:
+        session.round.secret()  # without it nothing can be made: says so before the table is read
+    return ready_of(check(session, table, report=report), session, forced=forced, looking=looking)
+
+
+def ready_of(
+    found: Findings, session: PartySession, *, forced: Forced | None = None, looking: bool = False
+) -> Ready:
+    """Ask the vault for the span of rows that fit, and say what would leave.
+
+    Somebody who is only looking is told of a second span where it is refused to others.
+    """
+    agreement, exchange = session.agreement, upcoming(session)
+    rows = found.opened(agreement)
     asked = Asked(
         rows=rows.fingerprints,
         shape=(agreement.n_features, agreement.n_components),
         people=rows.people,
         columns=_encoding(agreement),
     )
-    choice = desk.vault.choose_span(asked)
+    choice = session.vault.choose_span(asked)
     if isinstance(choice, Refused):  # nobody's word makes a second span where the stored one fits
         if forced is None and not looking:
             choice.refuse()
         choice = Fresh(asked=replace(asked, forced=forced), over_old_rows=True)
+    proposing = exchange.message == "proposal"
     return Ready(
-        desk=desk, rows=rows, choice=choice, dry=_dry(desk, rows, choice, proposing=proposing)
+        session=session,
+        rows=rows,
+        choice=choice,
+        exchange=exchange,
+        preview=_preview(session, rows, choice, proposing=proposing),
     )
 
 
@@ -121,16 +132,18 @@ def _encoding(agreement: Agreement) -> str:
     return digest_of(json.dumps(told, sort_keys=True).encode())
 
 
-def _dry(desk: PartyDesk, rows: PartyRows, choice: Fresh | Kept, *, proposing: bool) -> Dry:
+def _preview(
+    session: PartySession, rows: PartyRows, choice: Fresh | Kept, *, proposing: bool
+) -> Preview:
     """Say what would leave."""
-    agreement, reader = desk.agreement, desk.analyst
+    agreement, reader = session.agreement, session.analyst
     span: Literal["fresh", "kept", "forced"] = "fresh"
     if isinstance(choice, Kept):
         span = "kept"
     elif choice.over_old_rows:
         span = "forced"
     image = agreement.n_anchor_rows * agreement.n_components * 8
-    return Dry(
+    return Preview(
         n_rows=len(rows.marks),
         n_held=rows.n_held,
         n_columns=len(agreement.columns),
@@ -144,15 +157,15 @@ def _dry(desk: PartyDesk, rows: PartyRows, choice: Fresh | Kept, *, proposing: b
         span=span,
         leaves=leaves(agreement, rows, proposing=proposing),
         stays=stays(agreement, rows, proposing=proposing),
-        guarantee=guarantee_of(agreement, desk.vault.ledger.affordable(choice.asked, agreement)),
-        warnings=() if proposing else _warnings(desk, choice),
+        guarantee=guarantee_of(agreement, session.vault.ledger.affordable(choice.asked, agreement)),
+        warnings=() if proposing else _warnings(session, choice),
     )
 
 
-def _warnings(desk: PartyDesk, choice: Fresh | Kept) -> tuple[str, ...]:
+def _warnings(session: PartySession, choice: Fresh | Kept) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = ["an upload is pseudonymised personal data, not anonymous data"]
-    if desk.agreement.dp is not None and not desk.agreement.id:
+    if session.agreement.dp is not None and not session.agreement.id:
         told.append(
             "the agreement names no id column, so people whose numbers change count as others, and "
             "their budget begins anew"
@@ -168,53 +181,7 @@ def _warnings(desk: PartyDesk, choice: Fresh | Kept) -> tuple[str, ...]:
             "some rows were uploaded before through another basis: whoever has both uploads can "
             "rebuild more of them than one shows"
         )
-    before = sent_before(desk)
-    if before is not None:
-        told.append(
-            f"an upload of this round was made on {before.time} already; the analyst takes one per "
-            "round, so send only one of the two files"
-        )
     return tuple(told)
-
-
-def sent_before(desk: PartyDesk) -> UploadEntry | None:
-    """Return this round's last finished upload, None where there is none."""
-    found = desk.vault.upload_of(desk.agreement)
-    return None if found is None else found.entry
-
-
-def same_as_before(ready: Ready) -> bool:
-    """Whether this round's last upload was of the same rows, through the same basis."""
-    found = ready.desk.vault.upload_of(ready.desk.agreement)
-    return (
-        found is not None
-        and isinstance(ready.choice, Kept)
-        and found.dataset.name == ready.choice.dataset.name
-        and np.array_equal(found.dataset.last, ready.rows.fingerprints)
-    )
-
-
-def require_made_for(desk: PartyDesk, upload: object) -> str:
-    """Return the digest of the upload that a return was made for; it has to be one of ours."""
-    known = isinstance(upload, str) and desk.vault.upload_of(desk.agreement, upload=upload)
-    if isinstance(upload, str) and known:
-        return upload
-    raise ForeignBundleError(
-        f"this return to party '{desk.name}' was made for the upload {str(upload)[:16]}, which is "
-        f"none that its vault has made in round '{desk.agreement.round_id}', so no basis goes with "
-        "it. Ask the analyst which file was received, and use the home folder that made it."
-    )
-
-
-def require_uploaded(desk: PartyDesk) -> UploadEntry:
-    """Return this round's last finished upload; StepError where there is none."""
-    found = sent_before(desk)
-    if found is None:
-        raise StepError(
-            f"party '{desk.name}' has made no upload in round '{desk.agreement.round_id}', so "
-            "nothing can have come back for it. Run 'cobasis party prepare' first."
-        )
-    return found
 
 
 _BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
@@ -277,17 +244,3 @@ def guarantee_of(agreement: Agreement, spent: Spent) -> str:
         f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, epsilon "
         f"spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
     )
-
-
-def refuse_crowds(rows: PartyRows, agreement: Agreement, *, party: str) -> None:
-    """Raise AgreementError where somebody has more rows than the guarantee covers."""
-    terms = agreement.dp
-    if terms is None or rows.ids is None:
-        return
-    _, counts = np.unique(rows.people, return_counts=True)
-    if counts.max(initial=0) > terms.rows_per_person:
-        raise AgreementError(
-            f"some identifiers of party '{party}' stand in more than rows_per_person="
-            f"{terms.rows_per_person} rows, so the noise of [dp] would be too small for these "
-            "people. Leave rows of theirs out, or agree on a larger rows_per_person."
-        )

@@ -10,12 +10,24 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from cobasis.errors import FeatureError, ShapeError
+from cobasis.errors import (
+    AgreementError,
+    CobasisError,
+    DimensionError,
+    DtypeError,
+    FeatureError,
+    LabelError,
+    NotFiniteError,
+    ShapeError,
+)
+from cobasis.features.category import CategoryFeature
 from cobasis.features.checking import ColumnFinding
+from cobasis.features.reading import SHOWN
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.blocks import Blocks
-from cobasis.party_side.desk import PartyDesk
+from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.noise import LabelledRows
 from cobasis.tables.checking import check_table
@@ -115,39 +127,38 @@ class PartyRows(Hidden):
         return self.marks[:0] if self.ids is None else self.ids[~self.held]
 
 
-def open_rows(desk: PartyDesk, table: Path, *, report: Report = silent) -> PartyRows:
+def open_rows(session: PartySession, table: Path, *, report: Report = silent) -> PartyRows:
     """Open a party's table and split it: the agreed share of rows is held back."""
-    agreement = desk.agreement
+    agreement = session.agreement
     rows = open_table(
-        table, agreement=agreement, party=desk.name, labels=agreement.label or None, report=report
+        table,
+        agreement=agreement,
+        party=session.name,
+        labels=agreement.label or None,
+        report=report,
     )
-    marks = desk.vault.fingerprints(rows)
-    ids = None if not agreement.id else desk.vault.people(_identifiers(rows.source, desk))
+    marks = session.vault.fingerprints(rows)
+    ids = None if not agreement.id else session.vault.people(_identifiers(rows.source, session))
     held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
-    if held.all():
-        raise ShapeError(
-            f"all rows of party '{desk.name}' are held back by holdout={agreement.holdout}, so "
-            "none would be uploaded. Give the table more rows, or agree on a smaller share."
-        )
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
 
 
-def _identifiers(source: Source, desk: PartyDesk) -> list[str]:
+def _identifiers(source: Source, session: PartySession) -> list[str]:
     """Read the column of identifiers."""
-    name = desk.agreement.id
-    require_id(source, desk)
+    name = session.agreement.id
+    require_id(source, session)
     column = source.collect(pl.col(name).cast(pl.String))[name]
     if not column.null_count():
         return column.to_list()
     raise FeatureError(
-        f"{column.null_count():,} cells of the id column '{name}' of party '{desk.name}' are "
+        f"{column.null_count():,} cells of the id column '{name}' of party '{session.name}' are "
         "empty, so it cannot be told whose rows were uploaded before. Fill them."
     )
 
 
-def require_id(source: Source, desk: PartyDesk) -> None:
+def require_id(source: Source, session: PartySession) -> None:
     """Raise FeatureError where the agreement has an identifier, and the table no such column."""
-    name = desk.agreement.id
+    name = session.agreement.id
     with source.reading():
         names = source.frame.collect_schema().names()
     if name and name not in names:
@@ -185,101 +196,144 @@ def picked(rows: Blocks, places: npt.NDArray[np.intp]) -> Matrix:
 OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
 """Bases whose span is of the party's own rows, and how many rows they need above n_components."""
 
-BOUNDS = ("low", "high")
-"""What a feature of numbers may have, and one of words has not."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Findings:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Findings(Hidden):
     """What `check` found.
 
     Attributes
     ----------
+    what : str
+        What to call the table.
     n_rows : int
         The table's rows.
-    n_held : int or None
-        Rows that would be held back; None where something else is wrong already.
+    rows : PartyRows or None
+        The rows, opened; None where columns do not fit.
     findings : tuple of ColumnFinding
         About columns: refused, or only told.
-    problems : tuple of str
+    problems : tuple of CobasisError
         About the table as a whole; each forbids an upload.
     """
 
+    what: str
     n_rows: int
-    n_held: int | None
+    rows: PartyRows | None
     findings: tuple[ColumnFinding, ...]
-    problems: tuple[str, ...]
+    problems: tuple[CobasisError, ...]
+
+    @property
+    def n_held(self) -> int | None:
+        """Rows that would be held back; None where the table does not fit."""
+        return None if self.rows is None or self.problems else self.rows.n_held
+
+    @property
+    def refused(self) -> tuple[ColumnFinding, ...]:
+        """What the agreement forbids."""
+        return tuple(each for each in self.findings if each.refused)
 
     @property
     def fits(self) -> bool:
         """Whether an upload can be made of the table."""
-        return not self.problems and not any(each.refused for each in self.findings)
+        return not self.problems and not self.refused
+
+    def opened(self, agreement: Agreement) -> PartyRows:
+        """Return the rows, if the table fits; else raise what is wrong with it."""
+        refused = self.refused
+        if refused:
+            more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
+            raise _kind_of(refused[0], agreement)(
+                f"{self.what} does not fit the agreement: "
+                f"{'; '.join(map(_without_cells, refused[:SHOWN]))}{more}. Nothing was made. "
+                "'cobasis send --dry-run' lists all that is wrong; correct the table, or agree on "
+                "other columns."
+            )
+        for problem in self.problems:
+            raise problem
+        if self.rows is None:  # without columns that are refused there are rows
+            raise RuntimeError
+        return self.rows
 
 
-def check(desk: PartyDesk, table: Path, *, report: Report = silent) -> Findings:
+def _without_cells(finding: ColumnFinding) -> str:
+    """Return a finding's sentence for an error, which shows no word of a cell."""
+    return finding.text.partition(": ")[0] if finding.words else finding.text
+
+
+def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]:
+    """Return the error that a column's finding is, at every door."""
+    if finding.problem == "type":
+        return DtypeError
+    if finding.column == agreement.label:
+        return LabelError
+    words = {each.name for each in agreement.features if isinstance(each, CategoryFeature)}
+    if finding.problem in {"missing", "infinite"} and finding.column not in words:
+        return NotFiniteError
+    return FeatureError
+
+
+def check(session: PartySession, table: Path, *, report: Report = silent) -> Findings:
     """Hold a table against the agreement: columns, words, ranges, labels, identifiers, rows."""
-    agreement = desk.agreement
-    found = check_table(table, agreement=agreement, party=desk.name, report=report)
-    problems = list(_id_problems(desk, table)) if _has_id(desk, found.findings) else []
-    if problems or not found.fits:
-        return Findings(
-            n_rows=found.n_rows, n_held=None, findings=found.findings, problems=tuple(problems)
-        )
-    rows = open_rows(desk, table, report=report)
-    needed = agreement.n_components + OWN_SPANS.get(agreement.basis, -agreement.n_components)
-    if rows.n_sent < needed:
-        problems.append(
-            f"of {found.n_rows:,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
-            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with "
-            f"{agreement.n_components:,} components needs"
-        )
+    agreement, rows = session.agreement, None
+    found = check_table(table, agreement=agreement, party=session.name, report=report)
+    absent = {each.column for each in found.findings if each.problem == "absent"}
+    named = agreement.id and agreement.id not in absent
+    problems = list(_id_problems(session, table)) if named else []
+    if found.fits and not problems:
+        rows = open_rows(session, table, report=report)
+        problems = list(_row_problems(session, rows))
     return Findings(
+        what=f"the table '{table.name}' of party '{session.name}'",
         n_rows=found.n_rows,
-        n_held=rows.n_held,
+        rows=rows,
         findings=found.findings,
         problems=tuple(problems),
     )
 
 
-def refuse_outside(desk: PartyDesk, table: Path, *, report: Report = silent) -> None:
-    """Raise FeatureError for numbers outside of an agreed range.
-
-    Nothing else asks that before an upload: what has no place in the encoding is refused when
-    rows are read, and a number that nobody can have is encoded like any other.
-    """
-    bounds = [getattr(each, bound, None) for each in desk.agreement.features for bound in BOUNDS]
-    if all(bound is None for bound in bounds):
-        return
-    found = check_table(table, agreement=desk.agreement, party=desk.name, report=report)
-    outside = [f"'{each.column}'" for each in found.findings if each.problem == "range"]
-    if outside:
-        raise FeatureError(
-            f"party '{desk.name}' has numbers outside of the agreed range in {', '.join(outside)}, "
-            "which are in another unit or wrong. 'cobasis party check' counts them; correct the "
-            "table, or agree on another range."
+def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
+    """Yield what is wrong with the column of identifiers: by one, a person is known again."""
+    agreement = session.agreement
+    name, terms = agreement.id, agreement.dp
+    most = 1 if terms is None else terms.rows_per_person
+    source = source_of(table, party=session.name, features=as_text(name))
+    column = pl.col(name)
+    empty, crowds = source.collect(
+        column.null_count().alias("empty"),
+        (column.drop_nulls().value_counts().struct.field("count") > most).sum().alias("crowds"),
+    ).row(0)
+    if empty:
+        yield FeatureError(
+            f"{empty:,} cells of the id column '{name}' of party '{session.name}' are empty, so it "
+            "cannot be told whose rows were uploaded before. Fill them."
+        )
+    if crowds and terms is not None:
+        yield AgreementError(
+            f"some identifiers of party '{session.name}' stand in more than rows_per_person={most} "
+            "rows, so the noise of [dp] would be too small for these people. Leave rows of theirs "
+            "out, or agree on a larger rows_per_person."
+        )
+    elif crowds:
+        yield FeatureError(
+            f"{crowds:,} identifier(s) in the id column '{name}' of party '{session.name}' stand "
+            "in several rows, and by its identifier a row is known again. Leave rows out, or agree "
+            "on a column that tells them apart."
         )
 
 
-def _has_id(desk: PartyDesk, findings: tuple[ColumnFinding, ...]) -> bool:
-    """Whether the agreement has an identifier, and the table its column."""
-    absent = {each.column for each in findings if each.problem == "absent"}
-    return bool(desk.agreement.id) and desk.agreement.id not in absent
-
-
-def _id_problems(desk: PartyDesk, table: Path) -> list[str]:
-    """Return what is wrong with the column of identifiers, in words."""
-    name = desk.agreement.id
-    source = source_of(table, party=desk.name, features=as_text(name))
-    column = pl.col(name)
-    counts = source.collect(
-        column.len().alias("rows"),
-        column.null_count().alias("empty"),
-        column.drop_nulls().n_unique().alias("different"),
-    ).row(0, named=True)
-    repeated = counts["rows"] - counts["empty"] - counts["different"]
-    told = []
-    if counts["empty"]:
-        told.append(f"{counts['empty']:,} cells of the id column '{name}' are empty")
-    if repeated:
-        told.append(f"{repeated:,} cells of the id column '{name}' repeat another's")
-    return told
+def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
+    """Yield what is wrong with a table whose columns are right: too few rows."""
+    agreement = session.agreement
+    if not rows.n_sent:
+        yield ShapeError(
+            f"all rows of party '{session.name}' are held back by holdout={agreement.holdout}, so "
+            "none would be uploaded. Give the table more rows, or agree on a smaller share."
+        )
+        return
+    needed = agreement.n_components + OWN_SPANS.get(agreement.basis, -agreement.n_components)
+    if rows.n_sent < needed:
+        yield DimensionError(
+            f"of {len(rows.marks):,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
+            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with "
+            f"{agreement.n_components:,} components needs. Give more rows, or agree on fewer "
+            "components."
+        )

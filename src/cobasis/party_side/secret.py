@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cobasis.bundle.envelope import Bundle, Expected
-from cobasis.disk.whole import remove_tree
 from cobasis.errors import CommitmentError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.desk import PartyDesk, alone, opened_bundle
+from cobasis.party_side.session import PartySession, alone, opened_bundle
 from cobasis.protocol.secrets import ConsortiumSecret
 
 SUFFIX = ".secret"
@@ -35,7 +34,7 @@ class SentSecret(Hidden):
     bundle: str
 
 
-def read_secret(desk: PartyDesk, path: Path) -> SentSecret:
+def read_secret(desk: PartySession, path: Path) -> SentSecret:
     """Open the consortium secret, and hold it against agreement and commitment.
 
     A secret goes with the very agreement that is signed. Were it taken under another text,
@@ -55,34 +54,21 @@ def read_secret(desk: PartyDesk, path: Path) -> SentSecret:
         return SentSecret(secret=found, maker=bundle.manifest.sender, bundle=bundle.digest)
 
 
-def keep_secret(desk: PartyDesk, sent: SentSecret) -> None:
+def keep_secret(desk: PartySession, sent: SentSecret) -> None:
     """Keep a secret that was read, and say so in the transcript."""
     with alone(desk):
         desk.round.join(sent.secret)
         desk.transcript.append("joined", {"secret_from": sent.maker, "bundle": sent.bundle})
 
 
-def join(desk: PartyDesk, secret: Path) -> str:
+def join(desk: PartySession, secret: Path) -> str:
     """Read the consortium secret and keep it; return which party made it."""
     sent = read_secret(desk, secret)
     keep_secret(desk, sent)
     return sent.maker
 
 
-def forget(desk: PartyDesk) -> str:
-    """Destroy what the vault has of a round: the consortium secret, the common span, the return.
-
-    The basis and the history of uploads stay: a later round on the same rows needs them. So do
-    files that were exported, and the sealed secret as it was sent.
-    """
-    with alone(desk):
-        time = desk.transcript.append("forgotten", {}).time
-        desk.vault.forget_round(desk.agreement)
-        remove_tree(desk.work)
-        return time
-
-
-def _key_of(bundle: Bundle, desk: PartyDesk) -> bytes:
+def _key_of(bundle: Bundle, desk: PartySession) -> bytes:
     """Return the part's 32 bytes."""
     key = bundle.parts[PART].read_bytes()
     if len(key) != KEY_BYTES:

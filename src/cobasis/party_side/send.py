@@ -14,26 +14,34 @@ from pathlib import Path
 import numpy.typing as npt
 import polars as pl
 
-from cobasis.bundle.enclosing import Written
-from cobasis.bundle.messages import enclose_proposal, enclose_upload
+from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
 from cobasis.bundle.precision import UploadFile
-from cobasis.disk.whole import copy_whole, remove_tree
+from cobasis.disk.whole import copy_whole, move_whole, remove_tree
+from cobasis.errors import DiskError, StepError, WaitingError
 from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.party_side.desk import (
+from cobasis.party_side.preview import Ready
+from cobasis.party_side.secret import join
+from cobasis.party_side.session import (
+    MADE,
     MARKS,
-    PartyDesk,
+    SENT,
+    SENT_AS,
+    PartySession,
     alone,
+    digests_sent,
+    file_digest,
     note,
     refuse_target,
-    sealed_for_analyst,
     time_now,
+    upcoming,
 )
-from cobasis.party_side.preview import Dry, Ready, same_as_before
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Memory
+from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
 from cobasis.tables.sources import refuse_schema, source_of
@@ -62,6 +70,8 @@ class Projected(Hidden):
     public_rows: npt.ArrayLike | None
 
 
+_PAYLOAD = "upload.safetensors"
+
 Allow = Callable[[Projected], Mapping[str, str]]
 """Looks at an upload before it is sealed: raises, or returns the manifest's record of its audit."""
 
@@ -78,20 +88,78 @@ class Sent:
         SHA-256 of the file, 64 hexadecimal digits; the receipt names it.
     n_bytes : int
         Its size.
-    dry : Dry
-        What was said before.
+    exchange : Exchange
+        Where it belongs.
     again : bool
-        Whether an upload of the same rows was made in this round before; its numbers are these.
+        Whether the file was made before, and is the same to the last byte.
     """
 
     path: Path
     digest: str
     n_bytes: int
-    dry: Dry
+    exchange: Exchange
     again: bool = False
 
 
-def prepare(
+def take_secret(session: PartySession) -> str | None:
+    """Open the secret that lies beside the agreement, where the vault has none; say who made it.
+
+    Raises
+    ------
+    WaitingError
+        It is not there.
+    """
+    if session.round.joined or session.history("forgotten"):
+        return None
+    path = session.path.with_name(f"{session.name}.secret")
+    if path.exists():
+        return join(session, path)
+    raise WaitingError(
+        f"party '{session.name}' has no secret of round '{session.agreement.round_id}' yet: "
+        f"'{path.name}' does not lie beside '{session.path.name}'. Ask the party that wrote the "
+        "agreement for it, and put it there."
+    )
+
+
+def require_turn(session: PartySession) -> None:
+    """Raise where the party has sent what it may send now; nothing of a table is needed for that.
+
+    Raises
+    ------
+    WaitingError, StepError
+        The span has not been accepted; the round has its upload.
+    """
+    exchange = upcoming(session)
+    lines = session.history(SENT_AS[exchange.message])
+    if not lines:
+        return
+    done = f"party '{session.name}' made its {exchange.message} on {lines[-1].time}"
+    if exchange.message == "upload":
+        raise StepError(
+            f"{done}, and a round takes one. 'cobasis send --again' writes the same file once "
+            "more; for other rows, agree on a new round."
+        )
+    answer = session.beside(f"{exchange.number}-{exchange.reply}").name
+    raise WaitingError(
+        f"{done}, and the upload comes after the {exchange.reply}. When '{session.analyst.name}' "
+        f"has sent it, type: cobasis accept {session.path.name} {answer}. For a lost proposal: "
+        "cobasis send --again."
+    )
+
+
+def require_span(session: PartySession) -> None:
+    """Raise WaitingError where an upload waits for a span; nothing of a table is needed."""
+    exchange = upcoming(session)
+    if exchange.message == "proposal":
+        answer = session.beside(f"{exchange.number}-{exchange.reply}").name
+        raise WaitingError(
+            f"an upload of round '{session.agreement.round_id}' goes through the span that answers "
+            f"exchange {exchange.number}, and party '{session.name}' has accepted none yet. First: "
+            f"cobasis accept {session.path.name} {answer}."
+        )
+
+
+def send(
     ready: Ready,
     to: Path,
     *,
@@ -99,31 +167,130 @@ def prepare(
     allow: Allow | None = None,
     report: Report = silent,
 ) -> Sent:
-    """Make the upload: project, write the history, sign, seal, and only then give it its name.
+    """Make the file of the exchange that is next: write down, sign, seal, and then give it a name.
 
     A crash at any moment leaves the old state or the new one, and the same command goes on.
     """
-    desk, source = ready.desk, ready.rows.table.source.path
+    session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
     refuse_target(to, table=source)
-    with alone(desk):
+    with alone(session):
+        _refuse_other(session, to)
         if source is not None:
-            note(desk, table=str(source.resolve()))
-        made = _projection(ready, public_rows)
-        again, noisy, audit = same_as_before(ready), made.noising is not None, None
-        if allow is not None or not noisy:  # noise that was drawn could not be taken back
-            payload = _written(ready, made.rehearsed(), report=report)
-            audit = _allowed(ready, made, payload, public_rows, allow)
-        number = _begin(ready, made)  # charged before the noise that leaves is drawn
-        if noisy:
-            payload = _written(ready, made, report=report)
-        enclosed = enclose_upload(payload, agreement=desk.agreement, audit=audit)
-        written = sealed_for_analyst(desk, enclosed, name="sealed.upload")
-        desk.vault.finish_upload(number, written.digest)
-        desk.transcript.append("prepared", {"upload": written.digest, "analyst": desk.analyst.name})
-        sent = _delivered(written, to, dry=ready.dry, again=again)
-        for path in (written.path, payload, desk.work / MARKS):
+            note(session, table=str(source.resolve()))
+        number = None
+        if exchange.message == "proposal":
+            enclosed = _proposal(ready, public_rows, report=report)
+        else:
+            enclosed, number = _upload(ready, public_rows, allow=allow, report=report)
+        written = write_bundle(
+            _kept(session, exchange, MADE),
+            draft=enclosed.draft,
+            parts=enclosed.parts,
+            sign=session.identity.sign,
+            recipients=[session.analyst],
+        )
+        if number is not None:
+            session.vault.finish_upload(number, written.digest)
+        told = {exchange.message: written.digest, "analyst": session.analyst.name}
+        session.transcript.append(SENT_AS[exchange.message], {**told, "exchange": exchange.number})
+        sent = _delivered(session, exchange, to, digest=written.digest)
+        for path in (session.work / _PAYLOAD, session.work / MARKS):
             remove_tree(path)
         return sent
+
+
+def finish(session: PartySession, to: Path) -> Sent | None:
+    """Give the file its name that a killed command had made; None where there is none."""
+    exchange = upcoming(session)
+    made = _kept(session, exchange, MADE)
+    sent = digests_sent(session, exchange)
+    if not (made.exists() and sent and file_digest(made) == sent[-1]):
+        return None
+    refuse_target(to)
+    with alone(session):
+        _refuse_other(session, to)
+        return _delivered(session, exchange, to, digest=sent[-1], again=True)
+
+
+def send_again(session: PartySession, to: Path | None) -> Sent:
+    """Write the file that was sent last once more, the same to the last byte."""
+    for exchange in reversed(exchanges(session.agreement)):
+        kept = _kept(session, exchange, SENT)
+        if kept.exists():
+            break
+    else:
+        raise StepError(
+            f"party '{session.name}' keeps no file that it sent in round "
+            f"'{session.agreement.round_id}': it has sent none, has accepted the return, or has "
+            "forgotten the round. Without --again, 'cobasis send' makes the next one."
+        )
+    place = to or session.beside(f"{exchange.number}-{exchange.message}")
+    refuse_target(place)
+    with alone(session):
+        _refuse_other(session, place)
+        copy_whole(kept, place)
+    return Sent(
+        path=place,
+        digest=file_digest(kept),
+        n_bytes=kept.stat().st_size,
+        exchange=exchange,
+        again=True,
+    )
+
+
+def _kept(session: PartySession, exchange: Exchange, end: str) -> Path:
+    """Return where the sealed file of an exchange is kept until the return is accepted."""
+    return session.work / f"{exchange.number}-{exchange.message}{end}"
+
+
+def _delivered(
+    session: PartySession, exchange: Exchange, to: Path, *, digest: str, again: bool = False
+) -> Sent:
+    """Give a sealed file its name, and keep it in case it is lost on its way."""
+    made = _kept(session, exchange, MADE)
+    n_bytes = made.stat().st_size
+    copy_whole(made, to)
+    move_whole(made, made.with_suffix(SENT))
+    return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
+
+
+def _refuse_other(session: PartySession, to: Path) -> None:
+    """Raise DiskError where a file would be overwritten that the party did not make itself."""
+    if not to.exists():
+        return
+    known = {each for one in exchanges(session.agreement) for each in digests_sent(session, one)}
+    if file_digest(to) not in known:
+        raise DiskError(
+            f"'{to}' exists, and is no file that party '{session.name}' made in round "
+            f"'{session.agreement.round_id}'. Move it away, or name another with -o."
+        )
+
+
+def _proposal(ready: Ready, public_rows: npt.ArrayLike | None, *, report: Report) -> Enclosed:
+    """Make the proposal of a span, and let the ledger know."""
+    session = ready.session
+    report("finding directions", 0, 1)
+    party, memory = _party(ready, public_rows)
+    with one_blas_thread():
+        proposal = party.propose(ready.rows.sent, memory=memory)
+    report("finding directions", 1, 1)
+    session.vault.ledger.propose(ready.choice.asked, session.agreement)
+    return enclose_proposal(proposal, agreement=session.agreement)
+
+
+def _upload(
+    ready: Ready, public_rows: npt.ArrayLike | None, *, allow: Allow | None, report: Report
+) -> tuple[Enclosed, int]:
+    """Project the rows, ask whether they may leave, and begin the upload in the vault."""
+    made = _projection(ready, public_rows)
+    noisy, audit = made.noising is not None, None
+    if allow is not None or not noisy:  # noise that was drawn could not be taken back
+        payload = _written(ready, made.rehearsed(), report=report)
+        audit = _allowed(ready, made, payload, public_rows, allow)
+    number = _begin(ready, made)  # charged before the noise that leaves is drawn
+    if noisy:
+        payload = _written(ready, made, report=report)
+    return enclose_upload(payload, agreement=ready.session.agreement, audit=audit), number
 
 
 @contextmanager
@@ -131,7 +298,7 @@ def projected(
     ready: Ready, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
 ) -> Iterator[Projected]:
     """Write an upload to look at it; it is gone when the block ends, unknown to the vault."""
-    with alone(ready.desk):
+    with alone(ready.session):
         made = _projection(ready, public_rows).rehearsed()
         payload = _written(ready, made, report=report)
         try:
@@ -140,35 +307,11 @@ def projected(
             remove_tree(payload)
 
 
-def propose(
-    ready: Ready, to: Path, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
-) -> Sent:
-    """Make the proposal of a span, where the agreement's basis takes two exchanges."""
-    desk, rows = ready.desk, ready.rows
-    refuse_target(to, table=rows.table.source.path)
-    with alone(desk):
-        report("finding directions", 0, 1)
-        party, memory = _party(ready, public_rows)
-        with one_blas_thread():
-            proposal = party.propose(rows.sent, memory=memory)
-        report("finding directions", 1, 1)
-        desk.vault.ledger.propose(ready.choice.asked, desk.agreement)
-        enclosed = enclose_proposal(proposal, agreement=desk.agreement)
-        written = sealed_for_analyst(desk, enclosed, name="sealed.span")
-        desk.transcript.append(
-            "proposed", {"proposal": written.digest, "analyst": desk.analyst.name}
-        )
-        sent = _delivered(written, to, dry=ready.dry)
-        for path in (written.path, desk.work / MARKS):
-            remove_tree(path)
-        return sent
-
-
-def read_public_rows(desk: PartyDesk, path: Path | None) -> npt.ArrayLike | None:
+def read_public_rows(session: PartySession, path: Path | None) -> npt.ArrayLike | None:
     """Read the agreed public rows from a file, if one is given."""
     if path is None:
         return None
-    return public_rows_in(path, agreement=desk.agreement, party=desk.name)
+    return public_rows_in(path, agreement=session.agreement, party=session.name)
 
 
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
@@ -182,16 +325,16 @@ def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.Array
 
 def _party(ready: Ready, public_rows: npt.ArrayLike | None) -> tuple[Party, Memory]:
     """Return the protocol's party, and where it keeps directions if it is interrupted."""
-    desk, identity = ready.desk, ready.desk.identity
+    session, identity = ready.session, ready.session.identity
     party = Party(
-        desk.name,
-        agreement=desk.agreement,
-        secret=desk.round.secret(),
+        session.name,
+        agreement=session.agreement,
+        secret=session.round.secret(),
         key=ready.choice.key,
         public_rows=public_rows,
     )
     return party, ready.rows.table.memory(
-        desk.work / MARKS, seal=identity.seal_for_self, unseal=identity.unseal_own
+        session.work / MARKS, seal=identity.seal_for_self, unseal=identity.unseal_own
     )
 
 
@@ -200,7 +343,7 @@ def _projection(ready: Ready, public_rows: npt.ArrayLike | None) -> Projection:
     party, memory = _party(ready, public_rows)
     return party.project(
         ready.rows.sent,
-        consensus=ready.desk.round.consensus(),
+        consensus=ready.session.round.consensus(),
         basis=ready.choice.basis if isinstance(ready.choice, Kept) else None,
         memory=memory,
     )
@@ -208,8 +351,8 @@ def _projection(ready: Ready, public_rows: npt.ArrayLike | None) -> Projection:
 
 def _written(ready: Ready, made: Projection, *, report: Report) -> Path:
     """Project the rows into a file of the work folder, in the agreed precision."""
-    desk = ready.desk
-    path, agreement = desk.work / "upload.safetensors", desk.agreement
+    session = ready.session
+    path, agreement = session.work / _PAYLOAD, session.agreement
     file = UploadFile(path, precision=agreement.precision, int8_range=agreement.int8_range)
     made.write(file, report=report)
     return path
@@ -236,18 +379,11 @@ def _allowed(
 
 def _begin(ready: Ready, made: Projection) -> int:
     """Let the vault know the basis, the rows and what they spend; return the line's number."""
-    desk = ready.desk
-    return desk.vault.begin_upload(
+    session = ready.session
+    return session.vault.begin_upload(
         ready.choice,
         made.basis,
-        agreement=desk.agreement,
+        agreement=session.agreement,
         time=time_now(),
         release="" if made.noising is None else made.noising.release,
     )
-
-
-def _delivered(written: Written, to: Path, *, dry: Dry, again: bool = False) -> Sent:
-    """Give a sealed file its name."""
-    n_bytes = written.path.stat().st_size
-    copy_whole(written.path, to)
-    return Sent(path=to, digest=written.digest, n_bytes=n_bytes, dry=dry, again=again)

@@ -154,7 +154,7 @@ def require_proposals(agreement: Agreement, *, party: str) -> None:
         return
     raise StepError(
         f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "
-        "propose. Make the upload: 'cobasis party prepare', or prepare(rows, labels)."
+        "propose. Make the upload: prepare(rows, labels)."
     )
 
 

@@ -5,7 +5,7 @@ It holds names, times and receipts, nothing of a row; everybody in the round may
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -38,8 +38,11 @@ class News(BaseModel):
         One for each file that was taken, in the order of exchanges and of parties.
     ended : tuple of str
         When the analyst ended each exchange, in their order; as many as have ended.
-    without, removed : tuple of str
-        Parties that the analyst goes on without, and parties that were removed.
+    sealed : str
+        When the last signature came; empty before.
+    trained_on, without, removed : tuple of str
+        Parties that took part in the last run, that the analyst goes on without, and that were
+        removed.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -49,8 +52,10 @@ class News(BaseModel):
     analyst: IdentityName
     time: Time
     agreed: tuple[IdentityName, ...]
+    sealed: Time | Literal[""] = ""
     receipts: tuple[SignedReceipt, ...] = ()
     ended: tuple[Time, ...] = ()
+    trained_on: tuple[IdentityName, ...] = ()
     without: tuple[IdentityName, ...] = ()
     removed: tuple[IdentityName, ...] = ()
 

@@ -1,6 +1,7 @@
 """Who signed the agreement, and whether that is everybody."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
@@ -97,6 +98,16 @@ def check_signature(agreement: Agreement, signature: Signature) -> None:
             f"this signature is not made with the key that is enrolled for '{signature.name}' "
             f"({who.fingerprint}). Ask '{signature.name}', over another channel, who sent it."
         )
+
+
+def signed_by(agreement: Agreement, signatures: Iterable[Signature]) -> tuple[str, ...]:
+    """Return whose signatures are good."""
+    found = []
+    for each in signatures:
+        with suppress(SignatureError, ForeignBundleError):
+            check_signature(agreement, each)
+            found.append(each.name)
+    return tuple(found)
 
 
 def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> None:

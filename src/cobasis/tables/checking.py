@@ -1,7 +1,7 @@
 """A party's table held against the agreement, before anything is made of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from cobasis.features.checking import ColumnFinding, check
 from cobasis.features.numeric import NumericFeature
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.tables.sources import Source, source_of
+from cobasis.tables.sources import Source, source_of, where_text
 from cobasis.tables.streaming import word_labels
 
 BATCH_ROWS = 2**17
@@ -79,7 +79,17 @@ def check_table(
         columns=schema.names(),
         used=[agreement.id] if agreement.id else [],
     )
-    return Checked(n_rows=n_rows, findings=(*findings, *_whole_classes(agreement, schema)))
+    placed = [_placed(each, source) for each in findings]
+    return Checked(n_rows=n_rows, findings=(*placed, *_whole_classes(agreement, schema)))
+
+
+def _placed(finding: ColumnFinding, source: Source) -> ColumnFinding:
+    """Say where a column that is no number has its first text."""
+    if finding.problem != "type":
+        return finding
+    head, wanted = finding.text.split(", and", maxsplit=1)
+    where = where_text(source, finding.column)
+    return replace(finding, text=f"{head}{where}, and{wanted}")
 
 
 def _label(agreement: Agreement) -> tuple[NumericFeature | CategoryFeature, ...]:
@@ -108,7 +118,6 @@ def _batches(
     """Read columns batch by batch."""
     if not names:
         return
-    for first, read in source.parts(names, n_rows=n_rows, batch=BATCH_ROWS):
-        frame = read()
+    for first, frame in source.parts(names, n_rows=n_rows, batch=BATCH_ROWS):
         yield nw.from_native(frame)
         report("checking rows", first + frame.height, n_rows)

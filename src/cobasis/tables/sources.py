@@ -1,10 +1,9 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,24 @@ from cobasis.features.encoding import not_whole
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import SHOWN, as_frame, refuse_names, rounded
 from cobasis.linalg.arrays import EXACT_INTEGER
-from cobasis.linalg.threads import available_threads
+from cobasis.linalg.threads import in_order
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
 INFERRED_ROWS = 10_000
 """Rows of a CSV file from which its columns' types are guessed."""
 
-PART_ROWS, PART_BYTES, ALL_PARTS_BYTES = 2**18, 2**28, 2**29
-"""The most that is read of a Parquet file at a time: by each thread, and by all of them together.
+PART_ROWS, PART_BYTES = 2**18, 2**28
+"""The most that is read of a Parquet file at a time.
 
 Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each part.
 """
 
-READERS = threading.BoundedSemaphore(2)
-"""How many parts are read at a time: polars unpacks each on all cores, in a row group's memory."""
+SLICES, LEAST_COLUMNS, READERS = 32, 8, 2
+"""In how many slices a part's columns are read, none of fewer columns, and how many at a time.
+
+polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
+"""
 
 INTEGERS = frozenset(
     (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
@@ -51,8 +53,8 @@ WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
-Part = tuple[int, Callable[[], pl.DataFrame]]
-"""The number of a part's first row, and what reads the part."""
+Part = tuple[int, pl.DataFrame]
+"""Some rows, after the number of the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,29 +95,31 @@ class Source:
             refuse_changed(stamp_of(self.path), self.stamp, what=self.what)
 
     def parts(self, names: Sequence[str], *, n_rows: int, batch: int) -> Iterator[Part]:
-        """Cut the table into parts: rows of a Parquet file, which are read where they are needed.
-
-        Anything else is read here, `batch` rows at a time.
-        """
+        """Go through the table, `batch` rows at a time; of a Parquet file more are read at once."""
         chosen, start = self.frame.select(names), 0
         if self.path is None or self.path.suffix.lower() in CSV:
             with self.reading():
                 for frame in chosen.collect_batches(chunk_size=batch, lazy=True):
-                    yield start, frame.clone
+                    yield start, frame
                     start += frame.height
             return
         with self.reading():
             dtypes = chosen.collect_schema().dtypes()
         row = sum(4 if each == pl.Float32 else 8 for each in dtypes)
-        most = min(PART_BYTES, ALL_PARTS_BYTES // available_threads()) // row
-        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, most.bit_length() - 1))
-        for start in range(0, n_rows, size):
-            yield start, partial(self._rows, chosen, start, size)
+        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
+        width = max(LEAST_COLUMNS, -(-len(names) // SLICES))
+        slices = [chosen.select(names[at : at + width]) for at in range(0, len(names), width)]
+        for start in range(0, n_rows, size):  # no name here may keep a part while the next is read
+            yield from _cut(self._rows(slices, start, size), first=start, batch=batch)
 
-    def _rows(self, frame: pl.LazyFrame, start: int, size: int) -> pl.DataFrame:
-        """Read some rows."""
-        with READERS, self.reading():
-            return frame.slice(start, size).collect(engine="in-memory")
+    def _rows(self, slices: Sequence[pl.LazyFrame], start: int, size: int) -> pl.DataFrame:
+        """Read some rows, slice by slice of their columns."""
+
+        def read(some: pl.LazyFrame) -> pl.DataFrame:
+            return some.slice(start, size).collect(engine="in-memory")
+
+        with self.reading():
+            return pl.concat(in_order(read, slices, workers=READERS), how="horizontal")
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
         """Return something small of the table, read in parts; of a CSV file, every cell.
@@ -161,6 +165,12 @@ def source_of(
     return Source(frame=pl.DataFrame(columns).lazy(), what=what)
 
 
+def _cut(frame: pl.DataFrame, *, first: int, batch: int) -> Iterator[Part]:
+    """Give a part in smaller ones."""
+    for at in range(0, frame.height, batch):
+        yield first + at, frame[at : at + batch]
+
+
 def _columns_of(table: Any, wanted: Iterable[str | None]) -> Mapping[str, Any] | None:  # noqa: ANN401
     """Return those of a frame's columns that are wanted, or None where it has none by name."""
     frame = as_frame(table)
@@ -196,8 +206,8 @@ def _of_file(
     what = f"the table '{path.name}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
         raise OptionError(
-            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Convert "
-            "it, or open it with polars and give the LazyFrame."
+            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Save "
+            "it as one of these; Python takes data frames, too."
         )
     stamp = stamp_of(path)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
@@ -251,10 +261,30 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
     line = _ragged_line(path, stamp_of(path))
     if line is not None:
         return _ragged(what, line)
-    return (
-        f"{what} cannot be read: a cell below the first {INFERRED_ROWS:,} rows is not of its "
-        "column's type. Correct the file; nothing of it was used."
+    reason = _place_of_text(path) or (
+        f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
     )
+    return f"{what} cannot be read: {reason}. Correct the file; nothing of it was used."
+
+
+def row_of_text(source: Source, name: str) -> int | None:
+    """Return the number, from 1, of the first row whose cell is text and no number."""
+    column = pl.col(name)
+    text = column.is_not_null() & column.cast(pl.Float64, strict=False).is_null()
+    # arg_max counts from the beginning of a part where polars reads in parts
+    found = source.collect(pl.int_range(pl.len()).filter(text).min().alias("first")).item()
+    return None if found is None else int(found) + 1
+
+
+def _place_of_text(path: Path) -> str:
+    """Say where a CSV file has text below numbers; empty where no cell is to blame."""
+    names = [name for name, kind in _csv(path).collect_schema().items() if kind.is_numeric()]
+    source = Source(frame=pl.scan_csv(path, infer_schema=False), what="")
+    for name in names:
+        row = row_of_text(source, name)
+        if row is not None:
+            return f"in row {row:,} below the names, column '{name}' has text where numbers stand"
+    return ""
 
 
 def _ragged(what: str, line: int) -> str:
@@ -302,7 +332,11 @@ def refuse_schema(
             f"{source.what} has labels of type {schema[labels]} in column '{labels}'. Only text, "
             "booleans, floats and integers of up to 64 bits are read. Convert them."
         )
-    wrong = [f"'{each.name}' ({schema[each.name]})" for each in features if not fits(schema, each)]
+    wrong = [
+        f"'{each.name}' ({schema[each.name]}{where_text(source, each.name)})"
+        for each in features
+        if not fits(schema, each)
+    ]
     if wrong:
         raise DtypeError(
             f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers "
@@ -310,6 +344,14 @@ def refuse_schema(
             "Convert them; what has no number belongs into the agreement as a category, which "
             "may also be text."
         )
+
+
+def where_text(source: Source, name: str) -> str:
+    """Say in which row a column of text has its first cell that is no number; else nothing."""
+    with source.reading():
+        text = source.frame.collect_schema()[name] == pl.String
+    row = row_of_text(source, name) if text else None
+    return "" if row is None else f", the first text in row {row:,} below the names"
 
 
 def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:

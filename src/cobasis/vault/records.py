@@ -17,7 +17,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cobasis.disk.files import opened
+from cobasis.disk.files import Stamp, opened
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, move_whole, remove_left, write_whole
 from cobasis.errors import DiskError, VaultError
@@ -57,6 +57,7 @@ class Records(Hidden):
         self.folder = folder
         self.party = party
         self._seal, self._unseal, self._key = seal, unseal, key
+        self._read: dict[str, tuple[Stamp, Record]] = {}
 
     def put(self, name: str, record: Record) -> None:
         """Write a record; whole, or not at all."""
@@ -65,11 +66,14 @@ class Records(Hidden):
         write_whole(path, self._seal(self._packed(name, record)))
 
     def get(self, name: str) -> Record | None:
-        """Read a record, None where there is none."""
+        """Read a record, None where there is none; a file that has not changed is read once."""
         path = self.path(name)
         if not path.exists():
             return None
-        with opened(path) as (file, _):
+        with opened(path) as (file, stamp):
+            before = self._read.get(name)
+            if before is not None and before[0] == stamp:
+                return before[1]
             try:
                 sealed = file.readall()
             except OSError as error:
@@ -81,7 +85,9 @@ class Records(Hidden):
         except ValueError as error:
             reason = "it is damaged, or was sealed for another party's key"
             raise VaultError(self._sentence(path, reason)) from error
-        return self._unpacked(name, plain)
+        record = self._unpacked(name, plain)
+        self._read[name] = (stamp, record)
+        return record
 
     def names(self, under: str) -> tuple[str, ...]:
         """Return the names of the records in a folder of the vault, sorted."""

@@ -1,4 +1,4 @@
-"""A party's desk: who it is, what was agreed, its vault and its transcript, opened together."""
+"""A party's session: who it is, what was agreed, its vault and its transcript, opened together."""
 
 import hashlib
 import json
@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
-from cobasis.bundle.enclosing import Written, write_bundle
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, Expected, open_bundle
 from cobasis.bundle.manifest import moment_text
-from cobasis.bundle.messages import Enclosed
-from cobasis.bundle.transcript import Transcript
+from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.files import opened
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
@@ -22,30 +20,36 @@ from cobasis.errors import (
     DiskError,
     IdentityError,
     OptionError,
-    UnknownPartyError,
     VaultError,
 )
+from cobasis.keys.at_rest import enrolled_here, key_path, load_identity
 from cobasis.keys.at_rest import home as home_folder
-from cobasis.keys.at_rest import key_path, load_identity, names
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.vault.rounds import RoundRecords
 from cobasis.vault.vault import Vault
 
 MARKS, NOTES = "marks", "notes.age"
 """What outlives a command in the work folder: directions until the upload is whole, and notes."""
 
+NEWS = "news"
+MADE, SENT = ".made", ".sent"
+"""And sealed files: those that have no name outside yet, and those that have been given one."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class PartyDesk(Hidden):
+class PartySession(Hidden):
     """What every command of a party works with.
 
     Attributes
     ----------
     agreement : Agreement
         The round's.
+    path : Path
+        Its file; what is sent and what comes lies beside it.
     identity : Identity
         The party's, unlocked.
     vault : Vault
@@ -59,6 +63,7 @@ class PartyDesk(Hidden):
     """
 
     agreement: Agreement
+    path: Path
     identity: Identity
     vault: Vault
     transcript: Transcript
@@ -81,23 +86,48 @@ class PartyDesk(Hidden):
         if self.agreement.analyst is None:
             raise AgreementError(
                 f"the agreement of round '{self.agreement.round_id}' names no analyst, so there is "
-                "nobody to seal for. Enrol one with 'cobasis agreement enrol'."
+                "nobody to seal for. Have it written with 'cobasis agreement new --analyst'."
             )
         return self.agreement.analyst
 
+    @property
+    def news(self) -> Path:
+        """Where the newest news that were accepted are kept, as they came."""
+        return self.transcript.path.with_name(NEWS)
 
-def open_desk(
-    agreement: Path,
+    def beside(self, word: str) -> Path:
+        """Return where a file of the round lies: ``icu.north.1-proposal`` for ``1-proposal``."""
+        return self.path.with_name(f"{stem_of(self.path)}.{self.name}.{word}")
+
+    def history(self, *events: str) -> tuple[Entry, ...]:
+        """Return the transcript's lines of some events, oldest first."""
+        path = self.transcript.path
+        found = verify_transcript(path).entries if path.exists() else ()
+        return tuple(each for each in found if each.event in events)
+
+
+def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
+    """Return where a party's transcript of a round stands; no key is needed to read it."""
+    return home / "transcripts" / name / agreement.digest().hex()[:16] / "transcript.jsonl"
+
+
+def open_session(
+    path: Path,
     *,
     home: Path | None,
     name: str | None,
     passphrase: Callable[[], str],
     sealed: bool = True,
-) -> PartyDesk:
+) -> PartySession:
     """Read the agreement, unlock the key, and open vault and transcript."""
-    agreed = sealed_agreement(agreement) if sealed else read_agreement(agreement).agreement
+    agreed = sealed_agreement(path) if sealed else read_agreement(path).agreement
     folder = home_folder(home)
-    who = _who(agreed, folder, name)
+    who = enrolled_here(agreed, home=folder, name=name)
+    if who == agreed.analyst:
+        raise IdentityError(
+            f"'{who.name}' is the analyst of round '{agreed.round_id}', and this is a party's "
+            "command. The analyst's are receive, run and remove."
+        )
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
     if identity.public != who:
         raise IdentityError(
@@ -105,12 +135,13 @@ def open_desk(
             f"({who.fingerprint}), but {identity.public.fingerprint}. Use the home folder with the "
             "enrolled key; if it is lost, a new agreement has to enrol the new one."
         )
-    digest = agreed.digest().hex()[:16]
-    work, told = folder / "work" / who.name / digest, folder / "transcripts" / who.name / digest
+    digest, transcript = agreed.digest().hex()[:16], transcript_path(agreed, who.name, home=folder)
+    work = folder / "work" / who.name / digest
     make_folder(work)
-    make_folder(told)
-    return PartyDesk(
+    make_folder(transcript.parent)
+    return PartySession(
         agreement=agreed,
+        path=path,
         identity=identity,
         vault=Vault(
             folder / "vault" / who.name,
@@ -118,10 +149,26 @@ def open_desk(
             seal=identity.seal_for_self,
             unseal=identity.unseal_own,
         ),
-        transcript=Transcript(told / "transcript.jsonl"),
+        transcript=Transcript(transcript),
         work=work,
         audits=folder / "audits" / who.name / digest,
     )
+
+
+SENT_AS: Mapping[Message, str] = {"proposal": "proposed", "upload": "prepared"}
+"""The transcript's events for what was sent; a line of one holds its digest under the message."""
+
+
+def upcoming(session: PartySession) -> Exchange:
+    """Return the exchange that the party sends in: the proposal until a span was adopted."""
+    first, *later = exchanges(session.agreement)
+    return later[0] if later and session.round.consensus() is not None else first
+
+
+def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:
+    """Return the digests of the files that were made in an exchange, oldest first."""
+    lines = session.history(SENT_AS[exchange.message])
+    return tuple(str(each.told[exchange.message]) for each in lines)
 
 
 def time_now() -> str:
@@ -129,103 +176,77 @@ def time_now() -> str:
     return moment_text(datetime.now(UTC))
 
 
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    with opened(path) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def digest_of(data: bytes) -> str:
     """Return the SHA-256 of bytes, 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _who(agreement: Agreement, home: Path, name: str | None) -> PublicIdentity:
-    """Return which enrolled party this is."""
-    enrolled = {each.name: each for each in agreement.enrolled}
-    if name is not None:
-        if name not in enrolled:
-            raise UnknownPartyError(
-                f"'{name}' is no party that round '{agreement.round_id}' enrols "
-                f"({', '.join(enrolled) or 'nobody yet'}). Give the name of one with --as, or have "
-                "it enrolled in a new agreement."
-            )
-        return enrolled[name]
-    here = [each for each in names(home) if each in enrolled]
-    if len(here) != 1:
-        has = f"keys of {', '.join(here)}" if here else "no key"
-        raise IdentityError(
-            f"the home folder '{home}' has {has} among the parties that round "
-            f"'{agreement.round_id}' enrols ({', '.join(enrolled) or 'nobody yet'}). Say which "
-            "with --as, or give the right folder with --home."
-        )
-    return enrolled[here[0]]
-
-
 @contextmanager
-def alone(desk: PartyDesk) -> Iterator[None]:
+def alone(session: PartySession) -> Iterator[None]:
     """Keep other commands out of the work folder, and clear what a killed one left in it.
 
     The system lets go of the lock when a process dies, however it dies. Of what is in the folder,
     only notes and marks outlive a command, and both are sealed.
     """
-    make_folder(desk.work)
+    make_folder(session.work)
     busy = (
-        f"another command of party '{desk.name}' is at work in round '{desk.agreement.round_id}', "
-        f"in '{desk.work}'. Two at a time would mix their files. Wait for it, then start again."
+        f"another command of party '{session.name}' is at work in round "
+        f"'{session.agreement.round_id}', in '{session.work}'. Two at a time would mix "
+        "their files. Wait for it, then start again."
     )
-    with Lock(desk.work, what=f"the work folder '{desk.work}'", busy=busy):
-        for path in sorted(desk.work.iterdir()):
-            if path.name not in {MARKS, NOTES}:
+    with Lock(session.work, what=f"the work folder '{session.work}'", busy=busy):
+        for path in sorted(session.work.iterdir()):
+            if path.name not in {MARKS, NOTES} and path.suffix not in {MADE, SENT}:
                 remove_tree(path)
         yield
 
 
-def note(desk: PartyDesk, **facts: str) -> None:
+def note(session: PartySession, **facts: str) -> None:
     """Add facts to a round's notes, in place of those of the same names."""
-    text = json.dumps({**notes(desk), **facts}, sort_keys=True)
-    write_whole(desk.work / NOTES, desk.identity.seal_for_self(text.encode()))
+    text = json.dumps({**notes(session), **facts}, sort_keys=True)
+    write_whole(session.work / NOTES, session.identity.seal_for_self(text.encode()))
 
 
-def notes(desk: PartyDesk) -> dict[str, str]:
+def notes(session: PartySession) -> dict[str, str]:
     """Return a round's notes; none before the first."""
-    path = desk.work / NOTES
+    path = session.work / NOTES
     if not path.exists():
         return {}
     with opened(path) as (file, _):
         sealed = file.readall()
     try:
-        found: dict[str, str] = json.loads(desk.identity.unseal_own(sealed))
+        found: dict[str, str] = json.loads(session.identity.unseal_own(sealed))
     except ValueError as error:
         raise VaultError(
-            f"the notes '{path}' of party '{desk.name}' cannot be used: they are damaged or were "
-            "made with another key. Put the home folder back from a copy, or delete this file."
+            f"the notes '{path}' of party '{session.name}' cannot be used: they are damaged or "
+            "were made with another key. Put the home folder back from a copy, or delete this file."
         ) from error
     return found
 
 
 @contextmanager
 def opened_bundle(
-    desk: PartyDesk,
+    session: PartySession,
     path: Path,
     *,
     signer: PublicIdentity | Mapping[str, PublicIdentity],
     expected: Expected,
 ) -> Iterator[Bundle]:
     """Open a bundle that was sealed for the party; its parts are gone when the block ends."""
-    into = desk.work / "opened"
+    into = session.work / "opened"
     remove_tree(into)
     try:
         yield open_bundle(
-            path, unseal=desk.identity.unseal, signer=signer, into=into, expected=expected
+            path, unseal=session.identity.unseal, signer=signer, into=into, expected=expected
         )
     finally:
         remove_tree(into)
-
-
-def sealed_for_analyst(desk: PartyDesk, enclosed: Enclosed, *, name: str) -> Written:
-    """Sign and seal a message to the analyst, as a file of the work folder."""
-    return write_bundle(
-        desk.work / name,
-        draft=enclosed.draft,
-        parts=enclosed.parts,
-        sign=desk.identity.sign,
-        recipients=[desk.analyst],
-    )
 
 
 def refuse_target(to: Path, *, table: Path | None = None) -> None:
@@ -237,3 +258,16 @@ def refuse_target(to: Path, *, table: Path | None = None) -> None:
             )
     if to.is_dir() or not to.parent.is_dir():
         raise DiskError(f"-o '{to}' is a folder, or in one that does not exist. Name a file.")
+
+
+def forget(session: PartySession) -> str:
+    """Destroy what the vault has of a round: the consortium secret, the common span, the return.
+
+    The basis and the history of uploads stay: a later round on the same rows needs them. So do
+    files that were exported, and the sealed files that were sent or came.
+    """
+    with alone(session):
+        time = session.transcript.append("forgotten", {}).time
+        session.vault.forget_round(session.agreement)
+        remove_tree(session.work)
+        return time

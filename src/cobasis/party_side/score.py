@@ -1,7 +1,7 @@
 """What the common model is worth to a party: on rows that never left, beside a model of its own."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import ChainFamily
 from cobasis.models.families import ModelName
 from cobasis.models.training import train
-from cobasis.party_side.accepted import Usable, usable
-from cobasis.party_side.desk import PartyDesk, notes
+from cobasis.party_side.predict import Usable, usable
 from cobasis.party_side.rows import ChosenRows, PartyRows, gathered, open_rows
+from cobasis.party_side.session import PartySession, notes
 from cobasis.progress import Report, silent
 from cobasis.protocol.messages import Labels
 
@@ -47,7 +47,7 @@ class Scores:
     metric : {"accuracy", "r2"}
         What is counted; higher is better.
     n_rows : int
-        How many rows were held back.
+        How many rows were scored on.
     together : float or None
         Of the model that all parties have; None where there is nothing to score on.
     local : float or None
@@ -67,9 +67,13 @@ class Scores:
     remarks: tuple[str, ...] = ()
 
 
-def score(desk: PartyDesk, *, table: Path | None = None, report: Report = silent) -> Scores:
-    """Score what was accepted on the rows that the party held back."""
-    agreement = desk.agreement
+def score(session: PartySession, *, table: Path | None = None, report: Report = silent) -> Scores:
+    """Score what was accepted on rows that the party never uploaded.
+
+    Without a table these are the held-back rows of the one that it uploaded. Rows of another
+    table are left out where they were uploaded, in this round or in an earlier one.
+    """
+    agreement = session.agreement
     metric = "r2" if agreement.task == "regression" else "accuracy"
 
     def nothing(reason: str) -> Scores:
@@ -77,37 +81,69 @@ def score(desk: PartyDesk, *, table: Path | None = None, report: Report = silent
 
     if agreement.task == "representation":
         return nothing("the round was for a representation: there is no model to score")
-    if not agreement.holdout:
-        return nothing("the agreement holds no rows back, so nothing can be scored here")
-    noted = notes(desk).get("table")
-    place = table or Path(noted or "")
-    if not place.is_file():
-        gone = f"the table '{place}' is not there any more; give it with --data"
-        known = table or noted  # the note is forgotten with the round
-        return nothing(gone) if known else Scores(metric=metric, n_rows=0)
-    use = usable(desk)
-    try:
-        rows = open_rows(desk, place, report=report)
-    except CobasisError as error:
-        return nothing(f"the table '{place}' cannot be scored on: {error}")
+    if not agreement.holdout and table is None:
+        return nothing("the agreement holds no rows back; give a table: cobasis score TABLE")
+    noted = Path(notes(session).get("table", ""))
+    place = table or noted
+    if not place.is_file() and table is None:
+        gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
+        # the note is forgotten with the round
+        return nothing(gone) if place != Path() else Scores(metric=metric, n_rows=0)
+    use = usable(session)
+    rows = _unseen(session, place, use=use, report=report)
     if not rows.n_held:
-        return nothing("by chance no row of this table is held back; more rows would help")
-    return _scored(desk, rows, use=use, metric=metric)
+        return nothing(f"every row of '{place.name}' was uploaded, so none is left to score on")
+    own = rows
+    if not rows.n_sent and noted.is_file():
+        own = _unseen(session, noted, use=use, report=report)
+    return _scored(session, rows, own=own, use=use, metric=metric)
 
 
-def _scored(desk: PartyDesk, rows: PartyRows, *, use: Usable, metric: str) -> Scores:
-    """Predict the rows that were held back, three ways."""
+def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
+    """Score on held-back rows; where the table cannot be read any more, say why in a remark."""
+    try:
+        return score(session, report=report)
+    except CobasisError as error:
+        metric = "r2" if session.agreement.task == "regression" else "accuracy"
+        remark = f"the table cannot be scored on: {error.args[0]}"
+        return Scores(metric=metric, n_rows=0, remarks=(remark.rstrip("."),))
+
+
+def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) -> PartyRows:
+    """Open a table, and hold back every row that was not uploaded."""
+    rows = open_rows(session, table, report=report)
+    people = rows.marks[:0] if rows.ids is None else rows.ids
+    known = use.dataset.knows(rows.marks, people)
+    seen = known[: len(rows.marks)]
+    if rows.ids is not None:
+        seen = seen | known[len(rows.marks) :]
+    return replace(rows, held=~seen)
+
+
+def _scored(
+    session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable, metric: str
+) -> Scores:
+    """Predict the rows that were never uploaded, three ways."""
     held, truth = gathered(rows.kept), rows.kept.labels()
     if truth is None:
         return Scores(metric=metric, n_rows=0)
     together = _figure(use.model.predict(use.aligned(held)), truth, metric)
-    own, labels, whole = _own_rows(rows)
+    if not own.n_sent:
+        return Scores(
+            metric=metric,
+            n_rows=len(truth),
+            together=together,
+            remarks=("the table that was uploaded is not there, so there is nothing beside it",),
+        )
+    uploaded, labels, whole = _own_rows(own)
     guess = _guess(labels, metric)
     baseline = _figure(np.full(len(truth), guess), truth, metric)
-    local, remarks = _local(desk, own, labels=labels, family=_FAMILIES[use.model.family])
+    local, remarks = _local(session, uploaded, labels=labels, family=_FAMILIES[use.model.family])
     alone = None if local is None else _figure(local.predict(held), truth, metric)
     if not whole:
-        remarks += (f"the party's own model was trained on {len(own):,} of its rows, at random",)
+        remarks += (
+            f"the party's own model was trained on {len(uploaded):,} of its rows, at random",
+        )
     if alone is not None and together < alone - max(WORSE, len(truth) ** -0.5):
         remarks += (_WORSE_HERE,)
     return Scores(
@@ -132,10 +168,10 @@ def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels, bool]:
 
 
 def _local(
-    desk: PartyDesk, own: Matrix, *, labels: Labels, family: ModelName
+    session: PartySession, own: Matrix, *, labels: Labels, family: ModelName
 ) -> tuple[Any, tuple[str, ...]]:
     """Train the party's own model, or say why there is none."""
-    task = desk.agreement.task
+    task = session.agreement.task
     if task == "classification" and len(np.unique(labels)) == 1:
         return None, ("all uploaded rows are of one class, so the party has no model of its own",)
     try:

@@ -1,0 +1,373 @@
+"""What comes to a party: news with receipts, the common span, its change of basis and the model."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+
+from cobasis.algorithms.certificate import Evidence
+from cobasis.bundle.envelope import Expected
+from cobasis.bundle.inspecting import inspect_bundle
+from cobasis.bundle.manifest import Kind, moment_of
+from cobasis.bundle.messages import consensus_in, return_in
+from cobasis.disk.files import opened
+from cobasis.disk.whole import remove_tree, write_whole
+from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, SealError, StepError
+from cobasis.linalg.arrays import orthonormality_defect
+from cobasis.models.chain import Chain
+from cobasis.models.chain_file import encode_chain
+from cobasis.party_side.session import (
+    SENT,
+    PartySession,
+    alone,
+    digest_of,
+    digests_sent,
+    file_digest,
+    note,
+    notes,
+    opened_bundle,
+    time_now,
+)
+from cobasis.protocol.exchanges import Reply, exchanges
+from cobasis.protocol.messages import Return
+from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.news import News
+from cobasis.protocol.prediction import check_consensus, check_return
+from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign
+from cobasis.vault import Accepted
+
+_START = 2**16
+_SEALED = b"age-encryption.org/"
+_REPLIES: dict[str, Reply] = {"consensus": "span", "return": "return"}
+_PLAIN = {
+    b'"cobasis/signature/1"': "It is a signature: the analyst's 'cobasis receive' takes it.",
+    b'"cobasis/identity/1"': "It is a public identity: 'cobasis agreement new' takes it.",
+    b"\nround_id = ": "It is an agreement.",
+}
+
+ORTHOGONAL = 1e-8
+"""By how much G'G may miss the identity where the method makes rotations."""
+
+_CREATED, _BUNDLE = "return_created", "return_bundle"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A return that was checked and is kept.
+
+    Attributes
+    ----------
+    upload, bundle, model_sha256 : str
+        SHA-256 of the upload that it was made for, of the sealed file, and of the model, which has
+        to be the same at every party; empty where the round trains none.
+    evidence : {"not a random turn", "cannot tell"}
+        What the certificate says of this party.
+    trained_on, target_carries : tuple of str
+        Whose rows shaped the model, and whose trace the target keeps.
+    orthogonality : float or None
+        Largest entry of ``G'G - I`` where the method makes rotations.
+    """
+
+    upload: str
+    bundle: str
+    model_sha256: str
+    evidence: Evidence
+    trained_on: tuple[str, ...]
+    target_carries: tuple[str, ...]
+    orthogonality: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Came:
+    """A file that came, and what it is.
+
+    Attributes
+    ----------
+    path : Path
+        Where it lies.
+    kind : {"news", "span", "return"}
+        By what is in it, not by its name.
+    """
+
+    path: Path
+    kind: Literal["news", "span", "return"]
+
+
+def look_at(session: PartySession, path: Path) -> Came:
+    """Say what a file is that came; its signature is yet to be checked.
+
+    Raises
+    ------
+    ForeignBundleError
+        It is of another round, for somebody else, or nothing that is accepted; says what it is.
+    """
+    with opened(path) as (file, _):
+        start = cast("bytes", file.read(_START))
+    if start.lstrip().startswith(b"{") and b'"cobasis/news/1"' in start:
+        return Came(path=path, kind="news")
+    if not start.startswith(_SEALED):
+        raise ForeignBundleError(
+            f"'{path.name}' is no file that a party accepts: those are news, spans and returns. "
+            f"{_where_to(start)}"
+        )
+    try:
+        manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
+    except SealError:
+        _refuse_not_ours(session, path)
+        raise
+    if manifest is None:
+        raise RuntimeError  # a bundle that was opened has one
+    kind = _REPLIES.get(manifest.kind)
+    agreement = session.agreement
+    number = {each.reply: each.number for each in exchanges(agreement)}
+    if manifest.round_id != agreement.round_id or manifest.agreement != agreement.digest().hex():
+        which = f"round '{manifest.round_id}'"
+        if manifest.round_id == agreement.round_id:
+            which += " under another text of its agreement"
+        raise ForeignBundleError(
+            f"'{path.name}' is a {kind or manifest.kind} of {which}, and '{session.path.name}' is "
+            f"that of round '{agreement.round_id}' ({agreement.digest().hex()[:16]}). Accept it "
+            "with the agreement that it belongs to."
+        )
+    if kind is None or kind not in number:
+        raise ForeignBundleError(
+            f"'{path.name}' is a {manifest.kind} from '{manifest.sender}', and no answer of this "
+            f"round to a party: those are {', '.join(number)}. Look whether files were mixed up."
+        )
+    if session.name not in manifest.recipients:
+        raise ForeignBundleError(
+            f"'{path.name}' is a {kind} for {', '.join(manifest.recipients[:5])}, not for "
+            f"'{session.name}'; somebody passed it on. Ask its sender for your own."
+        )
+    return Came(path=path, kind=kind)
+
+
+def _where_to(start: bytes) -> str:
+    """Say whose command takes a file that is not sealed."""
+    found = [word for mark, word in _PLAIN.items() if mark in start]
+    return found[0] if found else "Look whether it is damaged, or ask its sender what it is."
+
+
+def _refuse_not_ours(session: PartySession, path: Path) -> None:
+    """Raise ForeignBundleError for a sealed file of our own, or of somebody else by its name."""
+    digest = file_digest(path)
+    for exchange in exchanges(session.agreement):
+        if digest in digests_sent(session, exchange):
+            raise ForeignBundleError(
+                f"'{path.name}' is the {exchange.message} that party '{session.name}' made for "
+                f"exchange {exchange.number}. It goes to '{session.analyst.name}', who alone can "
+                "open it."
+            ) from None
+    others = [each.name for each in session.agreement.enrolled if f".{each.name}." in path.name]
+    if others and session.name not in others:
+        raise ForeignBundleError(
+            f"'{path.name}' is not sealed for '{session.name}'; by its name it is for "
+            f"'{others[0]}'. Accept your own."
+        ) from None
+
+
+def accepted_before(session: PartySession, path: Path) -> bool:
+    """Whether a file, to the last byte, is the newest of its kind that was accepted."""
+    digest = file_digest(path)
+    told = [each.told for each in session.history("adopted", "accepted")]
+    known = {each.get("consensus", each.get("return")) for each in told}
+    return digest in known or (session.news.exists() and digest == file_digest(session.news))
+
+
+def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedReceipt, ...]]:
+    """Check news, countersign the receipts that are new in them, and keep them if newest.
+
+    Raises
+    ------
+    ReplayError
+        They are older than those that are kept.
+    """
+    with opened(path) as (file, _):
+        text = cast("bytes", file.read(NEWS_BYTES + 1))
+    news, kept = News.from_text(text, session.agreement), newest_news(session)
+    if kept is not None and moment_of(news.time) < moment_of(kept.time):
+        raise ReplayError(
+            f"the news '{path.name}' are of {news.time}, and newer ones are kept, of {kept.time}. "
+            "Those stay; nothing has to be done."
+        )
+    known = {str(each.told["transcript"]) for each in session.history("receipt")}
+    signed = []
+    for exchange in exchanges(session.agreement):
+        found = news.receipts_of(exchange.number).get(session.name)
+        if found is None:
+            continue
+        sent = digests_sent(session, exchange)
+        check_receipt(
+            found,
+            analyst=session.analyst,
+            agreement=session.agreement.digest().hex(),
+            party=session.name,
+            file=found.receipt.file if found.receipt.file in sent else (sent or ("",))[-1],
+        )
+        if found.receipt.transcript not in known:
+            signed.append(countersign(found, session.identity.sign))
+    with alone(session):
+        write_whole(session.news, text)
+        for each in signed:
+            session.transcript.append("receipt", each.told())
+    return news, tuple(signed)
+
+
+def newest_news(session: PartySession) -> News | None:
+    """Return the newest news that were accepted, None before the first."""
+    if not session.news.exists():
+        return None
+    with opened(session.news) as (file, _):
+        return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), session.agreement)
+
+
+def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
+    """Check the common span that came back, and keep it for the upload."""
+    with alone(session):
+        expected = _expected(session, kind="consensus")
+        with opened_bundle(session, path, signer=session.analyst, expected=expected) as bundle:
+            span = consensus_in(bundle, agreement=session.agreement)
+            digest = bundle.digest
+        tag = session.round.secret().anchor_tag(session.agreement)
+        check_consensus(span, session.agreement, anchor_tag=tag, party=session.name)
+        before = session.round.consensus()
+        if before is not None and not np.array_equal(before.rows, span.rows):
+            _refuse_second_span(session)
+        session.round.adopt(span)
+        if all(each.told["consensus"] != digest for each in session.history("adopted")):
+            contributors = list(span.contributors)
+            session.transcript.append(
+                "adopted", {"consensus": digest, "contributors": contributors, "exchange": 1}
+            )
+        return span.contributors
+
+
+def accept(session: PartySession, path: Path) -> Taken:
+    """Check what came back, and keep it; `cobasis.party_side.score.score` says its worth.
+
+    A later return of the same round, after a party came or left, takes the place of this one.
+    """
+    with alone(session):
+        if session.vault.upload_of(session.agreement) is None:
+            raise StepError(
+                f"party '{session.name}' has made no upload in round "
+                f"'{session.agreement.round_id}', so nothing can have come back for it. Type "
+                "'cobasis send' first."
+            )
+        expected = _expected(session, kind="return")
+        with opened_bundle(session, path, signer=session.analyst, expected=expected) as bundle:
+            returned = return_in(bundle, agreement=session.agreement, party=session.name)
+            upload = require_made_for(session, bundle.manifest.told.get("upload"))
+            digest, created = bundle.digest, bundle.manifest.created
+        _refuse_older(session, digest=digest, created=created)
+        size = session.agreement.n_components
+        check_return(returned, session.agreement, n_components=size, party=session.name)
+        orthogonality = _checked_fit(returned, session)
+        model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
+        taken = Taken(
+            upload=upload,
+            bundle=digest,
+            model_sha256="" if model is None else digest_of(model),
+            evidence=returned.evidence,
+            trained_on=returned.trained_on,
+            target_carries=returned.target_carries,
+            orthogonality=orthogonality,
+        )
+        _keep(session, returned, taken=taken, created=created, model=model)
+        return taken
+
+
+def require_made_for(session: PartySession, upload: object) -> str:
+    """Return the digest of the upload that a return was made for; it has to be one of ours."""
+    agreement = session.agreement
+    if isinstance(upload, str) and session.vault.upload_of(agreement, upload=upload):
+        return upload
+    raise ForeignBundleError(
+        f"this return to party '{session.name}' was made for the upload {str(upload)[:16]}, which "
+        f"is none that its vault has made in round '{agreement.round_id}', so no basis goes with "
+        "it. Ask the analyst which file was received, and use the home folder that made it."
+    )
+
+
+def _expected(session: PartySession, *, kind: Kind) -> Expected:
+    """Return what a bundle from the analyst has to be."""
+    return Expected(
+        kind=kind,
+        round_id=session.agreement.round_id,
+        agreement=session.agreement.digest().hex(),
+        sender=session.analyst.name,
+        recipient=session.name,
+    )
+
+
+def _refuse_second_span(session: PartySession) -> None:
+    """Raise StepError for another span than the one that this round's upload went through."""
+    if session.vault.upload_of(session.agreement) is None:
+        return
+    raise StepError(
+        f"party '{session.name}' has uploaded in round '{session.agreement.round_id}' through the "
+        "common span that it adopted before, and this is another one. Rows are seen through one "
+        "span only: keep the first, or agree on a new round."
+    )
+
+
+def _refuse_older(session: PartySession, *, digest: str, created: str) -> None:
+    """Raise ReplayError for a return that was made before the one that is kept."""
+    told = notes(session)
+    if _CREATED not in told or told[_BUNDLE] == digest:
+        return
+    if moment_of(created) < moment_of(told[_CREATED]):
+        raise ReplayError(
+            f"this return to party '{session.name}' was made on {created}, before the one that was "
+            f"accepted, of {told[_CREATED]}: somebody sends an old one again. The newer one stays. "
+            "If the older is really wanted, ask the analyst to make it anew."
+        )
+
+
+def _checked_fit(returned: Return, session: PartySession) -> float | None:
+    """Return how far a rotation is from one; FitCheckError where that is too far."""
+    if session.agreement.make_aligner().fit_kind != "rotation":
+        return None
+    change = returned.change_of_basis
+    short = change.T if change.shape[0] < change.shape[1] else change
+    off = orthonormality_defect(short)
+    if off <= ORTHOGONAL:
+        return off
+    raise FitCheckError(
+        f"the change of basis for party '{session.name}' misses G'G = I by {off:.1e}, above "
+        f"{ORTHOGONAL:.0e}, so it is no rotation, and the agreed aligner "
+        f"'{session.agreement.aligner}' makes nothing else. Ask the analyst to run the round again."
+    )
+
+
+def _keep(
+    session: PartySession, returned: Return, *, taken: Taken, created: str, model: bytes | None
+) -> None:
+    """Write a return into notes, vault and transcript."""
+    note(session, **{_CREATED: created, _BUNDLE: taken.bundle})
+    session.round.accept(
+        Accepted(
+            change_of_basis=returned.change_of_basis,
+            model=model,
+            evidence=taken.evidence,
+            trained_on=taken.trained_on,
+            target_carries=taken.target_carries,
+            upload=taken.upload,
+            bundle=taken.bundle,
+            time=time_now(),
+        )
+    )
+    for path in session.work.glob(f"*{SENT}"):  # what was sent has arrived
+        remove_tree(path)
+    session.transcript.append(
+        "accepted",
+        {
+            "return": taken.bundle,
+            "model_sha256": taken.model_sha256,
+            "evidence": taken.evidence,
+            "trained_on": list(taken.trained_on),
+            "target_carries": list(taken.target_carries),
+            "exchange": exchanges(session.agreement)[-1].number,
+        },
+    )
