@@ -28,7 +28,7 @@ from cobasis.bundle.incoming import model_in
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RemoteError, RetentionError
+from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import ModelName
@@ -101,7 +101,7 @@ def run(
     family = family_of(session.agreement, model)
     with session.at_work() as history:
         refuse_forgotten(session, history)
-        plan = planned(session, history, to=to, without=without, again=again, now=now)
+        plan = _planned(session, history, to=to, without=without, again=again, now=now)
         plan.refuse_unasked(confirmed)
         concluded = None
         if plan.exchange.reply == "span":
@@ -130,6 +130,15 @@ def run(
             written = concluded.written
         session.tell(session.history())
     return RunResult(plan=plan, concluded=concluded, written=written)
+
+
+def _planned(session: AnalystSession, history: History, **options: Any) -> Plan:  # noqa: ANN401 -- those of `planned`
+    """Plan; where there is nothing but to wait, finish what a killed run has left to tell."""
+    try:
+        return planned(session, history, **options)
+    except WaitingError:
+        session.tell(history)
+        raise
 
 
 def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cobasis.cli.options import Owner, Yes, agreed, consent, owned, progress, wrapped
-from cobasis.errors import OptionError
+from cobasis.errors import OptionError, WaitingError
 from cobasis.models.families import ModelName
 
 if TYPE_CHECKING:
@@ -50,28 +50,19 @@ def run(
 
     Example: cobasis run icu.toml
     """
-    from cobasis.analyst_side.plan import planned
     from cobasis.analyst_side.run import run as end
-    from cobasis.analyst_side.session import refuse_forgotten
 
     path = alone(agreement)
     session = owner.analyst(path)
     to, out_of, back = out or session.outbox, without or [], again or []
-    history = session.history()
-    refuse_forgotten(session, history)
-    plan = planned(session, history, to=to, without=out_of, again=back)
-    for line in _first(session, plan):
-        owner.tell(line)
-    if plan.new:
-        question = f"Take in {', '.join(plan.new)}, and send everybody new returns"
-        consent(f"{question}?", yes=yes, what="the new run")
+    new = _foretold(owner, session, to=to, without=out_of, again=back, yes=yes)
     with progress() as report:
         found = end(
             session,
             to=to,
             without=out_of,
             again=back,
-            confirmed=plan.new,
+            confirmed=new,
             model=model,
             cluster=cluster,
             report=report,
@@ -85,6 +76,33 @@ def alone(agreement: Path | None) -> Path:
     if more:
         raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
     return path
+
+
+def _foretold(
+    owner: Owner,
+    session: "AnalystSession",
+    *,
+    to: Path,
+    without: list[str],
+    again: list[str],
+    yes: bool,
+) -> tuple[str, ...]:
+    """Say what will be done, and ask about those who are new; return them."""
+    from cobasis.analyst_side.plan import planned
+    from cobasis.analyst_side.session import refuse_forgotten
+
+    history = session.history()
+    refuse_forgotten(session, history)
+    try:
+        plan = planned(session, history, to=to, without=without, again=again)
+    except WaitingError:
+        return ()  # raised again, once the news say how the round stands
+    for line in _first(session, plan):
+        owner.tell(line)
+    if plan.new:
+        question = f"Take in {', '.join(plan.new)}, and send everybody new returns?"
+        consent(question, yes=yes, what="the new run")
+    return plan.new
 
 
 def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
