@@ -16,13 +16,12 @@ from cobasis.errors import ShapeError, UnknownPartyError
 from cobasis.estimators.inputs import (
     Array,
     as_table,
-    column_names,
     generator,
     party_column,
     whole_number,
 )
 from cobasis.features.numeric import numeric_features
-from cobasis.features.reading import refuse_names
+from cobasis.features.reading import column_names, refuse_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import Task
 from cobasis.protocol.party import Party

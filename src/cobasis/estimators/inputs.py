@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
-from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
+from cobasis.errors import DtypeError, LabelError, OptionError, ShapeError
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.protocol.labels import as_labels
 
@@ -22,18 +22,6 @@ def as_table(X: npt.ArrayLike) -> Matrix:
             "projected rows would be too. Convert it with X.toarray()."
         )
     return as_matrix(X, name="X")
-
-
-def column_names(X: npt.ArrayLike) -> tuple[str, ...] | None:
-    """Return the names of a data frame's columns, or None where there are none."""
-    names = list(getattr(X, "columns", ()))
-    named = sum(isinstance(name, str) for name in names)
-    if named not in {0, len(names)}:
-        raise FeatureError(
-            f"{named} of the {len(names)} columns have a name that is text, so they cannot be "
-            "compared with another table's. Write X.columns = X.columns.astype(str)."
-        )
-    return tuple(names) if named else None
 
 
 def party_column(parties: npt.ArrayLike | None, *, n_rows: int) -> Array:

@@ -100,9 +100,10 @@ def refuse_contradictions(agreement: AgreementFields) -> None:
         *dp_problems(agreement),
     ]
     if problems:
+        signed = " and have it signed again" if agreement.enrolled else ""
         raise AgreementError(
-            f"the agreement contradicts itself: {'; '.join(problems)}. "
-            "Change one of the two fields and have it signed again."
+            f"what is agreed contradicts itself: {'; '.join(problems)}. "
+            f"Change one of the two{signed}."
         )
 
 

@@ -1,10 +1,13 @@
 """Labels as a party holds them, and as they travel."""
 
+from typing import cast
+
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import LabelError, LocalError
 from cobasis.linalg.arrays import as_matrix
+from cobasis.models.families import Task
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 
@@ -90,3 +93,30 @@ def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.gen
         classes: npt.NDArray[np.generic] = np.array(agreement.classes)
         return classes[predicted.astype(np.int64)]
     return predicted
+
+
+def scored(
+    labels: npt.ArrayLike, predicted: npt.NDArray[np.generic], *, agreement: Agreement, party: str
+) -> float:
+    """Check labels as a party's and return how good predictions of them are."""
+    truth = encode_labels(labels, agreement, n_rows=len(predicted), party=party)
+    return figure_of(
+        decode_labels(cast("Labels", truth), agreement), predicted, task=agreement.task
+    )
+
+
+def figure_of(
+    truth: npt.NDArray[np.generic], predicted: npt.NDArray[np.generic], *, task: Task
+) -> float:
+    """Return accuracy for classification, R2 for regression.
+
+    Examples
+    --------
+    >>> figure_of(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
+    0.5
+    """
+    if task == "classification":
+        return float(np.mean(truth == predicted))
+    true, found = truth.astype(np.float64), predicted.astype(np.float64)
+    spread, missed = np.sum((true - true.mean()) ** 2), np.sum((true - found) ** 2)
+    return float(1 - missed / spread) if spread else float(missed == 0)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import accuracy_score, r2_score
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.bases import BasisName, check_basis_rule
@@ -19,6 +18,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.families import ModelName, Task
 from cobasis.models.training import train
+from cobasis.protocol.labels import figure_of
 from cobasis.protocol.round import Round
 from cobasis.protocol.simulation import simulate
 
@@ -140,7 +140,7 @@ def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> C
     else:
         tell("together with a consensus basis: one small exchange more")
         common = _round(data, replace(settings, basis="consensus"))
-        consensus = _scores(common, data)
+        consensus = common.score(data.test_rows, data.test_labels)
     tell("alone: every party by itself")
     alone = {name: _raw_score(*rows, data, settings) for name, rows in data.rows.items()}
     tell("pooled: what nobody may do")
@@ -150,7 +150,7 @@ def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> C
         data=data,
         settings=settings,
         alone=alone,
-        together=_scores(together, data),
+        together=together.score(data.test_rows, data.test_labels),
         consensus=consensus,
         consensus_refusal=refusal,
         pooled=pooled,
@@ -178,18 +178,12 @@ def _round(data: Dealt, settings: Settings) -> Round:
     )
 
 
-def _scores(done: Round, data: Dealt) -> dict[str, float]:
-    """Let every party predict the whole test set with its own basis."""
-    return {
-        name: score(data.test_labels, party.predict(data.test_rows), task=data.task)
-        for name, party in done.parties.items()
-    }
-
-
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) -> float:
     """Train on raw features and score; a single class can only be repeated."""
     if _one_class(labels, data):
-        return score(data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.task)
+        return figure_of(
+            data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.task
+        )
     classes, told = np.unique(labels, return_inverse=True)
     trained = train(
         encode(rows, data.features, party="raw"),
@@ -203,22 +197,9 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) ->
     test = encode(data.test_rows, data.features, party="raw")
     found = trained.predict(test)
     found = classes[found] if data.task == "classification" else found
-    return score(data.test_labels, found, task=data.task)
+    return figure_of(data.test_labels, found, task=data.task)
 
 
 def _one_class(labels: Labels, data: Dealt) -> bool:
     """Whether all labels are of one class."""
     return data.task == "classification" and len(np.unique(labels)) == 1
-
-
-def score(truth: Labels, predicted: npt.NDArray[Any], *, task: Task) -> float:
-    """Return accuracy for classification, R2 for regression.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
-    0.5
-    """
-    measure = accuracy_score if task == "classification" else r2_score
-    return float(measure(truth, predicted))

@@ -1,0 +1,258 @@
+"""The round behind `simulate`: keys from a seed, and the agreement that nobody signs.
+
+A module of its own, because it takes all of the round with it: whoever imports `simulate` waits
+for that until the first call.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, Final, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.base import Aligner
+from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms.conditions import SpanCondition, bases_under
+from cobasis.algorithms.registry import AlignerName
+from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
+from cobasis.features.category import CategoryFeature
+from cobasis.features.encoding import encode, width_of
+from cobasis.features.numeric import NumericFeature, numeric_features
+from cobasis.features.reading import column_names
+from cobasis.linalg.rng import KEY_BYTES
+from cobasis.models.families import Estimator, ModelName, Task, default_model
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.choice import public_rows_digest
+from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.labels import as_labels
+from cobasis.protocol.party import Party
+from cobasis.protocol.round import Round, Rows
+from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+
+Features = tuple[NumericFeature | CategoryFeature, ...]
+
+WORDS: Final[Mapping[str, Any]] = {
+    "task": Task,
+    "aligner": AlignerName,
+    "anchor": AnchorKind,
+    "basis": BasisName,
+    "model": ModelName,
+    "span_condition": SpanCondition,
+}
+"""The options that are one of some words; an aligner and a model may be objects as well."""
+
+
+def run(
+    rows: Rows,
+    *,
+    rng: np.random.Generator,
+    exclude: Iterable[str],
+    complete_bases: bool,
+    allow_row_carrying: bool,
+    span_condition: SpanCondition | None,
+    aligner: AlignerName | Aligner,
+    model: ModelName | Estimator | None,
+    features: Iterable[NumericFeature | CategoryFeature] | None,
+    public_rows: npt.ArrayLike | None,
+    **options: Any,  # noqa: ANN401
+) -> Round:
+    """Do what `simulate` says."""
+    _refuse_options(
+        rows, rng=rng, aligner=aligner, model=model, span_condition=span_condition, **options
+    )
+    secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
+    keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
+    agreement = _agreement(
+        *(rows, secret, f"simulation-{rng.bytes(8).hex()}"),
+        aligner=aligner if isinstance(aligner, str) else "odc",
+        model=model,
+        features=_features(features, rows),
+        public_rows=public_rows,
+        **options,
+    )
+    join = partial(Party, agreement=agreement, secret=secret, complete_basis=complete_bases)
+    parties = {name: join(name, key=key, public_rows=public_rows) for name, key in keys.items()}
+    analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
+    return Round(agreement=agreement, parties=parties, analyst=analyst).run(
+        rows,
+        bases=_under(span_condition, rows, agreement, keys),
+        exclude=exclude,
+        model=None if isinstance(model, str) else model,
+        allow_row_carrying=allow_row_carrying,
+    )
+
+
+def _refuse_options(rows: object, *, rng: object, **options: object) -> None:
+    """Raise OptionError for all that the call gave and `simulate` does not take."""
+    wrong = list(_wrong_rows(rows))
+    if not isinstance(rng, np.random.Generator):
+        wrong.append("rng is no numpy.random.Generator; take np.random.default_rng(seed)")
+    for name, words in WORDS.items():
+        value, taken = options.get(name), get_args(words)
+        words_only = name in {"task", "anchor", "basis"}
+        if (isinstance(value, str) or words_only) and value not in taken:
+            wrong.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
+    aligner, model = options["aligner"], options["model"]
+    if not isinstance(aligner, str) and (
+        isinstance(aligner, type) or not hasattr(aligner, "fit_kind")
+    ):
+        wrong.append("aligner is neither a name nor an aligner such as ODC()")
+    if not isinstance(model, str | None) and not hasattr(model, "fit"):
+        wrong.append("model is neither a family's name nor an estimator with fit")
+    for name in ("n_components", "n_anchor_rows"):
+        count = options[name]
+        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if not (whole and cast("int", count) > 0) and (name, count) != ("n_anchor_rows", None):
+            wrong.append(f"{name}={count!r} is no whole number above zero")
+    if not isinstance(options["dp"], DPTerms | None):
+        wrong.append("dp is no DPTerms")
+    if wrong:
+        raise OptionError(f"this cannot be simulated: {'; '.join(wrong)}. Change it in the call.")
+
+
+def _wrong_rows(rows: object) -> Iterator[str]:
+    """Yield why rows are no mapping of party names to tables and labels."""
+    if not isinstance(rows, Mapping):
+        yield "rows is no mapping of party names to (X, y)"
+        return
+    unnamed = [name for name in rows if not (isinstance(name, str) and name)]
+    if unnamed:
+        yield f"{len(unnamed)} keys of rows are no names of parties, such as {unnamed[0]!r:.60}"
+    for name, own in rows.items():
+        if not isinstance(own, tuple | list) or len(own) != len(("X", "y")):
+            yield f"rows[{name!r}] is no pair (X, y); without labels it is (X, None)"
+            return
+
+
+def _features(features: Iterable[NumericFeature | CategoryFeature] | None, rows: Rows) -> Features:
+    """Return the features as given, or numbers under the names that the first table has."""
+    if not rows:
+        raise ShapeError(
+            "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
+        )
+    if features is None:
+        table, _ = next(iter(rows.values()))
+        width = _width(table)
+        names = column_names(table)
+        if names is None and hasattr(table, "columns"):
+            raise FeatureError(
+                "the first party's data frame has columns without a name that is text. Write "
+                "X.columns = X.columns.astype(str), or give arrays."
+            )
+        return numeric_features(names or [f"x{column}" for column in range(width)])
+    listed = tuple(features)
+    other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]
+    if other or not listed:
+        what = f"holds {other[0]!r:.60}" if other else "is empty"
+        raise OptionError(
+            f"features {what}, and every column is a NumericFeature or a CategoryFeature. Make "
+            "numbers by numeric_features(names), or leave features out to take columns as they are."
+        )
+    return listed
+
+
+def _agreement(
+    rows: Rows,
+    secret: ConsortiumSecret,
+    round_id: str,
+    *,
+    task: Task,
+    n_components: int,
+    anchor: AnchorKind,
+    n_anchor_rows: int | None,
+    model: ModelName | Estimator | None,
+    features: Features,
+    public_rows: npt.ArrayLike | None,
+    **fields: Any,  # noqa: ANN401
+) -> Agreement:
+    """Write the agreement that the simulated parties would have signed."""
+    if n_anchor_rows is None and public_rows is not None and anchor == "public":
+        n_anchor_rows = len(np.asarray(public_rows))
+    n_features = width_of(features)
+    default_rows = n_features if anchor == "isometric" else max(1000, n_features)
+    family = cast("ModelName", model) if isinstance(model, str) else default_model(task)
+    return Agreement(
+        round_id=round_id,
+        parties=tuple(rows),
+        features=features,
+        task=task,
+        n_components=int(n_components),
+        classes=_classes(rows) if task == "classification" else (),
+        anchor=anchor,
+        n_anchor_rows=int(n_anchor_rows or default_rows),
+        public_rows_sha256=None if public_rows is None else public_rows_digest(public_rows),
+        model=None if task == "representation" else family,
+        commitment=secret.commitment(round_id),
+        **fields,
+    )
+
+
+def _width(table: npt.ArrayLike) -> int:
+    """Return the number of columns of the first party's rows."""
+    try:
+        shape = np.shape(table)
+    except ValueError:
+        raise ShapeError(
+            "the first party's rows are of several lengths, so they are no table. Fill them up."
+        ) from None
+    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
+        raise ShapeError(
+            f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
+        )
+    return int(shape[1])
+
+
+def _classes(rows: Rows) -> tuple[Any, ...]:
+    """Return all labels that occur, sorted, as Python's own integers or text."""
+    found: set[Any] = set()
+    for name, (_, labels) in rows.items():
+        if labels is None:
+            raise LabelError(
+                f"party '{name}' gave no labels, and task='classification' needs one per row."
+            )
+        found.update(as_labels(labels, name=f"the labels of party '{name}'").ravel().tolist())
+    kinds = {type(label) for label in found}
+    if kinds and kinds <= {int, bool}:
+        found = {int(label) for label in found}
+    elif kinds != {str}:
+        listed = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none"
+        raise LabelError(
+            f"the parties' labels are of type {listed}; classes are either all integers or all "
+            "text. Convert them, or use task='regression'."
+        )
+    if len(found) == 1:
+        raise LabelError(
+            f"all labels of all {len(rows)} parties are of one class, so there is nothing to tell "
+            "apart. Check the label column."
+        )
+    return tuple(sorted(found))
+
+
+def _under(
+    condition: SpanCondition | None,
+    rows: Rows,
+    agreement: Agreement,
+    keys: Mapping[str, PartyKey],
+) -> dict[str, SecretBasis] | None:
+    """Make every party's basis under one of the papers' four conditions, if one is asked for."""
+    if condition is None:
+        return None
+    if agreement.basis != "svd":
+        raise OptionError(
+            f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "
+            "would have no effect. Give one of the two."
+        )
+    tables = {
+        name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
+    }
+    columns = bases_under(
+        condition,
+        tables,
+        n_components=agreement.n_components,
+        streams={name: key.stream("rotation") for name, key in keys.items()},
+    )
+    oblique = not condition.endswith("_orth")
+    return {name: SecretBasis(each, party=name, oblique=oblique) for name, each in columns.items()}
