@@ -59,14 +59,14 @@ class CollaborativeClassifier(
         How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.
-    allow_row_carrying : bool
-        Accept models that store rows, such as "svm" or nearest neighbours.
     features : sequence of NumericFeature or CategoryFeature, optional
         What columns hold: centres and scales, categories, blanks. A data frame's columns are taken
         by these names, and others are left alone. By default all columns, numbers as they are.
     party_column : str or int, optional
         The column of `X` that says whose row each is, by name or, of an array, position. It is no
         feature, and takes the place of `parties` where scikit-learn cannot pass that on.
+    allow_row_carrying : bool
+        Accept models that store rows, such as "svm" or nearest neighbours.
     random_state : int, RandomState or None
         Fills the simulated keys; None draws fresh entropy at every fit.
 

@@ -100,11 +100,11 @@ def refuse_contradictions(agreement: AgreementFields) -> None:
         *dp_problems(agreement),
     ]
     if problems:
-        signed = " and have it signed again" if agreement.enrolled else ""
-        raise AgreementError(
-            f"what is agreed contradicts itself: {'; '.join(problems)}. "
-            f"Change one of the two{signed}."
-        )
+        what, then = "these options contradict each other", "Change one of them."
+        if agreement.enrolled:
+            what = "the agreement contradicts itself"
+            then = "Change one of the two fields and have it signed again."
+        raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
 
 
 NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")

@@ -172,6 +172,10 @@ class Upload:
         ``A F_i``.
     simulated : bool
         Drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** The analyst sees all of it, and nobody else. **Cost.** What its arrays weigh.
     """
 
     party: str
@@ -243,6 +247,11 @@ class Return:
         The parties whose trace target or consensus basis carry, those that left included.
     simulated : bool
         Drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** For its party alone: with its basis, ``F_i G_i`` projects everybody's rows
+    back. **Cost.** What its arrays weigh.
     """
 
     party: str

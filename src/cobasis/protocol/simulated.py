@@ -4,14 +4,14 @@ A module of its own, because it takes all of the round with it: whoever imports 
 for that until the first call.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
@@ -44,6 +44,8 @@ WORDS: Final[Mapping[str, Any]] = {
 }
 """The options that are one of some words; an aligner and a model may be objects as well."""
 
+_PAIR = 2
+
 
 def run(
     rows: Rows,
@@ -61,7 +63,13 @@ def run(
 ) -> Round:
     """Do what `simulate` says."""
     _refuse_options(
-        rows, rng=rng, aligner=aligner, model=model, span_condition=span_condition, **options
+        rows,
+        rng=rng,
+        aligner=aligner,
+        model=model,
+        span_condition=span_condition,
+        public_rows=public_rows,
+        **options,
     )
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
@@ -85,46 +93,41 @@ def run(
     )
 
 
-def _refuse_options(rows: object, *, rng: object, **options: object) -> None:
+def _refuse_options(rows: object, *, rng: object, **options: Any) -> None:  # noqa: ANN401
     """Raise OptionError for all that the call gave and `simulate` does not take."""
-    wrong = list(_wrong_rows(rows))
-    if not isinstance(rng, np.random.Generator):
-        wrong.append("rng is no numpy.random.Generator; take np.random.default_rng(seed)")
+    aligner, model, public_rows = options["aligner"], options["model"], options["public_rows"]
+    public = options["anchor"] in FROM_PUBLIC_ROWS or options["basis"] == "public"
+    wrong = {
+        "rows is no mapping of party names to (X, y)": not isinstance(rows, Mapping),
+        "rng is no numpy.random.Generator; take np.random.default_rng(seed)": not isinstance(
+            rng, np.random.Generator
+        ),
+        "aligner is neither a name nor an aligner such as ODC()": not isinstance(aligner, str)
+        and (isinstance(aligner, type) or not hasattr(aligner, "fit_kind")),
+        "model is neither a family's name nor an estimator with fit": not (
+            isinstance(model, str | None) or hasattr(model, "fit")
+        ),
+        "dp is no DPTerms": not isinstance(options["dp"], DPTerms | None),
+        "public_rows go with a public basis or a public or smote anchor, only with one": public
+        != (public_rows is not None),
+    }
+    found = [what for what, it_is in wrong.items() if it_is]
     for name, words in WORDS.items():
-        value, taken = options.get(name), get_args(words)
-        words_only = name in {"task", "anchor", "basis"}
-        if (isinstance(value, str) or words_only) and value not in taken:
-            wrong.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
-    aligner, model = options["aligner"], options["model"]
-    if not isinstance(aligner, str) and (
-        isinstance(aligner, type) or not hasattr(aligner, "fit_kind")
-    ):
-        wrong.append("aligner is neither a name nor an aligner such as ODC()")
-    if not isinstance(model, str | None) and not hasattr(model, "fit"):
-        wrong.append("model is neither a family's name nor an estimator with fit")
+        value, taken = options[name], get_args(words)
+        if value not in taken and (isinstance(value, str) or name in {"task", "anchor", "basis"}):
+            found.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
     for name in ("n_components", "n_anchor_rows"):
-        count = options[name]
-        whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-        if not (whole and cast("int", count) > 0) and (name, count) != ("n_anchor_rows", None):
-            wrong.append(f"{name}={count!r} is no whole number above zero")
-    if not isinstance(options["dp"], DPTerms | None):
-        wrong.append("dp is no DPTerms")
-    if wrong:
-        raise OptionError(f"this cannot be simulated: {'; '.join(wrong)}. Change it in the call.")
-
-
-def _wrong_rows(rows: object) -> Iterator[str]:
-    """Yield why rows are no mapping of party names to tables and labels."""
-    if not isinstance(rows, Mapping):
-        yield "rows is no mapping of party names to (X, y)"
-        return
-    unnamed = [name for name in rows if not (isinstance(name, str) and name)]
-    if unnamed:
-        yield f"{len(unnamed)} keys of rows are no names of parties, such as {unnamed[0]!r:.60}"
-    for name, own in rows.items():
-        if not isinstance(own, tuple | list) or len(own) != len(("X", "y")):
-            yield f"rows[{name!r}] is no pair (X, y); without labels it is (X, None)"
-            return
+        value = options[name]
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
+        if not whole and (name, value) != ("n_anchor_rows", None):
+            found.append(f"{name}={value!r} is no whole number above zero")
+    if isinstance(rows, Mapping):
+        pairs = (isinstance(own, tuple | list) and len(own) == _PAIR for own in rows.values())
+        named = all(isinstance(name, str) and name for name in rows)
+        if not (named and all(pairs)):
+            found.append("rows is not all of the form {'north': (X, y)}; without labels (X, None)")
+    if found:
+        raise OptionError(f"{'; '.join(found)}. Nothing has run yet: correct it.")
 
 
 def _features(features: Iterable[NumericFeature | CategoryFeature] | None, rows: Rows) -> Features:

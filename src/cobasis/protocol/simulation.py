@@ -117,23 +117,7 @@ def simulate(
     >>> min(done.score(table, label).values()) > 0.8
     True
     """
+    given = dict(locals())
     from cobasis.protocol.simulated import run  # noqa: PLC0415 -- the whole round, on its first use
 
-    return run(
-        rows,
-        rng=rng,
-        n_components=n_components,
-        task=task,
-        aligner=aligner,
-        anchor=anchor,
-        n_anchor_rows=n_anchor_rows,
-        basis=basis,
-        model=model,
-        features=features,
-        public_rows=public_rows,
-        span_condition=span_condition,
-        complete_bases=complete_bases,
-        exclude=exclude,
-        allow_row_carrying=allow_row_carrying,
-        dp=dp,
-    )
+    return run(**given)
