@@ -143,10 +143,14 @@ def names_of(labels: Iterable[Hashable]) -> dict[Hashable, str]:
     return dict(zip(distinct, names, strict=True))
 
 
-def members_of(names: Sequence[str]) -> dict[str, npt.NDArray[np.intp]]:
-    """Return the positions of each party's rows, by its name, in the order of names."""
-    column = np.asarray(names)
-    return {str(name): np.flatnonzero(column == name) for name in np.unique(column)}
+def members_of(
+    labels: Sequence[Hashable], named: Mapping[Hashable, str]
+) -> dict[str, npt.NDArray[np.intp]]:
+    """Return the positions of the rows of each party that has some, by its name."""
+    numbers = {label: number for number, label in enumerate(named)}
+    column = np.array([numbers[label] for label in labels])
+    found = {name: np.flatnonzero(column == numbers[label]) for label, name in named.items()}
+    return {name: own for name, own in found.items() if own.size}
 
 
 def as_column(labels: Iterable[Hashable]) -> Array:

@@ -27,6 +27,7 @@ from cobasis.estimators.inputs import (
     take_parties,
     whole_number,
 )
+from cobasis.features.encoding import listed_features
 from cobasis.features.reading import column_names, refuse_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.families import Task
@@ -179,7 +180,7 @@ class CollaborativeTransformer(
         table, held = self._opened(X, parties, names=None)
         labels, learned = self._labels(y, n_rows=len(held))
         named = names_of(held)
-        members = members_of([named[label] for label in held])
+        members = members_of(held, named)
         done = simulate(
             {
                 name: (table[own], None if labels is None else labels[own])
@@ -284,7 +285,7 @@ class CollaborativeTransformer(
             )
         if self.features is None:
             self._refuse_columns(table, party=self._named[held[0]])
-        members = members_of([self._named[label] for label in held])
+        members = members_of(held, self._named)
         done = np.concatenate(
             [work(self.round_.parties[name], table[own]) for name, own in members.items()]
         )
@@ -307,7 +308,8 @@ class CollaborativeTransformer(
                     f"parties are given, and party_column={self.party_column!r} as well. Give one."
                 )
             cells, parties = take_parties(cells, self.party_column)
-        table = take_features(cells, self.features)
+        features = None if self.features is None else listed_features(self.features)
+        table = take_features(cells, features)
         return table, party_labels(parties, n_rows=len(table))
 
     def _refuse_columns(self, table: Matrix | nw.DataFrame[Any], *, party: str) -> None:

@@ -69,7 +69,7 @@ def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype} and no number. Only "
             "integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
-            "silently. Convert it yourself, or agree on a category."
+            "silently. Convert it yourself, or make it a CategoryFeature."
         )
     wide = series.dtype in {nw.Int64, nw.UInt64}
     if wide and (series.min() < -EXACT_INTEGER or series.max() > EXACT_INTEGER):

@@ -18,7 +18,7 @@ from cobasis.algorithms.conditions import SpanCondition, bases_under
 from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import encode, width_of
+from cobasis.features.encoding import encode, listed_features, width_of
 from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.features.reading import column_names
 from cobasis.linalg.rng import KEY_BYTES
@@ -146,15 +146,7 @@ def _features(features: Iterable[NumericFeature | CategoryFeature] | None, rows:
                 "X.columns = X.columns.astype(str), or give arrays."
             )
         return numeric_features(names or [f"x{column}" for column in range(width)])
-    listed = tuple(features)
-    other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]
-    if other or not listed:
-        what = f"holds {other[0]!r:.60}" if other else "is empty"
-        raise OptionError(
-            f"features {what}, and every column is a NumericFeature or a CategoryFeature. Make "
-            "numbers by numeric_features(names), or leave features out to take columns as they are."
-        )
-    return listed
+    return listed_features(features)
 
 
 def _agreement(
