@@ -31,12 +31,17 @@ class Table:
 
     def text(self) -> str:
         """Write for a screen of 80 columns."""
-        cells = [self.header, *([_short(name), *rest] for name, *rest in self.rows)]
-        widths = [max(len(row[at]) for row in cells) for at in range(len(self.header))]
+        others = [
+            [row[at] for row in (self.header, *self.rows)] for at in range(1, len(self.header))
+        ]
+        widths = [max(map(len, column)) for column in others]
+        room = min(_NAME, WIDTH - sum(widths) - 2 * len(widths))
+        names = [_short(row[0], room) for row in (self.header, *self.rows)]
+        first = max(map(len, names))
         lines = wrap(_plain(self.title), WIDTH)
-        for first, *others in cells:
-            figures = [each.rjust(width) for each, width in zip(others, widths[1:], strict=True)]
-            lines.append("  ".join([first.ljust(widths[0]), *figures]).rstrip())
+        for name, *figures in zip(names, *others, strict=True):
+            written = [each.rjust(width) for each, width in zip(figures, widths, strict=True)]
+            lines.append("  ".join([name.ljust(first), *written]).rstrip())
         for sentence in self.sentences:
             lines += wrap(_plain(sentence), WIDTH)
         return "\n".join(lines)
@@ -62,10 +67,10 @@ def _plain(text: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in text)
 
 
-def _short(name: str) -> str:
+def _short(name: str, room: int = _NAME) -> str:
     """Cut a party's name to what a line has room for."""
     plain = _plain(name)
-    return plain if len(plain) <= _NAME else f"{plain[: _NAME - 3]}..."
+    return plain if len(plain) <= room else f"{plain[: room - 3]}..."
 
 
 def named(parties: Sequence[str]) -> str:
