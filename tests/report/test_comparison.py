@@ -7,9 +7,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cobasis.cli.demo import deal, load
 from cobasis.protocol.labels import figure_of
-from cobasis.report.comparison import Settings, compare
+from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.page import as_json, means, render
 
 FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [1, pytest.param(10, marks=pytest.mark.soak)])

@@ -1,9 +1,8 @@
 """Secret bases: one set of names, and the table that the agreement enforces."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
 from cobasis.linalg.arrays import (
     ORTHONORMAL,
@@ -14,8 +13,6 @@ from cobasis.linalg.arrays import (
 from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.linalg.leading import Leading, leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
-
-BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.algorithms.base import Alignment, FitKind
-from cobasis.algorithms.bases import BASES, BasisName
+from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import FitCheckError, NotFiniteError

@@ -1,7 +1,8 @@
 """The aligners by name, as agreements and command lines call them."""
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
+from cobasis.algorithms import AlignerName
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
@@ -12,8 +13,6 @@ from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.algorithms.options import Scale
-
-AlignerName = Literal["odc", "gopp", "whitened", "imakura", "kawakami"]
 
 ALIGNERS: tuple[AlignerName, ...] = get_args(AlignerName)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.expecting import AcceptedUpload
 from cobasis.bundle.transcript import Entry, Fact
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
 
 OPENED, RECEIVED, CONSENSUS, FORGOTTEN = "opened", "received", "consensus", "forgotten"
 KEY_DESTROYED = "key destroyed"

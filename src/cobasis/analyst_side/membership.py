@@ -17,7 +17,7 @@ from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
 from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known

@@ -5,12 +5,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from cobasis.algorithms.anchors import AnchorKind
-from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli.options import AsJson, on_terminal
 from cobasis.errors import OptionError
-from cobasis.models.families import ModelName, Task
+from cobasis.models import ModelName, Task
 
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="To be written; nothing is there.")]
 Example = Annotated[

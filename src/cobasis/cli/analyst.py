@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.analyst_answers import certified, file_answers, said_of_audits, said_of_files
 from cobasis.cli.options import Agreed, Owner, Yes, consent, owned, progress
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
 
 app = typer.Typer(help="The analyst's side of a round.", no_args_is_help=True)
 
@@ -36,7 +35,7 @@ def consensus(
     Example: cobasis analyst consensus icu.toml spans/ -o consensus/
     """
     from cobasis.analyst_side.consensus import consensus as make
-    from cobasis.cli.analyst_answers import ConsensusAnswer
+    from cobasis.cli.analyst_answers import ConsensusAnswer, file_answers, said_of_files
 
     session = owner.analyst(agreement)
     with progress() as report:
@@ -72,7 +71,12 @@ def receive(
     Example: cobasis analyst receive icu.toml inbox/
     """
     from cobasis.analyst_side.receive import receive as take
-    from cobasis.cli.analyst_answers import ReceiveAnswer
+    from cobasis.cli.analyst_answers import (
+        ReceiveAnswer,
+        file_answers,
+        said_of_audits,
+        said_of_files,
+    )
 
     session = owner.analyst(agreement)
     with progress() as report:
@@ -123,6 +127,7 @@ def run(
     Example: cobasis analyst run icu.toml --model mlp -o returns/
     """
     from cobasis.analyst_side.run import run as start
+    from cobasis.cli.analyst_answers import certified
 
     session = owner.analyst(agreement)
     with progress() as report:
@@ -158,6 +163,7 @@ def add(
     Example: cobasis analyst add icu.toml late.upload -o returns/
     """
     from cobasis.analyst_side.membership import add as take
+    from cobasis.cli.analyst_answers import certified
 
     session = owner.analyst(agreement)
     with progress() as report:

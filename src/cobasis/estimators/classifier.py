@@ -12,8 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from cobasis.estimators.inputs import Array, label_column, travelling_classes
 from cobasis.estimators.predictor import CollaborativePredictor, trained
 from cobasis.estimators.transformer import REQUESTED
+from cobasis.models import Task
 from cobasis.models.chain import Chain
-from cobasis.models.families import FAMILIES, Task, default_model
+from cobasis.models.families import FAMILIES, default_model
 
 
 def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:

@@ -7,15 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier, is_regressor
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import OptionError
 from cobasis.estimators.inputs import Array, Features, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
+from cobasis.models import Estimator, ModelName
 from cobasis.models.chain import Chain
-from cobasis.models.families import Estimator, ModelName
 from cobasis.models.training import TrainedModel
 from cobasis.protocol.party import Party
 

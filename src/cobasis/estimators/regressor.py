@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 
 from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.predictor import CollaborativePredictor
-from cobasis.models.families import Task
+from cobasis.models import Task
 
 
 class CollaborativeRegressor(

@@ -9,10 +9,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import OptionError, ShapeError, UnknownPartyError
 from cobasis.estimators.inputs import (
     Array,
@@ -30,7 +29,7 @@ from cobasis.estimators.inputs import (
 from cobasis.features.encoding import listed_features
 from cobasis.features.reading import column_names, refuse_names
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.families import Task
+from cobasis.models import Task
 from cobasis.protocol.party import Party
 from cobasis.protocol.simulation import simulate
 

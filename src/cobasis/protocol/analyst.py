@@ -16,7 +16,7 @@ from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
 from cobasis.algorithms.views import Lazy, Overlay
 from cobasis.errors import AnotherRunError, RowCarryingError, StepError
-from cobasis.models.families import Estimator, ModelName
+from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.training import Model, train
 from cobasis.progress import Report, silent

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from cobasis.errors import LabelError, LocalError
 from cobasis.linalg.arrays import as_matrix
-from cobasis.models.families import Task
+from cobasis.models import Task
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 

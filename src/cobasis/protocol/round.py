@@ -11,7 +11,7 @@ from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import PartyFigures
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.errors import LabelError, StepError
-from cobasis.models.families import Estimator
+from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.labels import scored

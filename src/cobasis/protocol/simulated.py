@@ -11,18 +11,18 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.bases import BasisName
 from cobasis.algorithms.conditions import SpanCondition, bases_under
-from cobasis.algorithms.registry import AlignerName
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode, listed_features, width_of
 from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.features.reading import column_names
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.models.families import Estimator, ModelName, Task, default_model
+from cobasis.models import Estimator, ModelName, Task
+from cobasis.models.families import default_model
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.choice import public_rows_digest

@@ -10,14 +10,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cobasis.algorithms.anchors import AnchorKind
+    from cobasis.algorithms import AlignerName, AnchorKind, BasisName
     from cobasis.algorithms.base import Aligner
-    from cobasis.algorithms.bases import BasisName
     from cobasis.algorithms.conditions import SpanCondition
-    from cobasis.algorithms.registry import AlignerName
     from cobasis.features.category import CategoryFeature
     from cobasis.features.numeric import NumericFeature
-    from cobasis.models.families import Estimator, ModelName, Task
+    from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
     from cobasis.protocol.round import Round, Rows
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from cobasis.algorithms.bases import BasisName, own_directions
+from cobasis.algorithms import BasisName
+from cobasis.algorithms.bases import own_directions
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.audit.subject import Subject
