@@ -180,9 +180,9 @@ class Lazy(View[Matrix]):
     def __init__(self, *, a: int, l: int, c: int) -> None:  # noqa: E741
         self._shape = (a, l)
         self._numbers = {name: number for number, name in enumerate(names(c))}
-        super().__init__(self._numbers)
+        super().__init__(self._numbers, read=self._drawn)
 
-    def __getitem__(self, name: str) -> Matrix:
+    def _drawn(self, name: str) -> Matrix:
         """Draw one."""
         return np.random.default_rng([SEED, self._numbers[name]]).random(self._shape)
 

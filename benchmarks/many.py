@@ -25,11 +25,11 @@ class SimulatedImages(View[Matrix]):
     """
 
     def __init__(self, n_parties: int) -> None:
-        super().__init__(dict.fromkeys(names(n_parties)))
+        super().__init__(dict.fromkeys(names(n_parties)), read=self._drawn)
         self._made: Images = different("isometric")(a=A, l=L, c=BASES)
         self._bases = list(self._made.values())
 
-    def __getitem__(self, name: str) -> Matrix:
+    def _drawn(self, name: str) -> Matrix:
         """Make one party's image."""
         number = int(name.removeprefix("party-"))
         rng = np.random.default_rng([SEED, number])

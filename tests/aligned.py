@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from cobasis.algorithms.base import Alignment, Fit, Target
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.views import Overlay
+from cobasis.algorithms.views import View
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
 from cobasis.protocol.aligned import AlignedRows
 
@@ -43,7 +43,7 @@ def alignment_of(changes):
     size = next(iter(changes.values())).shape[1]
     fits = {name: Fit(change_of_basis=each, determination=1.0) for name, each in changes.items()}
     target = Target(rows=np.eye(3, size), shaped_by=tuple(changes))
-    return Alignment(aligner=ODC(), target=target, fits=Overlay(fits))
+    return Alignment(aligner=ODC(), target=target, fits=View(fits, read=fits.__getitem__))
 
 
 def parties(folder, rows, labels, *, sizes, dtype="float64"):

@@ -9,9 +9,5 @@ Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is to do."""
 
 
-def _say_nothing(step: str, done: int, total: int) -> None:
-    """Say nothing."""
-
-
-silent: Report = _say_nothing
-"""For those who do not want to know; the default everywhere."""
+def silent(*_: object) -> None:
+    """Say nothing: for those who do not want to know; the default everywhere."""

@@ -14,14 +14,14 @@ from cobasis.algorithms.bases import (
     BASES,
     check_basis_rule,
     filled,
-    own_directions,
     require_components,
-    require_orthonormal,
 )
 from cobasis.algorithms.conditions import bases_under
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream
+from cobasis.protocol.secrets import SecretBasis
 
 ANCHORS = get_args(AnchorKind)
 
@@ -31,8 +31,7 @@ def normal(number: int, *shape: int) -> np.ndarray:
 
 
 def directions(rows, n_components: int, *, centred: bool = False) -> np.ndarray:
-    own = own_directions(rows, n_components=n_components, party="north", centred=centred)
-    return own.directions
+    return leading_directions(rows, n_wanted=n_components, centred=centred).directions
 
 
 def test_the_table_of_bases_is_the_designs():
@@ -46,7 +45,7 @@ def test_the_table_of_bases_is_the_designs():
         "consensus": (2, "isometric anchor, c >= 3", False),
         "weighted_consensus": (2, "isometric anchor, c >= 3", False),
     }
-    assert [name for name, rule in BASES.items() if rule.proposes] == [*columns][-2:]
+    assert [name for name, rule in BASES.items() if rule.exchanges > 1] == [*columns][-2:]
     assert [name for name, rule in BASES.items() if rule.weighted] == [*columns][-1:]
 
 
@@ -114,8 +113,9 @@ def test_pca_of_n_rows_has_one_direction_less():
 
 
 def test_more_components_than_features_are_refused():
-    with pytest.raises(DimensionError, match=r"n_components=4 is above the 3 .*'north'.*\[CB106\]"):
-        directions(normal(6, 9, 3), 4)
+    found = directions(normal(6, 9, 3), 4)
+    with pytest.raises(DimensionError, match=r"'north' has .* for n_components=4.*\[CB106\]"):
+        require_components(found, n_components=4, n_rows=9, party="north")
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ def test_filled_keeps_real_directions_and_adds_the_streams(real):
 
 def test_an_orthonormal_basis_passes_as_it_is():
     basis = haar(2, 8)[:, :3]
-    assert require_orthonormal(basis, party="north") is basis
-    assert require_orthonormal(basis + 1e-12, party="north").shape == (8, 3)
+    np.testing.assert_array_equal(SecretBasis(basis, party="north").project(np.eye(8)), basis)
+    assert SecretBasis(basis + 1e-12, party="north").shape == (8, 3)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_an_orthonormal_basis_passes_as_it_is():
 )
 def test_a_basis_that_is_not_orthonormal_is_refused(basis):
     with pytest.raises(OrthonormalityError, match=r"basis of party 'north'.*1e-10.*\[CB202\]"):
-        require_orthonormal(basis, party="north")
+        SecretBasis(basis, party="north")
 
 
 def under(condition: str, *, n_rows: int = 20) -> tuple[dict, dict]:

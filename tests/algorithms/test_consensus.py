@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners import EPS, GOLDEN, STEADY, VISIBLE, haar, key_of, make_anchor
-from cobasis.algorithms.bases import own_directions
 from cobasis.algorithms.consensus import consensus_span, weighted_directions
 from cobasis.errors import AgreementError, AnchorImageError, ConsensusError, NotFiniteError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 FEATURES = 12
@@ -185,7 +185,7 @@ def proposals(rows: dict, *, n_components: int = 3) -> dict:
     """What each party sends to a weighted consensus, before the anchor and its own rotation."""
     made = {}
     for party, table in rows.items():
-        own = own_directions(table, n_components=n_components, party=party, centred=False)
+        own = leading_directions(table, n_wanted=n_components)
         made[party] = weighted_directions(own, n_rows=len(table))
     return made
 
@@ -208,7 +208,7 @@ def test_directions_whose_weight_is_lost_in_rounding_are_not_sent():
     values = np.array([1.0, 0.1, 1e-9])
     left, right = (np.linalg.qr(each)[0][:, :3] for each in (table, table[:FEATURES].T))
     rows = left * values @ right.T
-    own = own_directions(rows, n_components=3, party="north", centred=False)
+    own = leading_directions(rows, n_wanted=3)
     assert own.directions.shape == (FEATURES, 3)
     assert weighted_directions(own, n_rows=30).shape == (FEATURES, 2)
 

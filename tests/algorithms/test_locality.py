@@ -7,10 +7,10 @@ from scipy.linalg import eigh
 from aligners import GOLDEN
 from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
 from cobasis.algorithms import locality
-from cobasis.algorithms.bases import own_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
+from cobasis.linalg.leading import leading_directions
 from cobasis.protocol.projection import RowsInMemory
 from cobasis.tables import open_table
 
@@ -32,7 +32,7 @@ def test_it_takes_the_axis_on_which_neighbours_are_alike_and_pca_the_longest():
     rows = clusters()
     rows[:, 1] /= 4  # shorter, so that it does not decide who is near
     assert abs(directions(rows, 1)[0, 0]) > 0.9
-    by_spread = own_directions(clusters(), n_components=1, party="north", centred=True)
+    by_spread = leading_directions(clusters(), n_wanted=1, centred=True)
     assert abs(by_spread.directions[1, 0]) > 0.99
 
 

@@ -7,7 +7,7 @@ from aligners import EPS, make_toy, on_every_aligner
 from cobasis.algorithms.base import align
 from cobasis.algorithms.images import BATCH_BYTES, batches
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.views import Overlay, View
+from cobasis.algorithms.views import View
 from cobasis.errors import FileChangedError, ShapeError
 
 
@@ -15,10 +15,10 @@ class Lazy(View):
     """Images that exist while they are looked at, and a note of every look."""
 
     def __init__(self, images, dtype=np.float64):
-        super().__init__(images)
+        super().__init__(images, read=self.look)
         self.images, self.dtype, self.looks = images, dtype, []
 
-    def __getitem__(self, party):
+    def look(self, party):
         self.looks.append(party)
         return self.images[party].astype(self.dtype)
 
@@ -106,10 +106,10 @@ def test_what_was_fitted_before_an_interrupt_is_in_the_sink():
     toy = make_toy("diffspan_orth", n_parties=30, n_anchor_rows=60_000, n_features=12)
 
     class Interrupted(Lazy):
-        def __getitem__(self, party):
+        def look(self, party):
             if party == "p20":
                 raise KeyboardInterrupt
-            return super().__getitem__(party)
+            return super().look(party)
 
     sink = Noted()
     with pytest.raises(KeyboardInterrupt):
@@ -125,8 +125,8 @@ class Changing(Lazy):
         super().__init__(images)
         self.change = change
 
-    def __getitem__(self, party):
-        image = super().__getitem__(party)
+    def look(self, party):
+        image = super().look(party)
         return self.change(image) if party == "p0" and self.looks.count("p0") > 1 else image
 
 
@@ -163,5 +163,14 @@ def test_a_view_counts_without_visiting_what_is_below():
         def __iter__(self):
             raise AssertionError
 
-    view = Overlay(Uncounted(a=1, b=2, c=3), {"a": None, "b": 4, "d": 5, "e": None})
-    assert len(view) == 3
+    assert len(View(Uncounted(a=1, b=2, c=3), read=str)) == 3
+
+
+def test_a_view_has_what_was_added_and_nothing_of_what_was_taken_away():
+    below = {"a": 1, "b": 2, "c": 3}
+    view = View(below, read=below.__getitem__)
+    other = view.without("a").having("b", 4).having("d", 5)
+    assert (dict(view), dict(other)) == (below, {"b": 4, "c": 3, "d": 5})
+    assert "a" not in other
+    with pytest.raises(KeyError):
+        other["a"]

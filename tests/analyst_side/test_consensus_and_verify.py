@@ -1,14 +1,15 @@
 """The common span by files, and what anybody can check of a round afterwards."""
 
 from itertools import count
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from analyst_side.rounds import NAMES, real_round
+from cobasis.algorithms import AlignerName
 from cobasis.algorithms.base import Target
 from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
-from cobasis.algorithms.registry import ALIGNERS
 from cobasis.analyst_side.consensus import consensus
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
@@ -218,7 +219,7 @@ def test_a_folder_without_anything_to_check_is_refused(done, tmp_path):
         verify(done.file, tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
 def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, aligner, precision):
     made = real_round(tmp_path, aligner=aligner, precision=precision)

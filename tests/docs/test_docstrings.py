@@ -62,7 +62,8 @@ def methods():
             if base.__module__.startswith("cobasis"):
                 for name, method in vars(base).items():
                     inner = getattr(method, "__func__", method)
-                    if inspect.isfunction(inner) and not name.startswith("_"):
+                    ours = inspect.isfunction(inner) and inner.__module__.startswith("cobasis")
+                    if ours and not name.startswith("_"):
                         path = f"{base.__module__}.{base.__qualname__}.{inner.__name__}"
                         found[path] = inner
     return found

@@ -11,6 +11,7 @@ import warnings
 from contextlib import chdir, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import get_args
 from unittest import mock
 
 import numpy as np
@@ -18,8 +19,8 @@ from sklearn import datasets
 from sklearn.metrics import accuracy_score, r2_score
 
 from cobasis import simulate
+from cobasis.algorithms import AlignerName
 from cobasis.algorithms.bases import BASES
-from cobasis.algorithms.registry import ALIGNERS
 from cobasis.models import training
 from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.page import as_json
@@ -139,7 +140,7 @@ DOORS = {
         f"{name}, {family}, {aligner}": partial(model, name, family, aligner)
         for name, families in TUNED.items()
         for family in families
-        for aligner in ALIGNERS
+        for aligner in get_args(AlignerName)
     },
     "demo": {
         f"{split}, seed {seed}": partial(demonstrated, split, seed)

@@ -32,7 +32,7 @@ class Cut:
         return Block(self.rows[here], self.labels[here])
 
     def sample(self, n_rows):
-        return WholeRows(rows=self.rows, labels=self.labels).sample(n_rows)
+        return WholeRows(self.rows, self.labels).sample(n_rows)
 
     def only(self, blocks):  # noqa: ARG002 -- everything is here
         return self
@@ -52,6 +52,6 @@ class Counted(Threads):
 
 def principal_axes(rows):
     """The axes of one table."""
-    source = WholeRows(rows=rows, labels=np.zeros(len(rows)))
+    source = WholeRows(rows, np.zeros(len(rows)))
     seen = look(source, Threads(), task="regression", n_classes=None)
     return axes_of(source, seen, over=Threads())

@@ -35,7 +35,7 @@ def boosted(n_classes, monkeypatch):
     labels = target if n_classes == 0 else np.digitize(target, CUTS[n_classes])
     axes = principal_axes(rows)
     fitted = fit_xgboost(
-        WholeRows(rows=rows, labels=labels),
+        WholeRows(rows, labels),
         axes=axes,
         classes=np.arange(n_classes) if n_classes else None,
         seed=0,

@@ -61,7 +61,7 @@ def test_a_chain_of_every_family_gives_what_scikit_learn_gives(name, task, n_cla
     if source == "file":
         read = decode_chain(file_of(name, task, n_classes), **agreed(task, n_classes))
     likely = name not in {"ridge", "rff"} and task == "classification"
-    assert (read.task, read.likely, read.n_components) == (task, likely, WIDTH)
+    assert (read.task, read.likely, read.widths[0]) == (task, likely, WIDTH)
     agree_with(trained(name, task, n_classes), read, n_classes=n_classes)
 
 

@@ -22,7 +22,7 @@ def fitted(rows, labels, *, strength, over=None):
     present = np.unique(labels)
     n_outputs = 1 if len(present) == 2 else len(present)
     return fit_logistic(
-        WholeRows(rows=rows, labels=labels),
+        WholeRows(rows, labels),
         present=present,
         strength=strength,
         start=np.zeros((n_outputs, 65)),

@@ -36,7 +36,7 @@ def test_ridge_is_scikit_learns_with_the_penalty_that_it_would_choose(n_rows, ta
     labels = {"ten classes": labels, "two classes": labels % 2, "a number": np.sqrt(labels)}[target]
     n_classes = {"ten classes": 10, "two classes": 2, "a number": 0}[target]
     design = design_of(rows, labels, n_classes=n_classes)
-    fitted, penalty = fit_ridge(WholeRows(rows=rows, labels=labels), design=design, over=Threads())
+    fitted, penalty = fit_ridge(WholeRows(rows, labels), design=design, over=Threads())
     kind = RidgeClassifierCV if n_classes else RidgeCV
     known = kind(alphas=PENALTIES).fit(rows, labels)
     assert penalty == known.alpha_

@@ -155,8 +155,8 @@ def test_rows_are_held_back_only_where_every_class_has_some(n_classes, stops, mo
     labels[0] = n_classes - 1
     if n_classes == 40:
         labels = np.arange(260) % 40
-    options = {"task": "classification", "seed": 0}
-    fitted = families.tuned(FAMILIES["boosted_trees"], rows, labels=labels, **options)
+    block = rows, labels
+    fitted = families.tuned("boosted_trees", block, task="classification", seed=0)
     assert fitted.get_params()["early_stopping"] is stops
 
 

@@ -47,13 +47,13 @@ def test_the_tails_reach_where_the_plain_normal_ends(monkeypatch):
     found = []
     for words in (lowest, highest, np.array([1, 0, 0], np.uint64)):
         one = stream()
-        monkeypatch.setattr(one, "_words", lambda _, words=words: words.copy())
+        monkeypatch.setattr(one, "words", lambda _, words=words: words.copy())
         found.append(one.tailed_normal((1, 1)).item())
     assert found[0] == pytest.approx(16.13, abs=0.01)
     assert found[2] == pytest.approx(-16.13, abs=0.01)
     assert abs(found[1]) < 1e-15
     plain = stream()
-    monkeypatch.setattr(plain, "_words", lambda _: lowest[:1])
+    monkeypatch.setattr(plain, "words", lambda _: lowest[:1])
     assert abs(plain.normal((1, 1)).item()) < 8.3
 
 

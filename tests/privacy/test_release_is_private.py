@@ -173,7 +173,7 @@ def test_labels_of_a_person_with_two_rows_share_the_epsilon():
 def test_noise_of_one_row_says_nothing_of_anothers():
     north = party(most_rows=2000)
     rows = np.random.default_rng(0).normal(size=(2000, WIDTH)) * 1e-9
-    found = north.project(RowsInMemory(rows)).projected(0, iter([rows]))[0][0]
+    found = north.project(RowsInMemory(rows)).noising.projected(0, iter([rows]))[0][0]
     noise = found / north.agreement.dp.calibration.noise
     assert stats.kstest(noise.ravel(), stats.norm.cdf).pvalue > 1e-4
     paired = np.corrcoef(noise[:1000].ravel(), noise[1000:].ravel())[0, 1]

@@ -8,7 +8,6 @@ import pytest
 
 from aligned import alignment_of, cut, parties, write_upload
 from bundle.payloads import read_upload
-from cobasis.algorithms.views import Overlay
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import (
     FileChangedError,
@@ -182,7 +181,6 @@ def test_a_lazy_mapping_of_changes_will_do(tmp_path):
     uploads, changes = made(tmp_path)
     lazy = alignment_of(changes).changes_of_basis
     assert not isinstance(lazy, dict)
-    assert isinstance(Overlay(changes), Overlay)
     np.testing.assert_array_equal(
         AlignedRows(uploads, lazy).block(0).rows, AlignedRows(uploads, changes).block(0).rows
     )

@@ -241,7 +241,7 @@ def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads)
         analyst.receive(upload)
     fits = analyst.align().fits
     turned = dataclasses.replace(fits["south"], change_of_basis=-fits["south"].change_of_basis)
-    forged = fits.changed("south", turned)
+    forged = fits.having("south", turned)
     analyst._alignment = dataclasses.replace(analyst.alignment, fits=forged)
     analyst.certify()
     with pytest.raises(FitCheckError, match=r"of party 'south' is not the fit.*CB207"):

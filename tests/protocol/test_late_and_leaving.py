@@ -1,10 +1,12 @@
 """A late party is fitted to the frozen target; a party that leaves changes nobody else."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from cobasis import Analyst
-from cobasis.algorithms.registry import ALIGNERS
+from cobasis.algorithms import AlignerName
 from cobasis.errors import StepError, UnknownPartyError
 from cobasis.models.chain_file import encode_chain
 from protocol.consortium import NAMES, consortium, tables, trained
@@ -17,7 +19,7 @@ def frozen(analyst):
     return changes, alignment.target.rows.tobytes()
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
 def test_a_late_party_changes_no_other_change_of_basis_bitwise(aligner):
     made = consortium(aligner=aligner)
     analyst = made.received(without=["west"])
@@ -61,7 +63,7 @@ def test_a_late_party_gets_what_it_would_have_got_in_time():
     assert frozen(late) == frozen(in_time)
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
 @pytest.mark.parametrize("leaver", ["north", "east"])
 def test_a_party_that_leaves_changes_no_other_change_of_basis(aligner, leaver):
     """Also when it was the reference (north)."""
@@ -86,7 +88,7 @@ def test_returns_name_whose_trace_the_target_still_carries():
         assert "north" not in returned.trained_on
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
 def test_realign_after_a_removal_is_a_round_without_the_party(aligner):
     made = consortium(aligner=aligner)
     uploads = made.uploads()

@@ -63,7 +63,7 @@ class InParts(LabelledRows):
 def written(projection):
     sink = InMemory()
     projection.write(sink, report=silent)
-    return sink.made()
+    return sink.upload
 
 
 def test_the_same_release_again_is_the_same_numbers(rows, labels):
@@ -98,7 +98,7 @@ def changed(kind, rows, labels):
 def unordered(party, rows, labels):
     """What is released, in the table's order; rows are so small that it is noise."""
     plan = party.project(RowsInMemory(rows, labels))
-    return np.vstack(plan.projected(0, iter([rows]))[0])
+    return np.vstack(plan.noising.projected(0, iter([rows]))[0])
 
 
 @pytest.mark.parametrize("kind", ["one number", "two rows exchanged", "one label", "a row less"])
@@ -119,7 +119,7 @@ def test_another_agreement_key_or_basis_draws_other_noise(rows, labels):
         party = Party("north", agreement=changed, secret=secret, key=used)
         small = rows * 1e-9  # what is seen is noise
         plan = party.project(RowsInMemory(small, labels), **options)
-        return np.vstack(plan.projected(0, iter([small]))[0])
+        return np.vstack(plan.noising.projected(0, iter([small]))[0])
 
     other = SecretBasis(
         haar_columns(key.stream("other"), n_rows=WIDTH, n_columns=COMPONENTS), party="north"
@@ -151,7 +151,7 @@ def test_rows_beyond_one_chunk_of_noise_are_independent_and_the_same_in_parts():
     party = north()
     table = InParts(rows, labels, (100, 300, 300))
     plan = party.project(table)
-    parts = list(table.over(plan.projected, step=""))
+    parts = list(table.over(plan.noising.projected, step=""))
     found = np.vstack([block for blocks, _ in parts for block in blocks])
     expected = party.prepare(rows, labels).rows
     np.testing.assert_array_equal(found[plan.order], expected)
@@ -192,7 +192,7 @@ def test_what_is_not_finite_is_refused_before_it_is_compared_with_the_radius(row
     plan = party.project(RowsInMemory(rows, labels))
     rows[2, 1] = bad
     with pytest.raises(NotFiniteError):
-        plan.projected(0, iter([rows]))
+        plan.noising.projected(0, iter([rows]))
     with pytest.raises(NotFiniteError):
         party.prepare(rows, labels)
 
@@ -205,7 +205,7 @@ def test_a_row_far_outside_the_ball_moves_the_release_by_no_more_than_the_sensit
         far = rows.copy()
         far[0] = sign * 1e6 * rows[0]
         plan = party.project(RowsInMemory(far, labels))
-        clean, _ = plan.projected(0, iter([far]))
+        clean, _ = plan.noising.projected(0, iter([far]))
         noise = plan.noising._normal(0, 30, n_columns=COMPONENTS) * dp.calibration.noise
         released.append(clean[0] - noise)
     moved = np.linalg.norm(released[0] - released[1])

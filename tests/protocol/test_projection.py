@@ -32,7 +32,7 @@ def labels():
 def test_rows_in_parts_written_to_a_sink_give_the_upload_of_prepare(north, rows, labels):
     sink, table = InMemory(), RowsInMemory(rows, labels)
     north.write(table, to=sink)
-    upload, expected = sink.made(), north.prepare(rows, labels)
+    upload, expected = sink.upload, north.prepare(rows, labels)
     np.testing.assert_array_equal(upload.rows, expected.rows)
     np.testing.assert_array_equal(upload.labels, expected.labels)
     np.testing.assert_array_equal(upload.anchor_image, expected.anchor_image)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cobasis.protocol.labels import figure_of
+from cobasis.protocol.messages import figure_of
 from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.page import as_json, means, render
 

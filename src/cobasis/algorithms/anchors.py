@@ -161,7 +161,16 @@ def draw_anchor(
         warnings.warn(f"{_WARNINGS[kind]} [{PrivacyWarning.code}]", PrivacyWarning, stacklevel=2)
     stream = KeyStream(key, f"anchor/{kind}/{n_rows}x{n_features}")
     if kind == "isometric":
-        _refuse_isometric_shape(n_rows, n_features)
+        if n_rows < n_features:
+            raise AnchorError(
+                f"an isometric anchor has at least as many rows as features, not {n_rows} for "
+                f"{n_features}. Use n_anchor_rows={n_features}, or anchor='gaussian'."
+            )
+        if n_features > MAX_ISOMETRIC_FEATURES:
+            raise AnchorError(
+                f"{n_features} features are above the {MAX_ISOMETRIC_FEATURES} up to which an "
+                "isometric anchor is practical. Use anchor='gaussian', which costs some accuracy."
+            )
         return HaarIsometry(stream, n_rows=n_rows, n_columns=n_features)
     if public_rows is not None:
         pool = as_matrix(public_rows, name="public_rows", columns=n_features)
@@ -170,20 +179,6 @@ def draw_anchor(
         return DenseAnchor(rows=_public(pool, n_rows))
     draw = stream.normal if kind == "gaussian" else stream.uniform
     return DenseAnchor(rows=draw((n_rows, n_features)))
-
-
-def _refuse_isometric_shape(n_rows: int, n_features: int) -> None:
-    """Raise AnchorError where no isometric anchor of that shape can or should be drawn."""
-    if n_rows < n_features:
-        raise AnchorError(
-            f"an isometric anchor has at least as many rows as features, not {n_rows} for "
-            f"{n_features}. Use n_anchor_rows={n_features}, or anchor='gaussian'."
-        )
-    if n_features > MAX_ISOMETRIC_FEATURES:
-        raise AnchorError(
-            f"{n_features} features are above the {MAX_ISOMETRIC_FEATURES} up to which an "
-            "isometric anchor is practical. Use anchor='gaussian', which costs some accuracy."
-        )
 
 
 def _public(table: Matrix, n_rows: int) -> Matrix:

@@ -12,14 +12,13 @@ from functools import cached_property, partial
 from itertools import islice
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.images import Images, Reported, Steady, batches, require_some
+from cobasis.algorithms.images import Images, Reported, Steady, batches
 from cobasis.algorithms.one_span import TurnedTarget
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
-from cobasis.algorithms.views import Overlay, View
-from cobasis.errors import DuplicatePartyError, UnknownPartyError
+from cobasis.algorithms.views import View
+from cobasis.errors import DuplicatePartyError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 
@@ -50,11 +49,6 @@ class Target:
     shaped_by: tuple[str, ...]
     iterations: int = 0
     converged: bool = True
-
-    @cached_property
-    def column_energy(self) -> float:
-        """The mean squared length of a column of Z."""
-        return float(np.mean(np.sum(self.rows**2, axis=0)))
 
     @cached_property
     def turned(self) -> TurnedTarget:
@@ -102,18 +96,6 @@ class IteratingAligner(Aligner, Protocol):
         ...
 
 
-class ChangesOfBasis(View[Matrix]):
-    """The G_i of some fits, read when they are asked for."""
-
-    def __init__(self, fits: Mapping[str, Fit]) -> None:
-        super().__init__(fits)
-        self._fits = fits
-
-    def __getitem__(self, party: str) -> Matrix:
-        """Read one."""
-        return self._fits[party].change_of_basis
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Alignment(Readable):
     """A target and the fits made to it so far.
@@ -137,7 +119,7 @@ class Alignment(Readable):
 
     aligner: Aligner
     target: Target
-    fits: Overlay[Fit]
+    fits: View[Fit]
 
     def __repr__(self) -> str:
         """Name method, parties and shape."""
@@ -171,8 +153,8 @@ class Alignment(Readable):
 
     @property
     def changes_of_basis(self) -> Mapping[str, Matrix]:
-        """G_i by party name."""
-        return ChangesOfBasis(self.fits)
+        """G_i by party name, each read when it is asked for."""
+        return View(self.fits, read=lambda party: self.fits[party].change_of_basis)
 
     @property
     def departed(self) -> tuple[str, ...]:
@@ -215,7 +197,7 @@ class Alignment(Readable):
         with one_blas_thread():
             batch = next(batches({party: image}, n_rows=self.target.rows.shape[0]))
             fit = self.aligner.fits(batch, self.target)[party]
-        return replace(self, fits=self.fits.changed(party, fit))
+        return replace(self, fits=self.fits.having(party, fit))
 
     def remove(self, party: str) -> "Alignment":
         """Drop a party; nothing is computed again, and Z keeps its trace (`departed`).
@@ -247,7 +229,7 @@ class Alignment(Readable):
             raise UnknownPartyError(
                 f"party '{party}' is not in this alignment of {len(self.fits)} ({known}). Name one."
             )
-        return replace(self, fits=self.fits.changed(party, None))
+        return replace(self, fits=self.fits.without(party))
 
 
 TARGET = "target"
@@ -328,13 +310,17 @@ def align(
     >>> bool(np.allclose(found.changes_of_basis["south"], twist.T))
     True
     """
-    require_some(images)
+    if not images:
+        raise ShapeError(
+            "there is no anchor image, so there is nothing to align. Collect uploads first."
+        )
     source = images if isinstance(images, dict | Reported) else Steady(images)
-    kept = {} if sink is None else sink
+    kept: MutableMapping[str, Fit] = {} if sink is None else sink
     with one_blas_thread():
         made = target or aligner.target(source, workers=workers)
         waiting = (party for party in source if party not in kept)
         parts = batches(source, waiting, n_rows=made.rows.shape[0])
         for fits in in_order(partial(aligner.fits, target=made), parts, workers=workers):
             kept.update(fits)
-    return Alignment(aligner=aligner, target=made, fits=Overlay(kept))
+    fits = View(dict.fromkeys(source), read=kept.__getitem__)
+    return Alignment(aligner=aligner, target=made, fits=fits)

@@ -3,15 +3,8 @@
 from dataclasses import dataclass
 
 from cobasis.algorithms import AnchorKind, BasisName
-from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
-from cobasis.linalg.arrays import (
-    ORTHONORMAL,
-    Matrix,
-    complete_orthonormal,
-    orthonormality_defect,
-)
-from cobasis.linalg.blocks import Blocks, WholeTable
-from cobasis.linalg.leading import Leading, leading_directions
+from cobasis.errors import AgreementError, DimensionError, OptionError
+from cobasis.linalg.arrays import Matrix, complete_orthonormal
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 
@@ -24,7 +17,8 @@ class BasisRule:
     span : str
         Whose directions the basis spans, in words.
     exchanges : int
-        How many times files go back and forth before training.
+        How many times files go back and forth before training: of two, parties first propose
+        directions, and take the span that comes back.
     needs : str
         In words.
     under_dp : bool
@@ -44,11 +38,6 @@ class BasisRule:
     anchor: AnchorKind | None = None
     min_parties: int = 1
     weighted: bool = False
-
-    @property
-    def proposes(self) -> bool:
-        """Whether parties propose directions first, and take the span that comes back."""
-        return self.exchanges > 1
 
 
 BASES: dict[BasisName, BasisRule] = {
@@ -99,23 +88,6 @@ def check_basis_rule(basis: BasisName, *, anchor: AnchorKind, n_parties: int) ->
         )
 
 
-def own_directions(
-    rows: Matrix | Blocks, *, n_components: int, party: str, centred: bool
-) -> Leading:
-    """Return the top right singular vectors of a party's rows: V_i of eq. (5), and values S_i.
-
-    ODC paper, eq. (5).
-    """
-    blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
-    n_features = blocks.shape[1]
-    if n_components > n_features:
-        raise DimensionError(
-            f"n_components={n_components} is above the {n_features} features of party '{party}', "
-            f"so no basis has that many columns. Use n_components={n_features} or less."
-        )
-    return leading_directions(blocks, n_wanted=n_components, centred=centred)
-
-
 def require_components(directions: Matrix, *, n_components: int, n_rows: int, party: str) -> None:
     """Refuse a party whose rows have fewer real directions than there are components."""
     if directions.shape[1] < n_components:
@@ -134,15 +106,3 @@ def filled(directions: Matrix, stream: KeyStream, *, n_components: int) -> Matri
         return directions
     extra = haar_columns(stream, n_rows=directions.shape[0], n_columns=missing)
     return complete_orthonormal(directions, extra)
-
-
-def require_orthonormal(basis: Matrix, *, party: str) -> Matrix:
-    """Return `basis` if its columns are orthonormal to 1e-10."""
-    defect = orthonormality_defect(basis)
-    if defect > ORTHONORMAL:
-        raise OrthonormalityError(
-            f"the basis of party '{party}' is not orthonormal (F'F differs from I by more than "
-            f"{ORTHONORMAL:.0e}): orthogonal alignment would distort its rows. Orthonormalise it: "
-            "take the Q of a QR factorisation."
-        )
-    return basis

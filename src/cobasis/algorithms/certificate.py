@@ -9,7 +9,7 @@ Spans cannot tell a wrong column order from unlike patients, so that evidence ne
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Literal
@@ -50,29 +50,8 @@ _ROUND_MOMENTS = 1e-6
 """Moments whose traceless part is a smaller share than this have no directions to compare."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowMoments:
-    """What the certificate takes of a party's uploaded rows.
-
-    Attributes
-    ----------
-    n_rows : int
-        How many there are.
-    second : ndarray of shape (n_components, n_components)
-        ``X' X / n`` of the rows as they were sent, not centred.
-    """
-
-    n_rows: int
-    second: Matrix = field(repr=False)
-
-    @property
-    def root_mean_square(self) -> float:
-        """Of all their numbers."""
-        return float(np.sqrt(np.trace(self.second) / len(self.second)))
-
-
-def row_moments(blocks: Iterable[Matrix], *, party: str) -> RowMoments:
-    """Add up the moments of a party's rows, block by block; NotFiniteError where they are none."""
+def row_moments(blocks: Iterable[Matrix], *, party: str) -> Matrix:
+    """Return ``X' X / n`` of a party's rows as they were sent; NotFiniteError where it is none."""
     n_rows, total = 0, np.zeros((1, 1))
     for block in blocks:
         table = block.astype(np.float64, copy=False)
@@ -85,7 +64,7 @@ def row_moments(blocks: Iterable[Matrix], *, party: str) -> RowMoments:
             "be squared, so nothing can be trained on them. Ask the party to prepare its upload "
             "again."
         )
-    return RowMoments(n_rows=n_rows, second=total / max(n_rows, 1))
+    return total / max(n_rows, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +172,7 @@ def certify(
     images: Images,
     alignment: Alignment,
     *,
-    moments: Mapping[str, RowMoments],
+    moments: Mapping[str, Matrix],
     order: Sequence[str],
     anchor: AnchorKind,
     basis: BasisName,
@@ -208,8 +187,9 @@ def certify(
         The A_i by party name; may be lazy, and each is read once beside those of the peers.
     alignment : Alignment
         Of these parties.
-    moments : mapping of str to RowMoments
-        By party name; may be lazy, and is then read as images are, but in the threads.
+    moments : mapping of str to ndarray of shape (n_components, n_components)
+        As `row_moments` makes them; may be lazy, and is then read as images are, but in the
+        threads.
     order : sequence of str
         The agreement's parties: of many, the peers are taken evenly spaced from it.
     anchor, basis, n_features
@@ -269,15 +249,15 @@ class _Moments:
     orthonormal to the last digit (half precision) cannot carry a correlation above 1 either.
     """
 
-    rows: RowMoments
+    rows: Matrix
     factor: Matrix
     traceless: float
     dimension: int
 
     @classmethod
-    def of(cls, image: Matrix, rows: RowMoments, *, dimension: int) -> "_Moments":
+    def of(cls, image: Matrix, rows: Matrix, *, dimension: int) -> "_Moments":
         """Take the symmetric square root of a party's moments through its image."""
-        values, vectors = np.linalg.eigh(rows.second)
+        values, vectors = np.linalg.eigh(rows)
         factor = image.astype(np.float64, copy=False) @ (vectors * np.sqrt(np.maximum(values, 0)))
         factor /= np.linalg.norm(factor) or 1.0
         square = float(np.sum((factor.T @ factor) ** 2))
@@ -301,7 +281,7 @@ def _look(
     *,
     alignment: Alignment,
     axes: Matrix,
-    moments: Mapping[str, RowMoments],
+    moments: Mapping[str, Matrix],
     peers: Mapping[str, _Moments],
     dimension: int | None,
     centred: bool,
@@ -326,7 +306,7 @@ def _look(
         found[name] = PartyFigures(
             smallest_cosine=float(cosines_to(axes, image)[-1]),
             fit_error=error,
-            scale=rows.root_mean_square / size,
+            scale=float(np.sqrt(np.trace(rows) / len(rows))) / size,
             image_scale=size,
             residual=float(missed / np.linalg.norm(target)),
             correlation=correlation,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from cobasis.algorithms.bases import own_directions, require_components
+from cobasis.algorithms.bases import require_components
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 SpanCondition = Literal["samespan_orth", "samespan", "diffspan_orth", "diffspan"]
@@ -38,8 +39,7 @@ def bases_under(
 
 def _span(rows: Matrix, *, n_components: int, party: str) -> Matrix:
     """Return V_i, all of it."""
-    own = own_directions(rows, n_components=n_components, party=party, centred=False)
-    found = own.directions
+    found = leading_directions(rows, n_wanted=n_components).directions
     require_components(found, n_components=n_components, n_rows=len(rows), party=party)
     return found
 

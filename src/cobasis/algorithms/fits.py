@@ -4,6 +4,7 @@ import numpy as np
 
 from cobasis.algorithms.base import Fit, Target
 from cobasis.algorithms.images import Images, check_image, least_squares
+from cobasis.algorithms.one_span import ROWS_A_COMPONENT, WORTH
 from cobasis.errors import DimensionError, NotFiniteError, UndeterminedFitError
 from cobasis.linalg.arrays import Matrix, orthonormality_defect
 from cobasis.linalg.polar import PolarFactor, polar
@@ -23,57 +24,44 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
 
     ODC paper, Algorithm 4 and eq. (71).
     """
-    width, components = next(iter(images.values())).shape[1], target.rows.shape[1]
+    rows = target.rows
+    width, components = next(iter(images.values())).shape[1], rows.shape[1]
     if width > components:
         for party, table in images.items():
             _refuse_oblique(party, table, components)
-    turns = target.turned.rotations(images)
-    found = {party: Fit(change_of_basis=turn, determination=1.0) for party, turn in turns.items()}
+    found: dict[str, Fit] = {}
+    if width == components and len(rows) >= WORTH * ROWS_A_COMPONENT * components:
+        for party, turn in target.turned.rotations(images).items():
+            found[party] = Fit(change_of_basis=turn, determination=1.0)
     others = {party: image for party, image in images.items() if party not in found}
     if others:
-        found |= _by_products(others, target)
+        factor = turned_onto(others, rows)
+        energy = float(np.vdot(rows, rows)) / components  # of a column of Z, in the mean
+        for party, turn, values in zip(
+            others, factor.rotation, factor.singular_values, strict=True
+        ):
+            if values[-1] <= DETERMINED * max(values[0], energy):
+                _refuse_undetermined(party, others[party], rows, values)
+            found[party] = Fit(change_of_basis=turn, determination=float(values[-1] / values[0]))
     return {party: found[party] for party in images}
-
-
-def _by_products(images: Images, target: Target) -> dict[str, Fit]:
-    """Fit images of any spans, or refuse those whose directions Z does not determine."""
-    factor = turned_onto(images, target.rows)
-    largest, smallest = factor.singular_values[:, 0], factor.singular_values[:, -1]
-    doubtful = smallest <= DETERMINED * np.maximum(largest, target.column_energy)
-    for index in np.flatnonzero(doubtful):
-        values = factor.singular_values[index]
-        party, image = list(images.items())[index]
-        _refuse_undetermined(party, image, target.rows, values)
-    determination = smallest / largest
-    return {
-        party: Fit(change_of_basis=rotation, determination=float(determined))
-        for party, rotation, determined in zip(images, factor.rotation, determination, strict=True)
-    }
 
 
 def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
     """Return the polar factors of ``A_i' Z`` for images of one shape.
 
     An image that is not finite, or too large to square, is refused by name.
-    """
-    try:
-        return polar(_products(images, rows))
-    except NotFiniteError:
-        for party, image in images.items():
-            check_image(party, image, n_rows=None)
-        raise
 
-
-def _products(images: Images, rows: Matrix) -> Matrix:
-    """Return the ``A_i' Z``, by blocks of rows where that is what BLAS multiplies fastest.
-
-    OpenBLAS copies neither factor of a small product, and faster with the left one turned:
-    up to l = 100 that takes half to nine tenths of the time of one product a party. All blocks
-    of an image are one call: between calls threads wait for the interpreter's lock.
+    The products go by blocks of rows where that is what BLAS multiplies fastest. OpenBLAS
+    copies neither factor of a small product, and faster with the left one turned: up to l = 100
+    that takes half to nine tenths of the time of one product a party. All blocks of an image
+    are one call: between calls threads wait for the interpreter's lock.
     """
     tables, (n_rows, components) = list(images.values()), rows.shape
     width = tables[0].shape[1]
-    parts = _parts(n_rows, SMALL // (components * width), least=max(components, width))
+    parts, most = 1, SMALL // (components * width)
+    if most >= max(components, width):  # of fewer rows the sum of parts would cost too much
+        few = -(-n_rows // most)
+        parts = next((n for n in range(few, 2 * few) if n_rows % n == 0), few)  # without a rest
     size = n_rows // parts
     whole = parts * size
     left = rows[:whole].reshape(parts, size, components).transpose(0, 2, 1)
@@ -83,18 +71,12 @@ def _products(images: Images, rows: Matrix) -> Matrix:
         np.add.reduce(left @ blocks, axis=0, out=turned[index])
         if whole < n_rows:
             turned[index] += rows[whole:].T @ image[whole:]
-    return np.ascontiguousarray(turned.transpose(0, 2, 1))
-
-
-def _parts(n_rows: int, most: int, *, least: int) -> int:
-    """Return into how many parts of at most `most` rows to cut, without a rest if that goes.
-
-    One where parts would have fewer than `least`.
-    """
-    if most < least:
-        return 1
-    few = -(-n_rows // most)
-    return next((parts for parts in range(few, 2 * few) if n_rows % parts == 0), few)
+    try:
+        return polar(np.ascontiguousarray(turned.transpose(0, 2, 1)))
+    except NotFiniteError:
+        for party, image in images.items():
+            check_image(party, image, n_rows=None)
+        raise
 
 
 def _refuse_oblique(party: str, image: Matrix, components: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
-from cobasis.algorithms.views import Lazy, View
+from cobasis.algorithms.views import View
 from cobasis.errors import (
     AnchorImageError,
     ConditionError,
@@ -84,7 +84,7 @@ def least_squares(party: str, image: Matrix, *, target: Matrix) -> tuple[Matrix,
 
 def by_reflections(party: str, image: Matrix) -> Factored:
     """Return what `factored` does for an image of any condition, or say why it is of no use."""
-    table = as_matrix(image, name=named(party))
+    table = as_matrix(image, name=f"the anchor image of party '{party}'")
     columns = table.shape[1]
     if not table.any():
         raise AnchorImageError(
@@ -110,11 +110,6 @@ def by_reflections(party: str, image: Matrix) -> Factored:
     return Factored(orthonormal=orthonormal, triangle=triangle, determination=1 / condition)
 
 
-def named(party: str) -> str:
-    """Say which image an error is about."""
-    return f"the anchor image of party '{party}'"
-
-
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
 
@@ -133,13 +128,12 @@ class Steady(View[Matrix]):
     """Images that may not change between two readings."""
 
     def __init__(self, images: Images) -> None:
-        super().__init__(images)
-        self._images = images
+        super().__init__(images, read=images.__getitem__)
         self._seen: dict[str, int] = {}
 
     def __getitem__(self, party: str) -> Matrix:
         """Read one image; FileChangedError if it is not what it was."""
-        image = np.asarray(self._images[party])
+        image = np.asarray(super().__getitem__(party))
         mark = hash((image.shape, image.dtype.str, image.tobytes()))
         if self._seen.setdefault(party, mark) != mark:
             raise FileChangedError(
@@ -150,7 +144,7 @@ class Steady(View[Matrix]):
         return image
 
 
-class Reported(Lazy[Matrix]):
+class Reported(View[Matrix]):
     """Images that are read from what refuses to change, and report every reading."""
 
     def __init__(
@@ -206,21 +200,12 @@ def batch_bytes(n_bytes: int) -> int:
 
 def check_images(images: Images) -> Images:
     """Check all anchor images against each other."""
-    require_some(images)
     checked: dict[str, Matrix] = {}
     n_rows: int | None = None
     for name, image in images.items():
         checked[name] = check_image(name, image, n_rows=n_rows)
         n_rows = checked[name].shape[0]
     return MappingProxyType(checked)
-
-
-def require_some(images: Images) -> None:
-    """Raise ShapeError where there is nothing to align."""
-    if not images:
-        raise ShapeError(
-            "there is no anchor image, so there is nothing to align. Collect uploads first."
-        )
 
 
 def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
@@ -233,7 +218,7 @@ def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
 
 def _as_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     """Check type and shape of one image, and nothing that takes a pass over it."""
-    table = as_table(image, name=named(party))
+    table = as_table(image, name=f"the anchor image of party '{party}'")
     rows, columns = table.shape
     expected = rows if n_rows is None else n_rows
     if rows != expected or rows < columns:

@@ -46,13 +46,12 @@ def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) ->
     >>> bool(np.allclose(found.T @ found, np.eye(2)))
     True
     """
-    blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
-    table = _in_memory(blocks, party)
+    table = _in_memory(rows, party)
     n_rows, n_features = table.shape
     wanted = min(WIDER * n_components, n_features, n_rows - 1)
     if wanted < n_components:  # the caller refuses too few directions
-        return leading_directions(blocks, n_wanted=n_components, centred=True).directions
-    axes = leading_directions(blocks, n_wanted=wanted, centred=True).directions
+        return leading_directions(table, n_wanted=n_components, centred=True).directions
+    axes = leading_directions(table, n_wanted=wanted, centred=True).directions
     if axes.shape[1] <= n_components:
         return axes
     with one_blas_thread():
@@ -69,20 +68,20 @@ def local_directions(rows: Matrix | Blocks, *, n_components: int, party: str) ->
     return found * np.where(weights @ found < 0, -1.0, 1.0)
 
 
-def _in_memory(blocks: Blocks, party: str) -> Matrix:
+def _in_memory(rows: Matrix | Blocks, party: str) -> Matrix:
     """Return the whole table, or refuse one that is streamed or has too many rows."""
-    if not isinstance(blocks, WholeTable):
+    if isinstance(rows, Blocks) and not isinstance(rows, WholeTable):
         raise OptionError(
             f"basis='lpp' of party '{party}' compares every row with all others, so it takes no "
             "table that is read in blocks. Agree on basis='svd' or 'pca', or give prepare() the "
             "rows as an array."
         )
-    if blocks.shape[0] > LARGEST_GRAPH:
+    if rows.shape[0] > LARGEST_GRAPH:
         raise OptionError(
-            f"party '{party}' has {blocks.shape[0]} rows, and basis='lpp' compares every row with "
+            f"party '{party}' has {rows.shape[0]} rows, and basis='lpp' compares every row with "
             f"all others: {LARGEST_GRAPH} rows are its limit. Agree on basis='svd' or 'pca'."
         )
-    return blocks.table
+    return rows.table if isinstance(rows, WholeTable) else rows
 
 
 def _graph(scores: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:

@@ -62,19 +62,16 @@ class TurnedTarget:
         return ROUNDING * float(np.linalg.norm(self._image))
 
     def rotations(self, images: Images) -> dict[str, Matrix]:
-        """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
+        """Return the G_i of those images of a batch that are Z turned, if its last may be one.
+
+        Images are as wide as Z. A turn leaves a row its length, so a few rows of the last tell.
+        """
         last = list(images.values())[-1]
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
-            if not self._keeps_lengths(last) or not len(self._inverse):
+            off = np.abs(_row_lengths(last[: self._count]) - self._lengths)
+            if not np.all(off <= NEARLY * self._lengths.max()) or not len(self._inverse):
                 return {}
             return self._found(images)
-
-    def _keeps_lengths(self, image: Matrix) -> bool:
-        """Return whether a few rows could come from a turn: it leaves a row its length."""
-        if image.shape[1] != self._rows.shape[1] or WORTH * self._count > len(self._rows):
-            return False
-        off = np.abs(_row_lengths(image[: self._count]) - self._lengths)
-        return bool(np.all(off <= NEARLY * self._lengths.max()))
 
     def _found(self, images: Images) -> dict[str, Matrix]:
         """Solve for each turn, and keep those that all rows agree with."""

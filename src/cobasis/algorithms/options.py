@@ -1,4 +1,4 @@
-"""What the aligners' options take, and the one global scalar that each of them offers."""
+"""What the aligners' options take, and the one global scalar that each offers."""
 
 from typing import Literal
 

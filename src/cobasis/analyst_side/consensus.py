@@ -56,7 +56,7 @@ def consensus(
     Once made it stays as it is: a second one would split the round into two. The same command
     writes the same span again, whatever is in the folder by then.
     """
-    if not BASES[session.agreement.basis].proposes:
+    if BASES[session.agreement.basis].exchanges == 1:
         raise StepError(
             f"basis='{session.agreement.basis}' of round '{session.agreement.round_id}' takes no "
             "common span, so there is none to make. Parties go on with 'cobasis party prepare'."

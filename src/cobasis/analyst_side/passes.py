@@ -12,7 +12,7 @@ from cobasis.disk.whole import make_folder, remove_tree, require_room
 from cobasis.linalg.threads import available_threads
 from cobasis.models import ModelName
 from cobasis.models.boosting import ROW_BYTES
-from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, held
+from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads
 from cobasis.progress import Report
 
 
@@ -44,7 +44,8 @@ class FilePasses(Threads):
     def copied(self, rows: LabelledRows) -> Iterator[LabelledRows]:
         """Hold a single block, and copy several."""
         if rows.n_blocks == 1:
-            yield held(rows)
+            with super().copied(rows) as held:
+                yield held
             return
         with self._room(self.folder / "rows", rows.n_rows * (rows.n_columns + 1) * 8) as folder:
             for _ in self(partial(_copy, folder=folder), rows, step="copying aligned rows"):

@@ -72,12 +72,8 @@ class UploadFolder(View[Payload]):
             said = {word: getattr(payload, word) for word in _SHARED}
             once = {word: alike.setdefault(each, each) for word, each in said.items()}
             found[payload.party] = replace(payload, **once)
-        self._payloads = dict(sorted(found.items()))
-        super().__init__(self._payloads)
-
-    def __getitem__(self, party: str) -> Payload:
-        """Return one party's upload; its numbers stay on disk."""
-        return self._payloads[party]
+        payloads = dict(sorted(found.items()))
+        super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
 
     def __repr__(self) -> str:
         """Say where, and how many."""

@@ -15,7 +15,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import as_frame, column_names
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table
-from cobasis.protocol.labels import as_labels
+from cobasis.protocol.messages import as_labels
 
 Array = npt.NDArray[Any]
 Features = Sequence[NumericFeature | CategoryFeature]

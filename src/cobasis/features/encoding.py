@@ -14,17 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Discriminator, Tag
 
-from cobasis.errors import FeatureError, OptionError, ShapeError
+from cobasis.errors import FeatureError, NotFiniteError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import (
-    LARGEST,
+    SHOWN,
     Array,
     as_frame,
-    not_whole,
     numbers_of,
     refuse_codes,
-    refuse_huge,
     refuse_names,
     refuse_words,
     words_of,
@@ -33,6 +31,9 @@ from cobasis.linalg.arrays import Matrix, as_matrix, as_table
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+LARGEST = 1e50
+"""Above this, sums of squares and cubes over the rows would not stay finite."""
 
 
 def _kind(feature: object) -> str | None:
@@ -218,33 +219,29 @@ def encode(
 ) -> Matrix:
     """Check a party's rows against the features and encode them."""
     what = f"the rows of party '{party}'"
-    encoder = Encoder(features)
     # what another library calls columns may be the cells themselves, as pyarrow does
     frame = as_frame(rows) if hasattr(rows, "columns") else None
     names = getattr(rows if frame is None else frame, "columns", None)
     if names is not None:
-        refuse_names([str(name) for name in names], encoder.names, party=party)
+        refuse_names([str(name) for name in names], [each.name for each in features], party=party)
     if frame is not None:
+        encoder = Encoder(features)
         return _of_columns(encoder.read(frame, what=what), encoder, name=what)
-    numbers = [each for each in encoder.features if isinstance(each, NumericFeature)]
-    if len(numbers) < len(encoder.features):
-        words = next(each.name for each in encoder.features if isinstance(each, CategoryFeature))
+    numbers = [each for each in features if isinstance(each, NumericFeature)]
+    if len(numbers) < len(features):
+        words = next(each.name for each in features if isinstance(each, CategoryFeature))
         raise FeatureError(
             f"{what} are no data frame, and the agreement has categories ('{words}'), which an "
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
-    return _of_array(rows, Scaling(numbers), name=what, columns=encoder.width)
-
-
-def _of_array(rows: npt.ArrayLike, scaling: Scaling, *, name: str, columns: int) -> Matrix:
-    """Encode a table of numbers."""
+    scaling = Scaling(numbers)
     check = as_table if scaling.fills else as_matrix
-    table = check(rows, name=name, columns=columns)
+    table = check(rows, name=what, columns=len(numbers))
     encoded: Matrix = np.empty_like(table)
     scaling.put(table, encoded)
     if scaling.fills:
-        as_matrix(encoded, name=name)
-    refuse_huge(encoded, name=name)
+        as_matrix(encoded, name=what)
+    refuse_huge(encoded, name=what)
     return encoded
 
 
@@ -270,3 +267,32 @@ def bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
                 fine |= np.isnan(column)
             counts[feature.name] = int(len(column) - np.count_nonzero(fine))
     return counts
+
+
+def refuse_huge(table: Matrix, *, name: str) -> None:
+    """Raise NotFiniteError for a scaled table whose squares would not stay finite."""
+    if not max(table.max(), -table.min()) <= LARGEST:
+        raise too_large(name)
+
+
+def too_large(name: str) -> NotFiniteError:
+    """Return the error for entries whose squares would leave float64's range."""
+    msg = (
+        f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
+        "squares leave float64's range. Agree on scales that suit the units."
+    )
+    return NotFiniteError(msg)
+
+
+def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteError:
+    """Return the error for columns that lack numbers, or hold NaN or infinity."""
+    found = [f"'{column}' ({n:,} cells)" for column, n in cells.items() if n]
+    if not found:
+        return too_large(name)
+    more = f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else ""
+    msg = (
+        f"{name} is missing numbers, or has NaN or infinity, in {', '.join(found[:SHOWN])}{more} "
+        f"of {n_rows:,} rows, so no projection of it is defined. Fill or drop them by a rule that "
+        'all parties share: missing = "fill" in the agreement\'s feature.'
+    )
+    return NotFiniteError(msg)

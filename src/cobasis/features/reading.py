@@ -1,22 +1,19 @@
 """Raw columns of any data frame, through narwhals: numbers as they are, words as codes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import DtypeError, FeatureError, NotFiniteError
+from cobasis.errors import DtypeError, FeatureError
 from cobasis.features.category import MISSING, CategoryFeature
-from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
+from cobasis.linalg.arrays import EXACT_INTEGER
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 Array = npt.NDArray[Any]
-
-LARGEST = 1e50
-"""Above this, sums of squares and cubes over the rows would not stay finite."""
 
 SHOWN = 5
 """How many names or words a message shows."""
@@ -125,35 +122,6 @@ def refuse_codes(codes: Array, name: str, *, what: str) -> None:
         f"column '{name}' of {what} has {has}, so its rows cannot be encoded as the others' are. "
         f"{then}."
     )
-
-
-def refuse_huge(table: Matrix, *, name: str) -> None:
-    """Raise NotFiniteError for a scaled table whose squares would not stay finite."""
-    if not max(table.max(), -table.min()) <= LARGEST:
-        raise too_large(name)
-
-
-def too_large(name: str) -> NotFiniteError:
-    """Return the error for entries whose squares would leave float64's range."""
-    msg = (
-        f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
-        "squares leave float64's range. Agree on scales that suit the units."
-    )
-    return NotFiniteError(msg)
-
-
-def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteError:
-    """Return the error for columns that lack numbers, or hold NaN or infinity."""
-    found = [f"'{column}' ({n:,} cells)" for column, n in cells.items() if n]
-    if not found:
-        return too_large(name)
-    more = f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else ""
-    msg = (
-        f"{name} is missing numbers, or has NaN or infinity, in {', '.join(found[:SHOWN])}{more} "
-        f"of {n_rows:,} rows, so no projection of it is defined. Fill or drop them by a rule that "
-        'all parties share: missing = "fill" in the agreement\'s feature.'
-    )
-    return NotFiniteError(msg)
 
 
 def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:

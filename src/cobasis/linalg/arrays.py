@@ -35,12 +35,27 @@ def as_table(values: npt.ArrayLike, *, name: str, columns: int | None = None) ->
 
     For callers whose first product or sum over the table shows them anyway.
     """
-    if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim == 2:  # noqa: PLR2004
-        _refuse_shape(values, name, columns)
-        return values
-    array = _as_array(values, name)
-    _refuse_dtype(array, name)
-    _refuse_shape(array, name, columns)
+    array = values
+    if type(array) is not np.ndarray or array.dtype != np.float64:
+        array = _as_array(values, name)
+        _refuse_dtype(array, name)
+    if array.ndim != 2:  # noqa: PLR2004 -- a table has two dimensions
+        raise ShapeError(
+            f"{name} has {array.ndim} dimensions (shape {array.shape}), a table has 2. "
+            "Reshape your data to (n_rows, n_columns)."
+        )
+    if 0 in array.shape:
+        empty = "sample" if array.shape[0] == 0 else "feature"
+        raise ShapeError(
+            f"{name} is empty: 0 {empty}(s) (shape={array.shape}) while a minimum of 1 is "
+            "required. Leave the party out, or give it rows."
+        )
+    if columns is not None and array.shape[1] != columns:
+        hint = " It looks transposed." if array.shape[0] == columns else ""
+        raise ShapeError(
+            f"{name} has {array.shape[1]} columns (shape {array.shape}), expected {columns}."
+            f"{hint} Rows are records, columns are features."
+        )
     return np.asarray(array, dtype=np.float64)
 
 
@@ -83,27 +98,6 @@ def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
 def _too_large(array: npt.NDArray[np.generic]) -> bool:
     """Whether some integer of `array` is out of float64's exact range."""
     return int(array.max()) > EXACT_INTEGER or int(array.min()) < -EXACT_INTEGER
-
-
-def _refuse_shape(array: npt.NDArray[np.generic], name: str, columns: int | None) -> None:
-    """Raise ShapeError unless `array` is a non-empty table of the right width."""
-    if array.ndim != 2:  # noqa: PLR2004 -- a table has two dimensions
-        raise ShapeError(
-            f"{name} has {array.ndim} dimensions (shape {array.shape}), a table has 2. "
-            "Reshape your data to (n_rows, n_columns)."
-        )
-    if 0 in array.shape:
-        empty = "sample" if array.shape[0] == 0 else "feature"
-        raise ShapeError(
-            f"{name} is empty: 0 {empty}(s) (shape={array.shape}) while a minimum of 1 is "
-            "required. Leave the party out, or give it rows."
-        )
-    if columns is not None and array.shape[1] != columns:
-        hint = " It looks transposed." if array.shape[0] == columns else ""
-        raise ShapeError(
-            f"{name} has {array.shape[1]} columns (shape {array.shape}), expected {columns}."
-            f"{hint} Rows are records, columns are features."
-        )
 
 
 EPS = float(np.finfo(np.float64).eps)

@@ -26,32 +26,24 @@ class HaarIsometry(Hidden):
 
     def __init__(self, stream: KeyStream, *, n_rows: int, n_columns: int) -> None:
         self.shape = (n_rows, n_columns)
-        self._signs = np.empty(n_columns)
+        signs = np.empty(n_columns)
         self._blocks: list[tuple[int, Matrix, Matrix]] = []
         for start in range(0, n_columns, _BLOCK):
-            stop = min(start + _BLOCK, n_columns)
-            self._blocks.append((start, *self._draw_block(stream, start, stop)))
-        self._row_signs = np.cumprod(-self._signs)[:, np.newaxis]
+            size = min(_BLOCK, n_columns - start)
+            vectors = np.zeros((n_rows - start, size))
+            for k in range(size):
+                gaussian = stream.normal((n_rows - start - k,))
+                signs[start + k] = sign = -1.0 if gaussian[0] < 0 else 1.0
+                gaussian[0] += sign * np.linalg.norm(gaussian)
+                vectors[k:, k] = gaussian / np.linalg.norm(gaussian)
+            # the compact WY form: H_start ... H_(stop-1) = I - V T V', T^-1 = striu(V' V) + I / 2
+            triangle = np.triu(vectors.T @ vectors, k=1) + 0.5 * np.eye(size)
+            self._blocks.append((start, vectors, triangle))
+        self._row_signs = np.cumprod(-signs)[:, np.newaxis]
 
     def __repr__(self) -> str:
         """Show the shape and hide the reflections."""
         return f"<HaarIsometry {self.shape[0]}x{self.shape[1]}, hidden>"
-
-    def _draw_block(self, stream: KeyStream, start: int, stop: int) -> tuple[Matrix, Matrix]:
-        """Draw reflections start..stop as unit columns, with their compact WY triangle.
-
-        ``H_start ... H_(stop-1) = I - V T V'`` where ``T^-1 = striu(V' V) + I / 2``.
-        """
-        n_rows = self.shape[0]
-        vectors = np.zeros((n_rows - start, stop - start))
-        for k in range(start, stop):
-            gaussian = stream.normal((n_rows - k,))
-            sign = -1.0 if gaussian[0] < 0 else 1.0
-            gaussian[0] += sign * np.linalg.norm(gaussian)
-            vectors[k - start :, k - start] = gaussian / np.linalg.norm(gaussian)
-            self._signs[k] = sign
-        triangle = np.triu(vectors.T @ vectors, k=1) + 0.5 * np.eye(stop - start)
-        return vectors, triangle
 
     def _reflect(
         self, work: Matrix, blocks: Iterator[tuple[int, Matrix, Matrix]], *, transposed: bool

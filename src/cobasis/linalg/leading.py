@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from cobasis.linalg.arrays import Matrix, numerical_rank, right_singular
-from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
 
@@ -84,7 +84,7 @@ RANGE_RANK = 1e-6
 STEP = "reading rows for the basis"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Leading:
     """The leading right singular vectors of a table, and how strong each is.
 
@@ -100,8 +100,13 @@ class Leading:
     singular_values: Matrix
 
 
-def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) -> Leading:
-    """Return the leading right singular vectors and values of a table, real directions only."""
+def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = False) -> Leading:
+    """Return the leading right singular vectors and values of a table, real directions only.
+
+    Of a table with more rows than columns they come from its Gram matrix, in one pass, and from
+    a triangle in a second pass where that is not safe.
+    """
+    blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
     n_rows, n_columns = blocks.shape
     with one_blas_thread():
         if min(n_rows, n_columns) > LARGEST_GRAM:
@@ -109,26 +114,23 @@ def leading_directions(blocks: Blocks, *, n_wanted: int, centred: bool = False) 
         elif n_rows <= n_columns:
             found = _wide(_gathered(blocks), n_wanted, centred=centred)
         else:
-            found = _tall(blocks, n_wanted, centred=centred)
+            total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
+            for part_total, part_gram in blocks.over(partial(_moments, centred), step=STEP):
+                total += part_total
+                gram += part_gram
+            mean = total / n_rows  # zero where it is not asked for
+            rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, with mean
+            gram -= n_rows * np.outer(mean, mean)
+            exact = of_gram(gram, n_wanted, against=rounding)
+            found = Leading(*exact) if exact else _by_triangle(blocks, n_wanted, mean=mean)
     weights = np.cos(np.arange(n_columns))  # any fixed vector that no direction is square to
     turned = found.directions * np.where(weights @ found.directions < 0, -1.0, 1.0)
-    return Leading(directions=turned, singular_values=found.singular_values)
+    return Leading(turned, found.singular_values)
 
 
-def _tall(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
-    """Return directions from the Gram matrix, or from a triangle where that is not safe."""
-    n_rows, n_columns = blocks.shape
-    total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
-    for part_total, part_gram in blocks.over(partial(_moments, centred), step=STEP):
-        total += part_total
-        gram += part_gram
-    mean = total / n_rows  # zero where it is not asked for
-    rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, mean included
-    gram -= n_rows * np.outer(mean, mean)
-    found = of_gram(gram, n_wanted, against=rounding)
-    if found:
-        return Leading(directions=found[0], singular_values=found[1])
-    triangle: Matrix = np.zeros((0, n_columns))
+def _by_triangle(blocks: Blocks, n_wanted: int, *, mean: Matrix) -> Leading:
+    """Return directions of what is left about `mean`, and square nothing."""
+    triangle: Matrix = np.zeros((0, blocks.shape[1]))
     for part in blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely"):
         triangle = stacked(triangle, part)
     return _real(triangle, n_wanted, shape=blocks.shape)
@@ -139,20 +141,16 @@ def _wide(table: Matrix, n_wanted: int, *, centred: bool) -> Leading:
     if centred:
         table = table - table.mean(axis=0)
     found = of_columns(table.T, n_wanted)
-    if found:
-        return Leading(directions=found[0], singular_values=found[1])
-    return _real(table, n_wanted, shape=(table.shape[0], table.shape[1]))
+    return Leading(*found) if found else _real(table, n_wanted, shape=table.shape)
 
 
-def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, int]) -> Leading:
+def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, ...]) -> Leading:
     """Return the leading real directions of a table that stands for one of `shape`."""
     if not table.any():
-        return Leading(directions=np.empty((shape[1], 0)), singular_values=np.empty(0))
+        return Leading(np.empty((shape[1], 0)), np.empty(0))
     found = right_singular(table)
     kept = min(n_wanted, numerical_rank(found.singular_values, shape))
-    return Leading(
-        directions=found.directions[:, :kept], singular_values=found.singular_values[:kept]
-    )
+    return Leading(found.directions[:, :kept], found.singular_values[:kept])
 
 
 def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
@@ -172,7 +170,7 @@ def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
         product, start, count=n_wanted, passes=RANGE_PASSES, still=0.0
     )
     real = int(np.count_nonzero(values[:n_wanted] > RANGE_RANK * values[0]))
-    return Leading(directions=directions[:, :real], singular_values=values[:real])
+    return Leading(directions[:, :real], values[:real])
 
 
 def _gathered(blocks: Blocks) -> Matrix:

@@ -76,33 +76,30 @@ def polar(matrices: Array) -> PolarFactor:
             "a matrix contains NaN, infinity or numbers too large to square, so it has no polar "
             "factor. Look for what was divided by zero, or is not a number in the data."
         )
-    rotation, values = _factors(xp, stack, xp.sum(stack * stack, axis=-2))
+    squares = xp.sum(stack * stack, axis=-2)
+    level = xp.min(squares, axis=-1)
+    orthogonal = xp.all((xp.max(squares, axis=-1) <= (1 + _ORTHOGONAL) * level) & (level > 0))
+    if orthogonal:
+        lengths = xp.sqrt(squares)
+        rotation = stack / lengths[:, None, :]
+        values = xp.sort(lengths, axis=-1, descending=True)
+        excess = _excess(xp, rotation)
+        orthogonal = xp.sum(excess * excess) <= _ORTHOGONAL**2
+    if not orthogonal:
+        lowered, lows, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
+        axes = xp.linalg.eigh(xp.matrix_transpose(lowered) @ lowered)[1]
+        rotation, lengths, defects = _corrected(xp, lowered @ axes)
+        rotation = rotation @ xp.matrix_transpose(axes)
+        lowest = xp.argmin(xp.abs(lengths - lows), axis=-1, keepdims=True)
+        raised = (peaks > 0) & (xp.arange(stack.shape[-1], device=stack.device) == lowest)
+        values = xp.sort(xp.where(raised, peaks, lengths), axis=-1, descending=True)
+        for index in map(int, xp.nonzero(~(defects <= _NEGLIGIBLE))[0]):
+            left, values[index, ...], right = xp.linalg.svd(stack[index, ...], full_matrices=False)
+            rotation[index, ...] = left @ right
     return PolarFactor(
         rotation=xp.reshape(rotation, matrices.shape),
         singular_values=xp.reshape(values, (*matrices.shape[:-2], matrices.shape[-1])),
     )
-
-
-def _factors(xp: Any, stack: Array, squares: Array) -> tuple[Array, Array]:  # noqa: ANN401
-    """Choose the cheapest way that the stack allows."""
-    level = xp.min(squares, axis=-1)
-    if xp.all((xp.max(squares, axis=-1) <= (1 + _ORTHOGONAL) * level) & (level > 0)):
-        lengths = xp.sqrt(squares)
-        unit = stack / lengths[:, None, :]
-        excess = _excess(xp, unit)
-        if xp.sum(excess * excess) <= _ORTHOGONAL**2:
-            return unit, xp.sort(lengths, axis=-1, descending=True)
-    lowered, lows, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
-    axes = xp.linalg.eigh(xp.matrix_transpose(lowered) @ lowered)[1]
-    rotation, lengths, defects = _corrected(xp, lowered @ axes)
-    rotation = rotation @ xp.matrix_transpose(axes)
-    lowest = xp.argmin(xp.abs(lengths - lows), axis=-1, keepdims=True)
-    raised = (peaks > 0) & (xp.arange(stack.shape[-1], device=stack.device) == lowest)
-    values = xp.sort(xp.where(raised, peaks, lengths), axis=-1, descending=True)
-    for index in map(int, xp.nonzero(~(defects <= _NEGLIGIBLE))[0]):
-        left, values[index, ...], right = xp.linalg.svd(stack[index, ...], full_matrices=False)
-        rotation[index, ...] = left @ right
-    return rotation, values
 
 
 def _lowered(xp: Any, stack: Array, energy: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401

@@ -35,8 +35,8 @@ class KeyStream(Hidden):
 
     Examples
     --------
-    >>> KeyStream(bytes(32), "example").random_bytes(8).hex()
-    'bd31bee6d1f02687'
+    >>> hex(KeyStream(bytes(32), "example").words(1)[0])
+    '0x8726f0d1e6be31bd'
     """
 
     def __init__(self, key: bytes, label: str) -> None:
@@ -45,22 +45,19 @@ class KeyStream(Hidden):
         cipher = Cipher(ChaCha20(derived.derive(secret), bytes(16)), mode=None)
         self._encryptor = cipher.encryptor()
 
-    def random_bytes(self, count: int) -> bytes:
-        """Return the next `count` bytes of the stream."""
-        return self._encryptor.update(bytes(count))
-
-    def _words(self, count: int) -> npt.NDArray[np.uint64]:
-        """Return the next `count` little-endian 64-bit words."""
-        return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64)
+    def words(self, count: int) -> npt.NDArray[np.uint64]:
+        """Return the next `count` little-endian 64-bit words of the stream."""
+        drawn = self._encryptor.update(bytes(8 * count))
+        return np.frombuffer(drawn, dtype="<u8").astype(np.uint64)
 
     def uniform(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Return numbers from U[0, 1): 53 bits each, exact on every platform."""
-        words = self._words(int(np.prod(shape)))
+        words = self.words(int(np.prod(shape)))
         return (words >> np.uint64(11)).astype(np.float64).reshape(shape) * 2.0**-53
 
     def normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Return numbers from N(0, 1): 52 bits each, through the inverse distribution."""
-        words = self._words(int(np.prod(shape)))
+        words = self.words(int(np.prod(shape)))
         midpoints = ((words >> np.uint64(12)) + 0.5) * 2.0**-52
         drawn: npt.NDArray[np.float64] = scipy.special.ndtri(midpoints)
         return drawn.reshape(shape)
@@ -72,7 +69,7 @@ class KeyStream(Hidden):
         that is several times its size, what lies beyond is still worth having.
         """
         size = int(np.prod(shape))
-        words = self._words(3 * size).reshape(3, size)
+        words = self.words(3 * size).reshape(3, size)
         negative = (words[0] & np.uint64(1)).astype(bool)
         share = (words[2].astype(np.float64) + 0.5) * 2.0**-64
         for word in (words[1], words[0] >> np.uint64(1)):
@@ -85,7 +82,7 @@ class KeyStream(Hidden):
 
         Numbers sort ten times as fast as places do, so each word carries its place.
         """
-        words, bits = self._words(count), np.uint64(count.bit_length())
+        words, bits = self.words(count), np.uint64(count.bit_length())
         packed = np.sort((words >> bits << bits) | np.arange(count, dtype=np.uint64))
         order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.intp)
         alike = np.diff(packed >> bits) == 0  # in the leading bits; the others decide

@@ -208,16 +208,6 @@ class Chain:
         return "regression" if self.head == "prediction" else "classification"
 
     @property
-    def n_components(self) -> int:
-        """How many columns its rows have."""
-        return self.widths[0]
-
-    @property
-    def n_outputs(self) -> int:
-        """How many numbers the last layer gives for a row: the classes, or one."""
-        return self.widths[-1]
-
-    @property
     def n_bytes(self) -> int:
         """What its arrays weigh."""
         told = (vars(layer).values() for layer in self.layers if not isinstance(layer, str))
@@ -225,7 +215,7 @@ class Chain:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns of the rows, and of what each layer gives."""
+        """Columns of the rows, and of what each layer gives; the last are the classes, or one."""
         found: list[int] = []
         for layer in self.layers:
             n_in, n_out = ends_of(layer) or (found[-1], found[-1])
@@ -234,9 +224,10 @@ class Chain:
 
     def _run(self, rows: Matrix) -> Matrix:
         """Return what the last layer gives, computed in blocks of bounded size."""
-        table = as_matrix(rows, name="the aligned rows", columns=self.n_components)
-        given = np.empty((len(table), self.n_outputs))
-        step = max(1, _NUMBERS_AT_ONCE // max(self.widths))
+        widths = self.widths
+        table = as_matrix(rows, name="the aligned rows", columns=widths[0])
+        given = np.empty((len(table), widths[-1]))
+        step = max(1, _NUMBERS_AT_ONCE // max(widths))
         with np.errstate(all="ignore"):  # what leads out of range is found below
             for at in range(0, len(table), step):
                 block = table[at : at + step]

@@ -126,9 +126,9 @@ def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) 
     if data[:start] != _header(chain):
         refuse("its header is not written as the format says")
     outputs = n_classes if task == "classification" else 1
-    if (chain.n_components, chain.n_outputs) != (n_components, outputs):
+    if (chain.widths[0], chain.widths[-1]) != (n_components, outputs):
         refuse(
-            f"it takes {chain.n_components} columns and gives {chain.n_outputs}, where this round "
+            f"it takes {chain.widths[0]} columns and gives {chain.widths[-1]}, where this round "
             f"has {n_components} and {outputs}"
         )
     return chain

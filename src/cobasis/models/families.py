@@ -141,16 +141,17 @@ def log_likelihood(estimator: Estimator, rows: Matrix, *, labels: npt.NDArray[An
 
 
 def tuned(
-    chosen: Family, rows: Matrix, *, labels: npt.NDArray[Any], task: Task, seed: int
+    name: ModelName, block: tuple[Matrix, npt.NDArray[Any]], *, task: Task, seed: int
 ) -> Estimator:
-    """Fit the family with the value of its grid that cross-validates best."""
+    """Fit a family to rows and labels with the value of its grid that cross-validates best."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import GridSearchCV
 
+    chosen, (rows, labels) = FAMILIES[name], block
     estimator = cast("Callable[..., Estimator]", chosen.build)(task, len(rows), seed)
-    if task == "classification" and not _can_hold_back(labels):
-        stops = {"early_stopping"} & set(estimator.get_params())
-        estimator.set_params(**dict.fromkeys(stops, False))
+    stops_early = task == "classification" and "early_stopping" in estimator.get_params()
+    if stops_early and not _can_hold_back(labels):
+        estimator.set_params(early_stopping=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if not chosen.grid or len(rows) < 2 * _FOLDS:

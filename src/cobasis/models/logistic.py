@@ -157,7 +157,7 @@ def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integer
     shape = (weights.size, weights.size) if dense else (n_outputs, size, size)
     found = Slopes(loss=0.0, gradient=np.zeros(weights.shape), curvature=np.zeros(shape))
     for chunk in chunks(rows.block(index), width=weights.size):
-        table = _with_ones(chunk.rows)
+        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
         told = np.searchsorted(present, chunk.labels)
         loss, likely, excess = _outputs(table, weights, told)
         found.loss += loss
@@ -180,20 +180,13 @@ def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integer
     return found
 
 
-def _with_ones(rows: Matrix) -> Matrix:
-    """Return rows with a column of ones behind them."""
-    table = np.empty((len(rows), rows.shape[1] + 1))
-    table[:, :-1], table[:, -1] = rows, 1.0
-    return table
-
-
 def _product(
     rows: LabelledRows, index: int, *, weights: Matrix, present: Integers, direction: Matrix
 ) -> Matrix:
     """Return a block's curvature times a direction."""
     found = np.zeros(weights.shape)
     for chunk in chunks(rows.block(index), width=weights.size):
-        table = _with_ones(chunk.rows)
+        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
         _, likely, _ = _outputs(table, weights, np.searchsorted(present, chunk.labels))
         moved = table @ direction.T
         if len(weights) == 1:

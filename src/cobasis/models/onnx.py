@@ -14,9 +14,8 @@ import numpy as np
 
 from cobasis.errors import MissingExtraError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import encoded_columns
+from cobasis.features.encoding import LARGEST, encoded_columns
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import LARGEST
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
@@ -88,10 +87,10 @@ def raw_graph(
     _require_onnx()
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
-    if table.shape != (len(columns), model.n_components):
+    if table.shape != (len(columns), model.widths[0]):
         raise ShapeError(
             f"the map into the aligned rows has shape {table.shape}, the features have "
-            f"{len(columns)} encoded columns and the model {model.n_components}. Use the basis "
+            f"{len(columns)} encoded columns and the model {model.widths[0]}. Use the basis "
             "and the return of this agreement."
         )
     sheet = _Sheet(precision=precision)
@@ -296,7 +295,7 @@ def _finished(
     outputs = [_described(_PREDICTION, kind, shape=[_BATCH])]
     if model.task == "classification":
         outputs = [
-            _described(_SCORES, kind, shape=[_BATCH, model.n_outputs]),
+            _described(_SCORES, kind, shape=[_BATCH, model.widths[-1]]),
             _described(_LABEL, _INT64, shape=[_BATCH]),
         ]
     graph = onnx.helper.make_graph(

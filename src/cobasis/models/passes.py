@@ -7,7 +7,7 @@ in that order, so a model that is made of sums is the same wherever its rows lie
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -58,48 +58,36 @@ class LabelledRows(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
 class WholeRows:
-    """Rows in memory, in one block."""
+    """Rows in memory, in one block, if they can be trained on."""
 
-    rows: Matrix = field(repr=False)
-    labels: Labels = field(repr=False)
-    seed: int = 0
-    source: LabelledRows | None = None
-    n_blocks: int = 1
+    n_blocks = 1
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be trained on."""
-        if len(self.rows) != len(self.labels):
+    def __init__(
+        self, rows: Matrix, labels: Labels, *, seed: int = 0, source: LabelledRows | None = None
+    ) -> None:
+        if len(rows) != len(labels):
             raise LabelError(
-                f"there are {len(self.rows):,} rows and {len(self.labels):,} labels. Give one "
-                "label for each row."
+                f"there are {len(rows):,} rows and {len(labels):,} labels. Give one label for each "
+                "row."
             )
-        if not np.isfinite(self.rows).all():
+        if not np.isfinite(rows).all():
             raise NotFiniteError("the rows are not all finite. Fill or drop what is missing.")
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.rows)
-
-    @property
-    def n_columns(self) -> int:
-        """How wide they are."""
-        return int(self.rows.shape[1])
+        self.n_rows, self.n_columns = len(rows), int(rows.shape[1])
+        self._whole, self._seed, self._source = Block(rows, labels), seed, source
 
     def block(self, index: int) -> Block:  # noqa: ARG002 -- there is one
         """Return all rows."""
-        return Block(self.rows, self.labels)
+        return self._whole
 
     def sample(self, n_rows: int) -> Block:
         """Draw rows without replacement, and keep their order."""
         if self.n_rows <= n_rows:
-            return self.block(0)
-        if self.source is not None:
-            return self.source.sample(n_rows)
-        chosen = np.sort(np.random.default_rng(self.seed).permutation(self.n_rows)[:n_rows])
-        return Block(self.rows[chosen], self.labels[chosen])
+            return self._whole
+        if self._source is not None:
+            return self._source.sample(n_rows)
+        chosen = np.sort(np.random.default_rng(self._seed).permutation(self.n_rows)[:n_rows])
+        return Block(self._whole.rows[chosen], self._whole.labels[chosen])
 
     def only(self, blocks: Sequence[int]) -> LabelledRows:  # noqa: ARG002 -- there is one
         """Return itself."""
@@ -152,19 +140,13 @@ class Threads:
 
     def copied(self, rows: LabelledRows) -> AbstractContextManager[LabelledRows]:
         """Hold a single block, which is meant to fit; several are made anew in each pass."""
-        return nullcontext(held(rows))
+        if rows.n_blocks != 1 or isinstance(rows, WholeRows):
+            return nullcontext(rows)
+        return nullcontext(WholeRows(*rows.block(0), source=rows))
 
     def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
         """Work alone on everything, in memory."""
         return work(rows, Share(range(rows.n_blocks), None, available_threads(), self.report))
-
-
-def held(rows: LabelledRows) -> LabelledRows:
-    """Return rows of a single block in memory, and others as they are."""
-    if rows.n_blocks != 1 or isinstance(rows, WholeRows):
-        return rows
-    block = rows.block(0)
-    return WholeRows(rows=block.rows, labels=block.labels, source=rows)
 
 
 def chunks(block: Block, *, width: int) -> Iterator[Block]:
@@ -211,16 +193,11 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What one pass has shown of rows."""
+    """What one pass has shown of rows: how many, of which classes, and their second moments."""
 
     n_rows: int
     second: Matrix
     counts: Integers
-
-    @property
-    def present(self) -> Integers:
-        """The classes that some row has."""
-        return np.flatnonzero(self.counts)
 
 
 def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -> Seen:
@@ -260,7 +237,7 @@ def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) 
 
 
 def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
-    """Return the principal axes of aligned rows, each with its sign fixed by the rows.
+    """Return the principal axes of aligned rows, along which third moments are positive.
 
     The aligned frame is arbitrary, and trees or per-feature scalers depend on it. These axes
     do not: they follow the rows.
@@ -268,7 +245,8 @@ def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
     _, vectors = np.linalg.eigh(seen.second)
     axes = vectors[:, ::-1]
     third = over(partial(_third, axes=axes), rows, step="principal axes")
-    return with_signs(axes, sum(third, start=np.zeros(len(axes))))
+    signed: Matrix = axes * np.where(sum(third, start=np.zeros(len(axes))) < 0, -1.0, 1.0)
+    return signed
 
 
 def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
@@ -278,12 +256,6 @@ def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
         along = chunk.rows @ axes
         third += np.einsum("ij,ij,ij->j", along, along, along)
     return third
-
-
-def with_signs(axes: Matrix, third_moments: Matrix) -> Matrix:
-    """Return axes with signs such that the third moments of the rows along them are positive."""
-    signed: Matrix = axes * np.where(third_moments < 0, -1.0, 1.0)
-    return signed
 
 
 def variance_of(rows: LabelledRows, axes: Matrix, *, over: Pass) -> float:

@@ -23,6 +23,7 @@ from cobasis.models.chain import (
     Chain,
     ChainFamily,
     Head,
+    Integers,
     Layer,
     folded,
     spread_over_classes,
@@ -34,7 +35,6 @@ from cobasis.models.passes import (
     LabelledRows,
     Labels,
     Pass,
-    Seen,
     Split,
     Threads,
     WholeRows,
@@ -74,11 +74,6 @@ class TrainedModel:
         """Call `method` (``predict_proba``, ``decision_function``) on turned rows."""
         scored: Labels = getattr(self.estimator, method)(rows @ self.axes)
         return scored
-
-    @property
-    def n_components(self) -> int:
-        """How many columns its rows have."""
-        return len(self.axes)
 
     @property
     def n_bytes(self) -> int:
@@ -154,14 +149,15 @@ def train(
     of five to fifteen steps; of others five folds for each value of the grid, then one fit.
     """
     refuse_model(model, task, allow_row_carrying=allow_row_carrying)
-    given = rows if labels is None else WholeRows(rows=np.asarray(rows), labels=labels, seed=seed)
+    given = rows if labels is None else WholeRows(np.asarray(rows), labels, seed=seed)
     over = Threads(report) if over is None else over
     with one_blas_thread(), over.copied(cast("LabelledRows", given)) as source:
         seen = look(source, over, task=task, n_classes=n_classes)
         job = Job(
             rows=source,
             axes=axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns),
-            seen=seen,
+            n_classes=len(seen.counts),
+            present=np.flatnonzero(seen.counts),
             task=task,
             seed=seed,
             over=over,
@@ -170,9 +166,9 @@ def train(
         )
         if not isinstance(model, str):
             return _users(model, job, allow_row_carrying=allow_row_carrying)
-        if task == "classification" and len(seen.present) == 1:
+        if task == "classification" and len(job.present) == 1:
             raise LabelError(
-                f"all {seen.n_rows:,} rows are of one class, so there is nothing to tell apart. "
+                f"all {source.n_rows:,} rows are of one class, so there is nothing to tell apart. "
                 "Check the label column."
             )
         return _FITS[cast("ModelName", model)](job)
@@ -195,11 +191,15 @@ def refuse_model(
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a training is made of, besides the model."""
+    """What a training is made of, besides the model: of classes those agreed on, 0 for regression.
+
+    Some of them may have no row; `present` has those that do.
+    """
 
     rows: LabelledRows
     axes: Matrix
-    seen: Seen
+    n_classes: int
+    present: Integers
     task: Task
     seed: int
     over: Pass
@@ -207,24 +207,14 @@ class Job:
     state: State
 
     @property
-    def n_classes(self) -> int:
-        """How many classes were agreed on; 0 for regression."""
-        return len(self.seen.counts)
-
-    @property
     def classes(self) -> Labels | None:
         """The classes that rows have; None for regression."""
-        return self.seen.present if self.task == "classification" else None
+        return self.present if self.task == "classification" else None
 
     def turned(self, n_rows: int | None = None) -> Block:
         """Return a sample along the axes, or all rows of a single block."""
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
         return Block(block.rows @ self.axes, block.labels)
-
-    def tuned(self, name: ModelName, block: Block) -> Estimator:
-        """Return scikit-learn's estimator of a family, fitted to rows along the axes."""
-        chosen = family(name, self.task)
-        return tuned(chosen, block.rows, labels=block.labels, task=self.task, seed=self.seed)
 
     def chain(self, name: ChainFamily, layers: Sequence[Layer], *, head: Head) -> Chain:
         """Return a model whose last layer has a column for each class that rows have."""
@@ -232,11 +222,11 @@ class Job:
         if self.task == "classification":
             scores = spread_over_classes(
                 cast("Affine", scores),
-                present=self.seen.present,
+                present=self.present,
                 n_classes=self.n_classes,
                 head=head,
             )
-        return Chain(family=name, layers=folded([*inner, scores]), head=head)
+        return Chain(family=name, layers=(*inner, scores), head=head)
 
     def read(self, estimator: Estimator) -> Chain:
         """Return a fitted estimator's layers, the axes before them."""
@@ -247,7 +237,7 @@ class Job:
 def _ridge(job: Job) -> Chain:
     """Fit ridge in the rows' own frame: turning them would change nothing."""
     width = job.rows.n_columns
-    design = Design(width=width, waves=None, n_classes=job.n_classes, present=job.seen.present)
+    design = Design(width=width, waves=None, n_classes=job.n_classes, present=job.present)
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
     return job.chain("linear", [fitted], head=head_of(design))
 
@@ -258,19 +248,19 @@ def _rff(job: Job) -> Chain:
         job.axes, variance=variance_of(job.rows, job.axes, over=job.over), seed=job.seed
     )
     design = Design(
-        width=len(waves.offset), waves=waves, n_classes=job.n_classes, present=job.seen.present
+        width=len(waves.offset), waves=waves, n_classes=job.n_classes, present=job.present
     )
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("rff", [*waves.layers, fitted], head=head_of(design))
+    return job.chain("rff", folded([*waves.layers, fitted]), head=head_of(design))
 
 
 def _logistic(job: Job) -> Chain:
     """Fit logistic regression in the rows' own frame, with the sample's best strength."""
-    present, sample = job.seen.present, job.turned(SAMPLE_ROWS)
+    present, sample = job.present, job.turned(SAMPLE_ROWS)
     n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
     start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
     if len(np.unique(sample.labels)) > 1:
-        tried = job.tuned("logistic", sample)
+        tried = tuned("logistic", sample, task=job.task, seed=job.seed)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
             start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
@@ -283,18 +273,17 @@ def _logistic(job: Job) -> Chain:
 def _perceptron(job: Job) -> Chain:
     """Fit scikit-learn's perceptron to one block, or its mini-batches to many."""
     if job.rows.n_blocks == 1:
-        return job.read(job.tuned("mlp", job.turned()))
+        return job.read(tuned("mlp", job.turned(), task=job.task, seed=job.seed))
     from sklearn.base import clone
 
-    unfitted = clone(job.tuned("mlp", job.turned(SAMPLE_ROWS))).set_params(
-        early_stopping=False, shuffle=False
-    )
+    tried = tuned("mlp", job.turned(SAMPLE_ROWS), task=job.task, seed=job.seed)
+    unfitted = clone(tried).set_params(early_stopping=False, shuffle=False)
     return job.read(_by_batches(unfitted, job))
 
 
 def _by_batches(estimator: Estimator, job: Job) -> Estimator:
     """Train by mini-batches."""
-    split = Split(axes=job.axes, n_apart=rows_apart(job.seen.n_rows), seed=job.seed)
+    split = Split(axes=job.axes, n_apart=rows_apart(job.rows.n_rows), seed=job.seed)
     training = Batches(rows=job.rows, split=split, classes=job.classes)
     return training.fit(estimator, over=job.over, report=job.report, state=job.state)
 
@@ -303,11 +292,11 @@ def _boosted_trees(job: Job) -> Chain:
     """Fit scikit-learn's trees to one block."""
     if job.rows.n_blocks > 1:
         raise OptionError(
-            f"model='boosted_trees' holds all rows in memory, and {job.seen.n_rows:,} rows of "
+            f"model='boosted_trees' holds all rows in memory, and {job.rows.n_rows:,} rows of "
             f"{job.rows.n_columns} columns are more than is held. Choose model='xgboost', which "
             "reads them block by block, if the agreement allows it."
         )
-    return job.read(job.tuned("boosted_trees", job.turned()))
+    return job.read(tuned("boosted_trees", job.turned(), task=job.task, seed=job.seed))
 
 
 def _xgboost(job: Job) -> Chain:
@@ -319,7 +308,8 @@ def _xgboost(job: Job) -> Chain:
 
 def _svm(job: Job) -> TrainedModel:
     """Fit a support-vector machine, which a simulation may ask for."""
-    return TrainedModel(axes=job.axes, estimator=job.tuned("svm", _whole(job, "svm")))
+    fitted = tuned("svm", _whole(job, "svm"), task=job.task, seed=job.seed)
+    return TrainedModel(axes=job.axes, estimator=fitted)
 
 
 def _users(estimator: Estimator, job: Job, *, allow_row_carrying: bool) -> TrainedModel:

@@ -16,7 +16,7 @@ from cobasis.party_side.accepted import Usable, usable
 from cobasis.party_side.desk import PartyDesk, refuse_target
 from cobasis.party_side.rows import require_id
 from cobasis.progress import Report, silent
-from cobasis.protocol.labels import decode_labels
+from cobasis.protocol.messages import decode_labels
 from cobasis.tables.sources import (
     CSV,
     PARQUET,

@@ -7,16 +7,22 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from pydantic import ValidationError
+from pydantic import PrivateAttr, ValidationError
 
 from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.registry import make_aligner
+from cobasis.algorithms.gopp import GOPP
+from cobasis.algorithms.imakura import Imakura
+from cobasis.algorithms.kawakami import Kawakami
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.protocol.agreement_fields import AgreementFields, refuse_contradictions
+
+if TYPE_CHECKING:
+    from cobasis.algorithms.options import Scale
 
 
 class Agreement(AgreementFields):
@@ -93,6 +99,10 @@ class Agreement(AgreementFields):
     **Cost.** None.
     """
 
+    _members: frozenset[str] = PrivateAttr()
+    _digest: bytes = PrivateAttr()
+    """Made once: of thousands of features, and asked for by every message."""
+
     if not TYPE_CHECKING:
 
         def __init__(self, **fields: object) -> None:
@@ -102,6 +112,12 @@ class Agreement(AgreementFields):
             except ValidationError as error:
                 raise AgreementError(_sentence(error)) from None
             refuse_contradictions(self)
+            self._members = frozenset(self.parties)
+            told = self.model_dump(mode="json")
+            if self.dp is None:  # as before there was such a field
+                del told["dp"]
+            text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+            self._digest = hashlib.sha256(text.encode()).digest()
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:  # noqa: ANN401
@@ -125,15 +141,6 @@ class Agreement(AgreementFields):
         """Return the SHA-256 of the agreement's canonical JSON; every message names it."""
         return self._digest
 
-    @cached_property
-    def _digest(self) -> bytes:
-        """Made once: of thousands of features, and asked for by every message."""
-        fields = self.model_dump(mode="json")
-        if self.dp is None:  # as before there was such a field
-            del fields["dp"]
-        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).digest()
-
     def names(self, party: str) -> bool:
         """Tell whether a party is one of the agreement's.
 
@@ -155,10 +162,6 @@ class Agreement(AgreementFields):
         """
         return party in self._members
 
-    @cached_property
-    def _members(self) -> frozenset[str]:
-        return frozenset(self.parties)
-
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
         fields = [self.round_id, self.anchor, str(self.n_anchor_rows), str(self.n_features)]
@@ -166,7 +169,15 @@ class Agreement(AgreementFields):
 
     def make_aligner(self) -> Aligner:
         """Return the aligner, with the scale that the anchor's kind gives."""
-        return make_aligner(self.aligner, gain=anchor_gain(self.anchor, self.n_anchor_rows))
+        if self.aligner == "odc":
+            return ODC()
+        if self.aligner == "gopp":
+            return GOPP()
+        gain = anchor_gain(self.anchor, self.n_anchor_rows)
+        scale: Scale = "measured" if gain is None else gain
+        if self.aligner == "whitened":
+            return Whitened(scale=scale)
+        return Imakura(scale=scale) if self.aligner == "imakura" else Kawakami(scale=scale)
 
     def opens(self, commitment: str) -> bool:
         """Whether `commitment` is the agreement's own, compared in constant time."""

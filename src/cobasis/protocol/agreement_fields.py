@@ -96,10 +96,17 @@ def refuse_contradictions(agreement: AgreementFields) -> None:
         *_repeats("classes", agreement.classes),
         *_size_problems(agreement),
         *_task_problems(agreement),
-        *_column_problems(agreement),
-        *_people_problems(agreement),
-        *dp_problems(agreement),
     ]
+    if agreement.label or agreement.id:
+        problems += _column_problems(agreement)
+    if agreement.deadline and not _is_time(agreement):
+        problems.append(
+            f"deadline='{agreement.deadline}' is no time in UTC like 2026-12-31T23:59:59Z"
+        )
+    if agreement.enrolled or agreement.analyst:
+        problems += _enrolment_problems(agreement)
+    if agreement.dp is not None:
+        problems += _dp_problems(agreement, agreement.dp)
     if problems:
         what, then = "these options contradict each other", "Change one of them."
         if agreement.enrolled:
@@ -147,6 +154,11 @@ def _size_problems(agreement: AgreementFields) -> Iterator[str]:
         )
     if (agreement.precision == "int8") != (agreement.int8_range is not None):
         yield "int8_range goes with precision='int8', and only with it"
+    if agreement.minimum_parties > len(agreement.parties):
+        yield (
+            f"minimum_parties={agreement.minimum_parties} is above the {len(agreement.parties)} "
+            "parties"
+        )
 
 
 def _task_problems(agreement: AgreementFields) -> Iterator[str]:
@@ -182,15 +194,8 @@ def _column_problems(agreement: AgreementFields) -> Iterator[str]:
         yield "a representation has no label column"
 
 
-def _people_problems(agreement: AgreementFields) -> Iterator[str]:
-    """Yield what is wrong with who takes part, and until when."""
-    if agreement.minimum_parties > len(agreement.parties):
-        yield (
-            f"minimum_parties={agreement.minimum_parties} is above the {len(agreement.parties)} "
-            "parties"
-        )
-    if not _is_time(agreement):
-        yield f"deadline='{agreement.deadline}' is no time in UTC like 2026-12-31T23:59:59Z"
+def _enrolment_problems(agreement: AgreementFields) -> Iterator[str]:
+    """Yield what is wrong with who is enrolled."""
     names = tuple(each.name for each in agreement.enrolled)
     if names and names != agreement.parties:
         yield f"enrolled are {', '.join(names)}, the parties are {', '.join(agreement.parties)}"
@@ -204,12 +209,12 @@ def _people_problems(agreement: AgreementFields) -> Iterator[str]:
 
 
 def _is_time(agreement: AgreementFields) -> bool:
-    """Whether the deadline, if there is one, is a time as we write it."""
+    """Whether the deadline is a time as we write it."""
     try:
         closes = agreement.closes
     except ValueError:
         return False
-    return closes is None or closes.strftime(DEADLINE) == agreement.deadline
+    return closes is not None and closes.strftime(DEADLINE) == agreement.deadline
 
 
 def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:
@@ -226,11 +231,8 @@ _HALF = 65504.0
 """The largest number of float16."""
 
 
-def dp_problems(agreement: AgreementFields) -> Iterator[str]:
-    """Yield what an agreement says against its own guarantee; nothing where it gives none."""
-    terms = agreement.dp
-    if terms is None:
-        return
+def _dp_problems(agreement: AgreementFields, terms: DPTerms) -> Iterator[str]:
+    """Yield what an agreement says against its own guarantee."""
     if not BASES[agreement.basis].under_dp:
         allowed = ", ".join(name for name, rule in BASES.items() if rule.under_dp)
         yield (

@@ -7,8 +7,7 @@ mini-batches the labels of one party at a time. Inside such a block rows are shu
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,17 +35,12 @@ _ROWS_AT_ONCE = 32_768
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """Rows of one party."""
 
     party: str
     start: int
     stop: int
-
-    @property
-    def n_rows(self) -> int:
-        return self.stop - self.start
 
 
 class AlignedRows:
@@ -60,7 +54,20 @@ class AlignedRows:
         most_cells: int | None = None,
         block_bytes: int | None = None,
     ) -> None:
-        _refuse_strangers(uploads, changes_of_basis)
+        for have, lack, what in (
+            (uploads, changes_of_basis, "sent an upload that is not in the alignment"),
+            (changes_of_basis, uploads, "is aligned, but its upload is not here"),
+        ):
+            missing = [party for party in have if party not in lack]
+            if missing:
+                raise UnknownPartyError(
+                    f"party '{missing[0]}' {what}, as {len(missing)} do. Align exactly the uploads "
+                    "to train on: add() or remove() the party, or align again."
+                )
+        if not len(uploads):
+            raise UnknownPartyError(
+                "there are no uploads, so there are no aligned rows to train on."
+            )
         block_bytes = BLOCK_BYTES if block_bytes is None else block_bytes
         if block_bytes < 1:
             raise OptionError(f"block_bytes={block_bytes} holds no row. Give those of some rows.")
@@ -78,7 +85,7 @@ class AlignedRows:
         parts = list(self._stripes(index))
         if self.n_blocks == 1:
             return self._read(parts, None)
-        n_rows = sum(part.n_rows for part in parts)
+        n_rows = sum(stop - start for _, start, stop in parts)
         return self._read(parts, np.random.default_rng([index, n_rows]).permutation(n_rows))
 
     def sample(self, n_rows: int) -> Block:
@@ -87,7 +94,7 @@ class AlignedRows:
         for party, size in self._sizes.items():
             before, done = done * wanted // self.n_rows, done + size
             parts.append(_Part(party, 0, done * wanted // self.n_rows - before))
-        return self._read([part for part in parts if part.n_rows], None)
+        return self._read([part for part in parts if part.stop], None)
 
     def only(self, blocks: Sequence[int]) -> "AlignedRows":
         """Return a view that holds uploads and changes of basis of these blocks alone."""
@@ -118,63 +125,42 @@ class AlignedRows:
                 yield _Part(party, start, stop)
 
     def _read(self, parts: Sequence[_Part], places: Integers | None) -> Block:
-        """Read and align some rows of some parties, each to its place."""
-        n_rows, done = sum(part.n_rows for part in parts), 0
+        """Read and align some rows of some parties, each to its place.
+
+        An upload and its change of basis have to belong to each other and be as before: a
+        payload's own reading refuses a file that changed, but a mapping may open another file.
+        """
+        n_rows, done = sum(stop - first for _, first, stop in parts), 0
         rows, labels = np.empty((n_rows, self.n_columns)), None
-        for part in parts:
-            upload, change = self._opened(part.party)
-            for start in range(part.start, part.stop, _ROWS_AT_ONCE):
-                stop = min(start + _ROWS_AT_ONCE, part.stop)
+        for party, first, last in parts:
+            upload, change = self._uploads[party], self._changes[party]
+            if change.shape != (upload.n_components, self.n_columns):
+                raise ShapeError(
+                    f"party '{party}' sent rows of {upload.n_components} components, and its "
+                    f"change of basis is of shape {change.shape}. Align this upload, not another "
+                    "one."
+                )
+            if upload.n_rows != self._sizes[party]:
+                raise FileChangedError(
+                    f"the upload of party '{party}' had {self._sizes[party]:,} rows and has "
+                    f"{upload.n_rows:,} now. Wait until nobody changes it, then start again."
+                )
+            for start in range(first, last, _ROWS_AT_ONCE):
+                stop = min(start + _ROWS_AT_ONCE, last)
                 aligned = upload.row_block(start, stop).astype(np.float64, copy=False) @ change
                 told = upload.label_block(start, stop)
                 place = slice(done, done + stop - start)
                 here: slice | Integers = place if places is None else places[place]
-                labels = _labels_like(told, labels, n_rows=n_rows, party=part.party)
+                labels = _labels_like(told, labels, n_rows=n_rows, party=party)
                 if not (np.isfinite(aligned).all() and np.isfinite(cast("Labels", told)).all()):
                     raise NotFiniteError(
-                        f"the rows or labels of party '{part.party}' are not all finite, so no "
+                        f"the rows or labels of party '{party}' are not all finite, so no "
                         "model can be trained on them. Have the upload made again, or leave the "
                         "party out."
                     )
                 rows[here], labels[here] = aligned, told
                 done += stop - start
         return Block(rows, np.zeros(0) if labels is None else labels)
-
-    def _opened(self, party: str) -> tuple[ReadableUpload, Matrix]:
-        """Return an upload and its change of basis, if they belong to each other and are as before.
-
-        A payload's own reading refuses a file that changed; a mapping may open another file.
-        """
-        upload, change = self._uploads[party], self._changes[party]
-        if (len(change), change.shape[1]) != (upload.n_components, self.n_columns):
-            raise ShapeError(
-                f"party '{party}' sent rows of {upload.n_components} components, and its change of "
-                f"basis is of shape {change.shape}. Align this upload, not another one."
-            )
-        if upload.n_rows != self._sizes[party]:
-            raise FileChangedError(
-                f"the upload of party '{party}' had {self._sizes[party]:,} rows and has "
-                f"{upload.n_rows:,} now. Wait until nobody changes it, then start again."
-            )
-        return upload, change
-
-
-def _refuse_strangers(
-    uploads: Mapping[str, ReadableUpload], changes_of_basis: Mapping[str, Matrix]
-) -> None:
-    """Refuse uploads without a change of basis, and changes without an upload."""
-    for have, lack, what in (
-        (uploads, changes_of_basis, "sent an upload that is not in the alignment"),
-        (changes_of_basis, uploads, "is aligned, but its upload is not here"),
-    ):
-        missing = [party for party in have if party not in lack]
-        if missing:
-            raise UnknownPartyError(
-                f"party '{missing[0]}' {what}, as {len(missing)} do. Align exactly the uploads "
-                "to train on: add() or remove() the party, or align again."
-            )
-    if not len(uploads):
-        raise UnknownPartyError("there are no uploads, so there are no aligned rows to train on.")
 
 
 def _labels_like(

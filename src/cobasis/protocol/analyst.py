@@ -6,7 +6,6 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import replace
 
 from cobasis.algorithms.base import TARGET, Aligner, Alignment, Fit, State, align, keep_target
 from cobasis.algorithms.bases import BASES
@@ -14,7 +13,7 @@ from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
-from cobasis.algorithms.views import Lazy, Overlay
+from cobasis.algorithms.views import View
 from cobasis.errors import AnotherRunError, RowCarryingError, StepError
 from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass
@@ -23,7 +22,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.aligned import AlignedRows
-from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal, Upload
+from cobasis.protocol.messages import ConsensusSpan, ReadableUpload, Return, SpanProposal
 
 
 class Analyst:
@@ -82,7 +81,8 @@ class Analyst:
     @property
     def uploads(self) -> Mapping[str, ReadableUpload]:
         """The uploads that take part, by party name."""
-        return Overlay(self._given, self._removed)
+        there = {name: None for name in self._given if name not in self._removed}
+        return View(there, read=self._given.__getitem__)
 
     @property
     def alignment(self) -> Alignment:
@@ -160,9 +160,9 @@ class Analyst:
         **Who sees what.** A late G_i needs Z and its own image, nobody else's.
         **Cost.** One pass over its rows, one QR factorisation; late, one fit.
         """
-        checked = refusals.as_tables(upload) if isinstance(upload, Upload) else upload
-        refusals.check_upload(checked, self.agreement)
-        refusals.refuse_second(upload.party, self.uploads)
+        checked = refusals.check_upload(upload, self.agreement)
+        if upload.party not in self._removed:
+            refusals.refuse_second(upload.party, self._given)
         if self._alignment is not None:
             refusals.refuse_different_anchors({**self.uploads, upload.party: checked})
         self._received[upload.party], self._model = checked, None
@@ -228,9 +228,7 @@ class Analyst:
         with suppress(KeyError):  # a kill may have left it beside the target
             del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
-        made = align(self._aligner, images, target=target, sink=self._fits)
-        others: dict[str, Fit | None] = {name: None for name in self._fits if name not in uploads}
-        self._alignment = replace(made, fits=Overlay(self._fits, others))
+        self._alignment = align(self._aligner, images, target=target, sink=self._fits)
         self._certificate = None
         return self._alignment
 
@@ -250,7 +248,7 @@ class Analyst:
         self._certificate = certify(
             self._images("certifying"),
             self.alignment,
-            moments=Lazy(
+            moments=View(
                 uploads,
                 read=lambda name: row_moments(refusals.row_blocks(uploads[name]), party=name),
             ),
@@ -373,7 +371,8 @@ class Analyst:
         **Who sees what.** As the steps. **Cost.** As the steps.
         """
         excluded, before = tuple(dict.fromkeys(exclude)), self._removed
-        refusals.refuse_exclusion(excluded, self.uploads)
+        if excluded:
+            refusals.refuse_exclusion(excluded, self.uploads)
         if realign:
             self._fits, self._state = {}, {}  # those that were given stay as they are
         self._removed, self._model = {**before, **dict.fromkeys(excluded)}, None

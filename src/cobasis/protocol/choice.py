@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
-from cobasis.algorithms.bases import BASES, filled, own_directions, require_components
+from cobasis.algorithms.bases import BASES, filled, require_components
 from cobasis.algorithms.consensus import weighted_directions
 from cobasis.algorithms.locality import local_directions
 from cobasis.errors import (
     AgreementError,
     MessageError,
-    OptionError,
     OrthonormalityError,
     ShapeError,
     StepError,
@@ -23,6 +22,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
@@ -59,19 +59,6 @@ class Chooser:
     public_rows: Matrix | None
     complete: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse to fill up a real basis."""
-        if self.complete and not self.key.simulated:
-            raise OptionError(
-                f"complete_basis at party '{self.party}' would add arbitrary directions to a real "
-                "basis. Leave it out; it is for simulations."
-            )
-        if self.complete and self.agreement.dp is not None:
-            raise OptionError(
-                f"complete_basis at party '{self.party}' is for bases that rows shape, and [dp] "
-                "holds for none of them. Leave it out."
-            )
-
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""
         if memory is not None and "directions" in memory:
@@ -80,7 +67,7 @@ class Chooser:
         if name == "lpp":
             found = local_directions(rows, n_components=size, party=self.party)
         else:
-            own = own_directions(rows, n_components=size, party=self.party, centred=name == "pca")
+            own = leading_directions(rows, n_wanted=size, centred=name == "pca")  # eq. (5)
             weighted = BASES[name].weighted
             found = weighted_directions(own, n_rows=rows.shape[0]) if weighted else own.directions
         if memory is not None and found.shape[1] == size:  # of fewer no upload can be made
@@ -97,12 +84,18 @@ class Chooser:
         memory: Memory | None = None,
     ) -> SecretBasis:
         """Return the basis that was kept, or the one that the agreement names, turned."""
-        size = self.agreement.n_components
+        name, size = self.agreement.basis, self.agreement.n_components
         if kept is not None:
             self._refuse_unfit(kept, (rows.shape[1], size))
             return kept
-        span = self._shared_span(anchor, consensus)
-        if span is None:
+        if BASES[name].exchanges > 1:
+            span = self._common_span(anchor, consensus)
+        elif name == "haar":
+            stream = self.secret.stream(f"span/{self.agreement.round_id}")
+            span = haar_columns(stream, n_rows=self.agreement.n_features, n_columns=size)
+        elif name == "public" and self.public_rows is not None:
+            span = self._public_span(self.public_rows)
+        else:
             span = self.directions(rows, memory=memory)
             if self.complete:
                 span = filled(span, self.key.stream("filling"), n_components=size)
@@ -127,29 +120,21 @@ class Chooser:
                 f"features and components need {shape}. Leave it out, so that one is made."
             )
 
-    def _shared_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix | None:
-        """Return a basis of the span that all parties have, if the agreement names one."""
-        name, size = self.agreement.basis, self.agreement.n_components
-        if BASES[name].proposes:
-            if consensus is None:
-                raise StepError(
-                    f"party '{self.party}' has no consensus yet, and basis='{name}' takes two "
-                    "exchanges. Propose first, and prepare the upload with the consensus= that "
-                    "comes back from the analyst."
-                )
-            span = anchor.apply_transposed(consensus.rows)
-            if orthonormality_defect(span) > ORTHONORMAL:
-                raise MessageError(
-                    f"the consensus that party '{self.party}' got is no orthonormal span of this "
-                    "round's anchor. Ask the analyst to make it again."
-                )
-            return span
-        if name == "haar":
-            stream = self.secret.stream(f"span/{self.agreement.round_id}")
-            return haar_columns(stream, n_rows=self.agreement.n_features, n_columns=size)
-        if name == "public" and self.public_rows is not None:
-            return self._public_span(self.public_rows)
-        return None
+    def _common_span(self, anchor: Anchor, consensus: ConsensusSpan | None) -> Matrix:
+        """Return the span that the analyst made of everybody's directions."""
+        if consensus is None:
+            raise StepError(
+                f"party '{self.party}' has no consensus yet, and basis='{self.agreement.basis}' "
+                "takes two exchanges. Propose first, and prepare the upload with the consensus= "
+                "that comes back from the analyst."
+            )
+        span = anchor.apply_transposed(consensus.rows)
+        if orthonormality_defect(span) > ORTHONORMAL:
+            raise MessageError(
+                f"the consensus that party '{self.party}' got is no orthonormal span of this "
+                "round's anchor. Ask the analyst to make it again."
+            )
+        return span
 
     def _public_span(self, public_rows: Matrix) -> Matrix:
         """Return the leading directions of the agreed public rows."""
@@ -165,7 +150,7 @@ class Chooser:
 
 def require_proposals(agreement: Agreement, *, party: str) -> None:
     """Raise StepError where parties propose no spans."""
-    if BASES[agreement.basis].proposes:
+    if BASES[agreement.basis].exchanges > 1:
         return
     raise StepError(
         f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "

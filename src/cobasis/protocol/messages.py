@@ -6,15 +6,18 @@ out of a message's representation, so that no log shows what a person's row was 
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.linalg.arrays import Matrix
+from cobasis.errors import LabelError, LocalError
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.models import Task
 from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
+from cobasis.protocol.agreement import Agreement
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -42,11 +45,6 @@ class SpanProposal:
     image: Matrix = field(repr=False)
     simulated: bool
 
-    @property
-    def n_bytes(self) -> int:
-        """What the arrays weigh."""
-        return int(self.image.nbytes)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConsensusSpan:
@@ -69,11 +67,6 @@ class ConsensusSpan:
     rows: Matrix = field(repr=False)
     contributors: tuple[str, ...]
     simulated: bool
-
-    @property
-    def n_bytes(self) -> int:
-        """What the arrays weigh."""
-        return int(self.rows.nbytes)
 
 
 class ReadableUpload(Protocol):
@@ -218,12 +211,6 @@ class Upload:
         """Return their labels."""
         return None if self.labels is None else self.labels[start:stop]
 
-    @property
-    def n_bytes(self) -> int:
-        """What the arrays weigh."""
-        labels = 0 if self.labels is None else self.labels.nbytes
-        return int(self.rows.nbytes + self.anchor_image.nbytes + labels)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Return:
@@ -263,7 +250,109 @@ class Return:
     target_carries: tuple[str, ...]
     simulated: bool
 
-    @property
-    def n_bytes(self) -> int:
-        """What the arrays weigh."""
-        return int(self.change_of_basis.nbytes) + (self.model.n_bytes if self.model else 0)
+
+def weight_of(message: SpanProposal | ConsensusSpan | Upload | Return) -> int:
+    """Return the bytes of a message's arrays, those of a return's model among them."""
+    arrays = [each for each in vars(message).values() if isinstance(each, np.ndarray)]
+    model = message.model if isinstance(message, Return) else None
+    return sum(each.nbytes for each in arrays) + (0 if model is None else model.n_bytes)
+
+
+def encode_labels(
+    labels: npt.ArrayLike | None, agreement: Agreement, *, n_rows: int, party: str
+) -> Labels | None:
+    """Check labels against the agreement and turn classes into their positions."""
+    if agreement.task == "representation":
+        return None
+    if labels is None:
+        raise LabelError(
+            f"party '{party}' gave no labels, and task='{agreement.task}' needs one per row."
+        )
+    array = as_labels(labels, name=f"the labels of party '{party}'")
+    if array.ndim != 1 or len(array) != n_rows:
+        raise LabelError(
+            f"party '{party}' has labels of shape {array.shape} for {n_rows} rows; one column with "
+            "one label per row is needed. Train several outputs in several rounds."
+        )
+    if agreement.task == "regression":
+        return _numbers(array, party)
+    words = isinstance(agreement.classes[0], str)
+    kind = "US" if words else "iub"
+    listed = array.tolist()
+    if array.dtype.kind == "O" and words and all(isinstance(label, str) for label in listed):
+        kind = "O"
+    if array.dtype.kind not in kind:
+        expected = "text" if words else "integers"
+        raise LabelError(
+            f"party '{party}' has labels of dtype {array.dtype}, the agreement's classes are "
+            f"{expected}. Convert the labels, so that equal classes are written equally."
+        )
+    positions = {label: position for position, label in enumerate(agreement.classes)}
+    unknown = sum(label not in positions for label in listed)
+    if unknown:
+        raise LabelError(
+            f"party '{party}' has {unknown} label(s) that are none of the {len(positions)} agreed "
+            "classes. Correct them, or agree on more classes."
+        )
+    return np.array([positions[label] for label in listed], dtype=np.int64)
+
+
+def as_labels(labels: npt.ArrayLike, *, name: str) -> npt.NDArray[np.generic]:
+    """Return labels as an array, unless they are ragged, masked or of another byte order."""
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        array = np.empty(0, dtype="V1")
+    if array.dtype.kind == "V" or np.ma.is_masked(labels) or not array.dtype.isnative:
+        raise LabelError(
+            f"{name} cannot be used: they are ragged, masked or of another machine's byte order, "
+            "so some would be guessed. Give one plain label per row."
+        )
+    return array
+
+
+def _numbers(array: npt.NDArray[np.generic], party: str) -> npt.NDArray[np.float64]:
+    """Return regression targets as float64."""
+    try:
+        if array.dtype.kind in "fiu":
+            return as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
+    except LocalError:
+        pass
+    raise LabelError(
+        f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
+        "finite real numbers that float64 holds. Convert them, and drop rows without a label."
+    )
+
+
+def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:
+    """Turn positions back into classes; leave regression targets as they are."""
+    if agreement.task == "classification":
+        classes: npt.NDArray[np.generic] = np.array(agreement.classes)
+        return classes[predicted.astype(np.int64)]
+    return predicted
+
+
+def scored(
+    labels: npt.ArrayLike, predicted: npt.NDArray[np.generic], *, agreement: Agreement, party: str
+) -> float:
+    """Check labels as a party's and return how good predictions of them are."""
+    truth = encode_labels(labels, agreement, n_rows=len(predicted), party=party)
+    known = decode_labels(cast("Labels", truth), agreement)
+    return figure_of(known, predicted, task=agreement.task)
+
+
+def figure_of(
+    truth: npt.NDArray[np.generic], predicted: npt.NDArray[np.generic], *, task: Task
+) -> float:
+    """Return accuracy for classification, R2 for regression.
+
+    Examples
+    --------
+    >>> figure_of(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
+    0.5
+    """
+    if task == "classification":
+        return float(np.mean(truth == predicted))
+    true, found = truth.astype(np.float64), predicted.astype(np.float64)
+    spread, missed = np.sum((true - true.mean()) ** 2), np.sum((true - found) ** 2)
+    return float(1 - missed / spread) if spread else float(missed == 0)

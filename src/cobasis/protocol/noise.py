@@ -115,16 +115,14 @@ class Noising(Hidden):
 
 def noise_for(
     rows: LabelledRows,
+    terms: DPTerms,
     *,
     agreement: Agreement,
     basis: SecretBasis,
     key: PartyKey,
     party: str,
-) -> Noising | None:
+) -> Noising:
     """Return the mechanism for rows, and for their labels as a pass over the rows finds them."""
-    terms = agreement.dp
-    if terms is None:
-        return None
     _refuse(terms, rows.shape[0], basis, party)
     digests = (
         agreement.digest(),

@@ -3,16 +3,20 @@
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import require_components
-from cobasis.errors import UnknownPartyError
+from cobasis.errors import OptionError, UnknownPartyError
 from cobasis.features.encoding import encode
-from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.blocks import Blocks, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Chooser, Memory, check_public_rows, require_proposals
-from cobasis.protocol.labels import encode_labels
-from cobasis.protocol.messages import ConsensusSpan, SpanProposal, Upload, UploadHeader
+from cobasis.protocol.messages import (
+    ConsensusSpan,
+    SpanProposal,
+    Upload,
+    UploadHeader,
+    encode_labels,
+)
 from cobasis.protocol.noise import LabelledRows, noise_for
 from cobasis.protocol.prediction import Predictor, check_consensus
 from cobasis.protocol.projection import Begin, InMemory, Projection, RowsInMemory
@@ -89,7 +93,19 @@ class Party(Predictor):
             )
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
-        public = check_public_rows(public_rows, agreement, party=name)
+        if complete_basis and not own_key.simulated:
+            raise OptionError(
+                f"complete_basis at party '{name}' would add arbitrary directions to a real basis. "
+                "Leave it out; it is for simulations."
+            )
+        if complete_basis and agreement.dp is not None:
+            raise OptionError(
+                f"complete_basis at party '{name}' is for bases that rows shape, and [dp] holds "
+                "for none of them. Leave it out."
+            )
+        public = None
+        if public_rows is not None or agreement.public_rows_sha256 is not None:
+            public = check_public_rows(public_rows, agreement, party=name)
         self.name, self.agreement = name, agreement
         self._tag = secret.anchor_tag(agreement)
         self._anchor = secret.anchor(agreement, public_rows=public)
@@ -142,7 +158,12 @@ class Party(Predictor):
         **Cost.** One or two passes over the rows.
         """
         require_proposals(self.agreement, party=self.name)
-        table = rows if isinstance(rows, Blocks) else WholeTable(self._encoded(rows))
+        features = self.agreement.features
+        table = (
+            rows
+            if isinstance(rows, Blocks)
+            else WholeTable(encode(rows, features, party=self.name))
+        )
         directions = self._chooser.directions(table, memory=memory)
         require_components(directions, n_components=1, n_rows=table.shape[0], party=self.name)
         return SpanProposal(
@@ -194,11 +215,11 @@ class Party(Predictor):
         is seen has its noise; a `Party` counts no releases, its vault does.
         **Cost.** One or two passes over the rows, two products. ODC paper, eqs. (5), (6).
         """
-        table = self._encoded(rows)
+        table = encode(rows, self.agreement.features, party=self.name)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
         sink = InMemory()
         self.write(RowsInMemory(table, targets), to=sink, consensus=consensus, basis=basis)
-        return sink.made()
+        return sink.upload
 
     def write(
         self,
@@ -284,7 +305,11 @@ class Party(Predictor):
             chosen = self._chooser.basis(
                 rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
             )
-            noising = noise_for(rows, agreement=agreement, basis=chosen, key=key, party=self.name)
+            noising = None
+            if agreement.dp is not None:
+                noising = noise_for(
+                    rows, agreement.dp, agreement=agreement, basis=chosen, key=key, party=self.name
+                )
         about = UploadHeader(
             party=self.name,
             agreement_digest=agreement.digest(),
@@ -303,7 +328,3 @@ class Party(Predictor):
             order=key.stream(f"order/{agreement.round_id}").permutation(rows.shape[0]),
             noising=noising,
         )
-
-    def _encoded(self, rows: npt.ArrayLike) -> Matrix:
-        """Return rows on the agreed scale."""
-        return encode(rows, self.agreement.features, party=self.name)

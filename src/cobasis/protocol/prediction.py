@@ -13,8 +13,7 @@ from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.labels import decode_labels
-from cobasis.protocol.messages import ConsensusSpan, Return
+from cobasis.protocol.messages import ConsensusSpan, Return, decode_labels
 from cobasis.protocol.refusals import as_message_error
 from cobasis.protocol.secrets import SecretBasis
 
@@ -204,23 +203,21 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
             f"this return is for party '{returned.party}' with {change.shape[0]} components; here "
             f"is party '{party}' with {n_components}. Ask the analyst for yours."
         )
-    wanted = agreement.task != "representation"
-    width = change.shape[1] if returned.model is None else returned.model.n_components
-    if (
-        (returned.model is not None) != wanted
-        or width != change.shape[1]
-        or (isinstance(returned.model, Chain) and not _agreed(returned.model, agreement))
-    ):
+    model, task, width = returned.model, agreement.task, change.shape[1]
+    if isinstance(model, Chain):
+        regression, widths = task == "regression", model.widths
+        n_outputs = 1 if regression else len(agreement.classes)  # none for a representation
+        told = model.head == "prediction", widths[0], widths[-1]
+        fits = told == (regression, width, n_outputs)
+    elif model is None:
+        fits = task == "representation"
+    else:
+        fits = task != "representation" and len(model.axes) == width
+    if not fits:
         raise MessageError(
-            f"the model in the return to party '{party}' does not go with task='{agreement.task}' "
-            f"and {change.shape[1]} aligned columns. Ask the analyst for another."
+            f"the model in the return to party '{party}' does not go with task='{task}' and "
+            f"{width} aligned columns. Ask the analyst for another."
         )
-
-
-def _agreed(model: Chain, agreement: Agreement) -> bool:
-    """Whether a model is for this agreement's task, and gives as many scores as it has classes."""
-    n_outputs = 1 if agreement.task == "regression" else len(agreement.classes)
-    return (model.task, model.n_outputs) == (agreement.task, n_outputs)
 
 
 def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:

@@ -9,10 +9,10 @@ written back.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -64,49 +64,36 @@ Begin = Callable[[UploadHeader], AbstractContextManager[Sink]]
 class InMemory:
     """A sink that is an `Upload` in the end."""
 
-    _labels: Labels | None = None
+    upload: Upload
 
-    def __call__(self, header: UploadHeader) -> Self:
-        """Begin an upload."""
-        self._header = header
-        self._rows = np.empty((header.n_rows, header.n_components))
-        return self
-
-    def __enter__(self) -> Self:
-        """Write inside a with block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let the upload be made."""
-
-    def made(self) -> Upload:
-        """Return the upload that was written."""
-        told = self._header
-        return Upload(
-            party=told.party,
-            agreement_digest=told.agreement_digest,
-            anchor_tag=told.anchor_tag,
-            rows=self._rows,
-            labels=self._labels,
-            anchor_image=self._image,
-            simulated=told.simulated,
+    def __call__(self, header: UploadHeader) -> AbstractContextManager[Self]:
+        """Begin an upload: make room for all that its header announces."""
+        self.upload = Upload(
+            party=header.party,
+            agreement_digest=header.agreement_digest,
+            anchor_tag=header.anchor_tag,
+            rows=np.empty((header.n_rows, header.n_components)),
+            labels=None if header.labels is None else np.empty(header.n_rows, header.labels),
+            anchor_image=np.empty((header.n_anchor_rows, header.n_components)),
+            simulated=header.simulated,
         )
+        return nullcontext(self)
 
     def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
         """Take ``A F_i``."""
-        self._image = image
+        self.upload.anchor_image[:] = image
 
     def write_labels(self, labels: npt.NDArray[Any]) -> None:
         """Take all labels."""
-        self._labels = labels
+        cast("Labels", self.upload.labels)[:] = labels
 
     def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
         """Take some rows."""
-        self._rows[start : start + len(block)] = block
+        self.upload.rows[start : start + len(block)] = block
 
     def read_rows(self, start: int, stop: int) -> npt.NDArray[Any]:
         """Give some rows back."""
-        return self._rows[start:stop]
+        return self.upload.rows[start:stop]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -159,18 +146,13 @@ class Projection(Hidden):
                 told = labels if noisy is None else noisy.labels(labels, party=self.about.party)
                 sink.write_labels(told[self.order])
 
-    def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
-        """Return a part's rows as they are uploaded, and what noise is confirmed by."""
-        if self.noising is not None:
-            return self.noising.projected(first, blocks)
-        return list(map(self.basis.project, blocks)), b""
-
 
 class _Bins:
     """Where rows go, first and last; used by several threads at a time."""
 
     def __init__(self, projection: Projection, sink: Sink) -> None:
-        self._projected, self._order, self._sink = projection.projected, projection.order, sink
+        self._noising, self._basis = projection.noising, projection.basis
+        self._order, self._sink = projection.order, sink
         n_rows, self._n_components = len(self._order), projection.about.n_components
         self.size = max(1, BIN_BYTES // (8 * self._n_components))
         self._number = np.min_scalar_type(n_rows // self.size)
@@ -181,8 +163,11 @@ class _Bins:
         self._own = threading.local()
 
     def put(self, first: int, blocks: Iterator[Matrix]) -> bytes:
-        """Write a part's rows into their bins, in the table's order; return its marks."""
-        projected, marks = self._projected(first, blocks)
+        """Write a part's rows into their bins, in the table's order; return noise's marks."""
+        if self._noising is None:
+            projected, marks = list(map(self._basis.project, blocks)), b""
+        else:
+            projected, marks = self._noising.projected(first, blocks)
         stop = first + sum(map(len, projected))
         places = self._places[first:stop]
         numbers = (places // self.size).astype(self._number)  # short ones sort faster

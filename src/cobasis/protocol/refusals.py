@@ -3,10 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms.certificate import Certificate, refuse_wrong_fit
 from cobasis.algorithms.fits import DETERMINED
@@ -21,7 +20,7 @@ from cobasis.errors import (
     UndeterminedFitError,
     UnknownPartyError,
 )
-from cobasis.features.reading import refuse_huge
+from cobasis.features.encoding import refuse_huge
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, ReadableUpload, SpanProposal, Upload
@@ -94,15 +93,6 @@ def as_message_error(what: str) -> Iterator[None]:
         ) from None
 
 
-def as_tables(upload: Upload) -> Upload:
-    """Return an upload in memory with its numbers as finite tables."""
-    with as_message_error(f"the upload of party '{upload.party}'"):
-        rows = as_matrix(upload.rows, name="its table of rows")
-        image = as_matrix(upload.anchor_image, name="its anchor image")
-    labels = None if upload.labels is None else np.atleast_1d(upload.labels)
-    return replace(upload, rows=rows, anchor_image=image, labels=cast("Labels | None", labels))
-
-
 def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     """Refuse an upload of another agreement or of other sizes; no number of it is read."""
     check_envelope(upload, agreement)
@@ -117,16 +107,35 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
         )
 
 
-def check_upload(upload: ReadableUpload, agreement: Agreement) -> None:
-    """Refuse an upload whose tables no run could use; its rows are read block by block."""
+def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload:
+    """Return an upload, one in memory as tables of floats, if a run can use all of its numbers.
+
+    Rows are read block by block.
+    """
+    if isinstance(upload, Upload):
+        with as_message_error(f"the upload of party '{upload.party}'"):
+            rows = as_matrix(upload.rows, name="its table of rows")
+            image = as_matrix(upload.anchor_image, name="its anchor image")
+        told = None if upload.labels is None else cast("Labels", np.atleast_1d(upload.labels))
+        upload = replace(upload, rows=rows, anchor_image=image, labels=told)
     check_header(upload, agreement)
     labels, name = upload.label_block(0, upload.n_rows), "its table of rows"
     if labels is not None:
-        refuse_labels(labels, agreement, party=upload.party)
+        if agreement.task == "classification":
+            whole = labels.dtype.kind == "i" and labels.ndim == 1
+            good = whole and labels.min() >= 0 and labels.max() < len(agreement.classes)
+        else:
+            good = labels.dtype.kind == "f" and labels.ndim == 1 and np.isfinite(labels).all()
+        if not good:
+            raise MessageError(
+                f"the labels of party '{upload.party}' are not what task='{agreement.task}' needs. "
+                "Ask the party to prepare its upload again."
+            )
     with as_message_error(f"the upload of party '{upload.party}'"):
         check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
         for block in row_blocks(upload):
             refuse_huge(as_matrix(block, name=name), name=name)
+    return upload
 
 
 def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:
@@ -134,20 +143,6 @@ def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:
     size = max(1, BLOCK_CELLS // upload.n_components)
     for start in range(0, upload.n_rows, size):
         yield upload.row_block(start, min(start + size, upload.n_rows))
-
-
-def refuse_labels(labels: npt.NDArray[Any], agreement: Agreement, *, party: str) -> None:
-    """Raise MessageError for labels that are no positions of classes, or no finite numbers."""
-    if agreement.task == "classification":
-        whole = labels.dtype.kind == "i" and labels.ndim == 1
-        good = whole and labels.min() >= 0 and labels.max() < len(agreement.classes)
-    else:
-        good = labels.dtype.kind == "f" and labels.ndim == 1 and bool(np.isfinite(labels).all())
-    if not good:
-        raise MessageError(
-            f"the labels of party '{party}' are not what task='{agreement.task}' needs. "
-            "Ask the party to prepare its upload again."
-        )
 
 
 def refuse_different_anchors(messages: Mapping[str, SpanProposal | ReadableUpload]) -> None:
@@ -182,23 +177,21 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
             ),
             tuple(lost),
         )
-    _refuse_scale("rows", {n: each.scale for n, each in parties.items()}, agreement.scale_band)
-    sizes = {name: each.image_scale for name, each in parties.items()}
-    _refuse_scale("anchor image", sizes, agreement.scale_band)
+    band = agreement.scale_band
+    for what, scales in (
+        ("rows", {name: each.scale for name, each in parties.items()}),
+        ("anchor image", {name: each.image_scale for name, each in parties.items()}),
+    ):
+        outside = [name for name, scale in scales.items() if not 1 / band <= scale <= band]
+        if outside:
+            are = "are" if what == "rows" else "is"
+            raise ScaleError(
+                f"the {what} of {_named(outside)} {are} more than {band:g} times larger or smaller "
+                "than the median party's, so they would drown the others or vanish. Have the units "
+                "checked there, or exclude the party by name: exclude=[...]."
+            )
     for name, each in parties.items():
         refuse_wrong_fit(each.fit_error, party=name)
-
-
-def _refuse_scale(what: str, scales: Mapping[str, float], band: float) -> None:
-    """Raise for parties whose rows or images are out of the band around the median party's."""
-    outside = [name for name, scale in scales.items() if not 1 / band <= scale <= band]
-    if outside:
-        are = "are" if what == "rows" else "is"
-        raise ScaleError(
-            f"the {what} of {_named(outside)} {are} more than {band:g} times larger or smaller "
-            "than the median party's, so they would drown the others or vanish. Have the units "
-            "checked there, or exclude the party by name: exclude=[...]."
-        )
 
 
 def _named(parties: Iterable[str]) -> str:

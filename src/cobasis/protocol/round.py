@@ -1,7 +1,9 @@
 """The round: the papers' Algorithm 1, with the line numbers it has there."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -14,8 +16,7 @@ from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.labels import scored
-from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.messages import ConsensusSpan, scored, weight_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -67,7 +68,7 @@ class Round(Readable):
     agreement: Agreement
     parties: Mapping[str, Party]
     analyst: Analyst
-    traffic: dict[str, Traffic] = field(default_factory=dict)
+    traffic: Mapping[str, Traffic] = field(default_factory=partial(defaultdict, Traffic))
 
     def __repr__(self) -> str:
         """Name the round and its parties."""
@@ -117,19 +118,20 @@ class Round(Readable):
         for given in (rows, kept):
             for name in {*given} ^ {*self.parties}:  # whom only one of the two knows
                 require_known(name, {*given} & {*self.parties})
-        consensus = self._agree_on_a_span(rows)
+        proposes = BASES[self.agreement.basis].exchanges > 1
+        consensus = self._agree_on_a_span(rows) if proposes else None
         uploads = [  # lines 1 to 6, at each party
             party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # 3, 4
             for name, party in self.parties.items()
         ]
         for upload in uploads:
-            self._sent(upload.party, up=upload.n_bytes)
+            self.traffic[upload.party].up += weight_of(upload)
             self.analyst.receive(upload)  # 5, 9
         returns = self.analyst.run(  # lines 7 to 16, at the analyst
             exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
         )
         for name, returned in returns.items():  # lines 17 to 20, at each party
-            self._sent(name, down=returned.n_bytes)
+            self.traffic[name].down += weight_of(returned)
             self.parties[name].accept(returned)  # 18
         return self
 
@@ -258,18 +260,11 @@ class Round(Readable):
             notes=tuple(notes),
         )
 
-    def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan | None:
+    def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan:
         """Make the one small exchange more that a consensus basis takes."""
-        if not BASES[self.agreement.basis].proposes:
-            return None
         proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
         consensus = self.analyst.consensus(proposals.values())
         for name, proposal in proposals.items():
-            self._sent(name, up=proposal.n_bytes, down=consensus.n_bytes)
+            self.traffic[name].up += weight_of(proposal)
+            self.traffic[name].down += weight_of(consensus)
         return consensus
-
-    def _sent(self, party: str, *, up: int = 0, down: int = 0) -> None:
-        """Count bytes of a party."""
-        counted = self.traffic.setdefault(party, Traffic())
-        counted.up += up
-        counted.down += down

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, Anchor, draw_anchor
-from cobasis.algorithms.bases import require_orthonormal
-from cobasis.errors import CommitmentError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.errors import CommitmentError, OrthonormalityError
+from cobasis.linalg.arrays import ORTHONORMAL, Hidden, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, require_key
 from cobasis.protocol.agreement import Agreement
 
@@ -151,6 +150,11 @@ class SecretBasis(Hidden):
     oblique : bool
         Accept columns that are not orthonormal; simulation of the papers' conditions only.
 
+    Attributes
+    ----------
+    shape : tuple of int
+        Features and components.
+
     Raises
     ------
     OrthonormalityError
@@ -163,17 +167,18 @@ class SecretBasis(Hidden):
     **Cost.** One check of ``2 m l^2`` operations.
     """
 
-    __slots__ = ("_columns", "oblique")
+    __slots__ = ("_columns", "oblique", "shape")
 
     def __init__(self, columns: npt.ArrayLike, *, party: str, oblique: bool = False) -> None:
         table = as_matrix(columns, name=f"the basis of party '{party}'")
-        self.oblique = oblique
-        self._columns = table if oblique else require_orthonormal(table, party=party)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Features and components."""
-        return self._columns.shape[0], self._columns.shape[1]
+        if not oblique and orthonormality_defect(table) > ORTHONORMAL:
+            raise OrthonormalityError(
+                f"the basis of party '{party}' is not orthonormal (F'F differs from I by more than "
+                f"{ORTHONORMAL:.0e}): orthogonal alignment would distort its rows. Orthonormalise "
+                "it: take the Q of a QR factorisation."
+            )
+        self._columns, self.oblique = table, oblique
+        self.shape = (table.shape[0], table.shape[1])
 
     def project(self, rows: Matrix) -> Matrix:
         """Return ``X F_i``."""

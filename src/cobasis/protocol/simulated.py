@@ -27,12 +27,10 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.choice import public_rows_digest
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.labels import as_labels
+from cobasis.protocol.messages import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
-
-Features = tuple[NumericFeature | CategoryFeature, ...]
 
 WORDS: Final[Mapping[str, Any]] = {
     "task": Task,
@@ -45,52 +43,45 @@ WORDS: Final[Mapping[str, Any]] = {
 """The options that are one of some words; an aligner and a model may be objects as well."""
 
 _PAIR = 2
+_OF_THE_RUN = ("exclude", "allow_row_carrying")
 
 
-def run(
-    rows: Rows,
+def round_of(
     *,
+    rows: Rows,
     rng: np.random.Generator,
-    exclude: Iterable[str],
     complete_bases: bool,
-    allow_row_carrying: bool,
     span_condition: SpanCondition | None,
     aligner: AlignerName | Aligner,
-    model: ModelName | Estimator | None,
-    features: Iterable[NumericFeature | CategoryFeature] | None,
     public_rows: npt.ArrayLike | None,
     **options: Any,  # noqa: ANN401
-) -> Round:
-    """Do what `simulate` says."""
-    _refuse_options(
-        rows,
-        rng=rng,
-        aligner=aligner,
-        model=model,
-        span_condition=span_condition,
-        public_rows=public_rows,
-        **options,
-    )
+) -> tuple[Round, dict[str, SecretBasis] | None]:
+    """Return a round ready to run, and everybody's basis where a condition makes them."""
+    given = options | {"span_condition": span_condition, "public_rows": public_rows}
+    _refuse_options(rows, rng=rng, aligner=aligner, **given)
+    table, _ = next(iter(rows.values()))
+    try:
+        shape = np.shape(table)
+    except ValueError:  # of rows of several lengths
+        shape = ()
+    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
+        raise ShapeError(
+            f"the first party's rows are no table: they have shape {shape}, or are of several "
+            "lengths. Give 2 dimensions, every row as long as the others."
+        )
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
     agreement = _agreement(
         *(rows, secret, f"simulation-{rng.bytes(8).hex()}"),
         aligner=aligner if isinstance(aligner, str) else "odc",
-        model=model,
-        features=_features(features, rows),
         public_rows=public_rows,
-        **options,
+        **{name: value for name, value in options.items() if name not in _OF_THE_RUN},
     )
     join = partial(Party, agreement=agreement, secret=secret, complete_basis=complete_bases)
     parties = {name: join(name, key=key, public_rows=public_rows) for name, key in keys.items()}
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
-    return Round(agreement=agreement, parties=parties, analyst=analyst).run(
-        rows,
-        bases=_under(span_condition, rows, agreement, keys),
-        exclude=exclude,
-        model=None if isinstance(model, str) else model,
-        allow_row_carrying=allow_row_carrying,
-    )
+    made = Round(agreement=agreement, parties=parties, analyst=analyst)
+    return made, span_condition and _under(span_condition, rows, agreement, keys)
 
 
 def _refuse_options(rows: object, *, rng: object, **options: Any) -> None:  # noqa: ANN401
@@ -128,25 +119,10 @@ def _refuse_options(rows: object, *, rng: object, **options: Any) -> None:  # no
             found.append("rows is not all of the form {'north': (X, y)}; without labels (X, None)")
     if found:
         raise OptionError(f"{'; '.join(found)}. Nothing has run yet: correct it.")
-
-
-def _features(features: Iterable[NumericFeature | CategoryFeature] | None, rows: Rows) -> Features:
-    """Return the features as given, or numbers under the names that the first table has."""
     if not rows:
         raise ShapeError(
             "there is no party, so there is nothing to simulate. Give rows={'north': (X, y)}."
         )
-    if features is None:
-        table, _ = next(iter(rows.values()))
-        width = _width(table)
-        names = column_names(table)
-        if names is None and hasattr(table, "columns"):
-            raise FeatureError(
-                "the first party's data frame has columns without a name that is text. Write "
-                "X.columns = X.columns.astype(str), or give arrays."
-            )
-        return numeric_features(names or [f"x{column}" for column in range(width)])
-    return listed_features(features)
 
 
 def _agreement(
@@ -159,25 +135,33 @@ def _agreement(
     anchor: AnchorKind,
     n_anchor_rows: int | None,
     model: ModelName | Estimator | None,
-    features: Features,
+    features: Iterable[NumericFeature | CategoryFeature] | None,
     public_rows: npt.ArrayLike | None,
     **fields: Any,  # noqa: ANN401
 ) -> Agreement:
     """Write the agreement that the simulated parties would have signed."""
-    if n_anchor_rows is None and public_rows is not None and anchor == "public":
-        n_anchor_rows = len(np.asarray(public_rows))
-    n_features = width_of(features)
-    default_rows = n_features if anchor == "isometric" else max(1000, n_features)
+    table, _ = next(iter(rows.values()))
+    if features is not None:
+        named = listed_features(features)
+    elif hasattr(table, "columns"):
+        named = numeric_features(_names_of(table))
+    else:
+        named = numeric_features(f"x{column}" for column in range(np.shape(table)[1]))
+    n_features = width_of(named)
+    if n_anchor_rows is None:
+        n_anchor_rows = n_features if anchor == "isometric" else max(1000, n_features)
+        if public_rows is not None and anchor == "public":
+            n_anchor_rows = len(np.asarray(public_rows))
     family = cast("ModelName", model) if isinstance(model, str) else default_model(task)
     return Agreement(
         round_id=round_id,
         parties=tuple(rows),
-        features=features,
+        features=named,
         task=task,
         n_components=int(n_components),
         classes=_classes(rows) if task == "classification" else (),
         anchor=anchor,
-        n_anchor_rows=int(n_anchor_rows or default_rows),
+        n_anchor_rows=int(n_anchor_rows),
         public_rows_sha256=None if public_rows is None else public_rows_digest(public_rows),
         model=None if task == "representation" else family,
         commitment=secret.commitment(round_id),
@@ -185,19 +169,15 @@ def _agreement(
     )
 
 
-def _width(table: npt.ArrayLike) -> int:
-    """Return the number of columns of the first party's rows."""
-    try:
-        shape = np.shape(table)
-    except ValueError:
-        raise ShapeError(
-            "the first party's rows are of several lengths, so they are no table. Fill them up."
-        ) from None
-    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
-        raise ShapeError(
-            f"the first party's rows have shape {shape}; a table has 2 dimensions. Reshape them."
+def _names_of(frame: object) -> tuple[str, ...]:
+    """Return the names of a data frame's columns; FeatureError where they are no text."""
+    names = column_names(frame)
+    if names is None:
+        raise FeatureError(
+            "the first party's data frame has columns without a name that is text. Write "
+            "X.columns = X.columns.astype(str), or give arrays."
         )
-    return int(shape[1])
+    return names
 
 
 def _classes(rows: Rows) -> tuple[Any, ...]:
@@ -227,14 +207,12 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
 
 
 def _under(
-    condition: SpanCondition | None,
+    condition: SpanCondition,
     rows: Rows,
     agreement: Agreement,
     keys: Mapping[str, PartyKey],
-) -> dict[str, SecretBasis] | None:
-    """Make every party's basis under one of the papers' four conditions, if one is asked for."""
-    if condition is None:
-        return None
+) -> dict[str, SecretBasis]:
+    """Make every party's basis under one of the papers' four conditions."""
     if agreement.basis != "svd":
         raise OptionError(
             f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "

@@ -116,6 +116,13 @@ def simulate(
     True
     """
     given = dict(locals())
-    from cobasis.protocol.simulated import run  # noqa: PLC0415 -- the whole round, on its first use
+    from cobasis.protocol.simulated import round_of  # noqa: PLC0415 -- all of it, on its first use
 
-    return run(**given)
+    made, bases = round_of(**given)
+    return made.run(
+        rows,
+        bases=bases,
+        exclude=exclude,
+        model=None if isinstance(model, str) else model,
+        allow_row_carrying=allow_row_carrying,
+    )

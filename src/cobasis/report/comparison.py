@@ -18,7 +18,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import ModelName, Task
 from cobasis.models.training import train
-from cobasis.protocol.labels import figure_of
+from cobasis.protocol.messages import figure_of
 from cobasis.protocol.round import Round
 from cobasis.protocol.simulation import simulate
 from cobasis.report import DataName, Split

@@ -115,11 +115,10 @@ def stored_rows(model: Chain | TrainedModel) -> Matrix:
 
     **Cost.** One walk over the estimator.
     """
-    found: list[Matrix] = []
-    if isinstance(model, TrainedModel):  # no chain has a place for rows
-        found += _kept(model.estimator, width=model.n_components, seen=set())
-    if isinstance(model, Chain) or not found:
-        return np.empty((0, model.n_components))
+    if isinstance(model, Chain):  # which has no place for rows
+        return np.empty((0, model.widths[0]))
+    found = [np.empty((0, len(model.axes)))]
+    found += _kept(model.estimator, width=len(model.axes), seen=set())
     rows = np.concatenate(found)
     first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     aligned: Matrix = rows[first] @ model.axes.T

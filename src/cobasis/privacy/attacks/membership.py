@@ -183,7 +183,7 @@ def _aligned(records: Matrix, shared_map: Matrix) -> Matrix:
 def _scores_of(model: Chain | TrainedModel) -> tuple[str, npt.NDArray[Any]]:
     """Return what a model calls its scores, and the classes that they are for."""
     if isinstance(model, Chain):
-        return model.method, np.arange(model.n_outputs)
+        return model.method, np.arange(model.widths[-1])
     for method in ("predict_proba", "decision_function"):
         if hasattr(model.estimator, method) and hasattr(model.estimator, "classes_"):
             return method, model.estimator.classes_

@@ -61,7 +61,8 @@ def _rows_per_component(subject: Subject, facts: Facts) -> Finding:
     """H2: with few rows per component, the basis tells who was in the table."""
     ratio = facts.n_rows / subject.n_components
     title = "Rows for each component"
-    own = BASES[facts.basis].span.startswith("own") or BASES[facts.basis].proposes
+    rule = BASES[facts.basis]
+    own = rule.span.startswith("own") or rule.exchanges > 1
     figures = {"rows_per_component": ratio}
     if not own:
         words = (

@@ -3,8 +3,8 @@
 import numpy as np
 
 from cobasis.algorithms import BasisName
-from cobasis.algorithms.bases import own_directions
 from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.audit.subject import Subject
 
@@ -35,12 +35,8 @@ class Spans(Hidden):
             return haar_columns(stream, n_rows=n_features, n_columns=most)
         if "consensus" in kind:
             inside = subject.rows @ subject.basis
-            return subject.basis @ _leading(inside, inside.shape[1])
+            return subject.basis @ leading_directions(inside, n_wanted=inside.shape[1]).directions
         rows = subject.public_rows if kind == "public" else subject.rows
         if rows is None:
             return np.empty((n_features, 0))
-        return _leading(rows, most, centred=kind == "pca")
-
-
-def _leading(rows: Matrix, most: int, *, centred: bool = False) -> Matrix:
-    return own_directions(rows, n_components=most, party="", centred=centred).directions
+        return leading_directions(rows, n_wanted=most, centred=kind == "pca").directions

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.passes import with_signs
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.known_records import fewest_known
 from cobasis.privacy.attacks.linkage import CandidatesAlone
@@ -117,7 +116,8 @@ def _rounded(rows: Matrix) -> Matrix:
 def _leading(rows: Matrix) -> Matrix:
     """Return leading directions, signs from the scores: no rotation of the rows changes these."""
     axes = np.linalg.svd(rows, full_matrices=False)[2].T
-    return with_signs(axes, np.sum((rows @ axes) ** 3, axis=0))
+    signed: Matrix = axes * np.where(np.sum((rows @ axes) ** 3, axis=0) < 0, -1.0, 1.0)
+    return signed
 
 
 def curious(subject: Subject, *, seed: int) -> Finding:
