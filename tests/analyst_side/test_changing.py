@@ -15,6 +15,7 @@ from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.membership import add, check_removal, remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
+from cobasis.bundle import run_folder
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     ReplayError,
@@ -55,6 +56,16 @@ def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_change
     assert (got.trained_on, got.target_carries) == (NAMES, ("east",))
     rows = ran.party("west")._basis.project(ran.rows["west"][0]) @ got.change_of_basis
     assert (got.model.predict(rows) == ran.rows["west"][1]).mean() > 0.9
+
+
+def test_to_add_a_party_reads_the_target_once(ran, monkeypatch):
+    read = []
+    kept = run_folder.read_tables
+    monkeypatch.setattr(
+        run_folder, "read_tables", lambda path, **of: read.append(path.name) or kept(path, **of)
+    )
+    add(ran.desk(), ran.upload("west"), to=ran.returns)
+    assert read.count("target.safetensors") == 1
 
 
 def test_adding_the_same_upload_again_gives_the_same_model(ran):

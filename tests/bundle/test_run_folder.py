@@ -142,13 +142,20 @@ def test_what_a_run_keeps_comes_back_bit_for_bit(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [0, 1, -1])
-def test_what_cannot_be_read_counts_as_not_there(tmp_path, kept):
+def test_what_is_damaged_is_not_given_and_can_be_deleted(tmp_path, kept):
     StateFolder(tmp_path)["iterate"] = {"mean": np.eye(3)}, {"step": 4}
     file = tmp_path / "iterate.safetensors"
     file.write_bytes(file.read_bytes()[:kept])
-    assert "iterate" not in StateFolder(tmp_path)
+    assert StateFolder(tmp_path).get("iterate") is None
     del StateFolder(tmp_path)["iterate"]
     assert not file.exists()
+
+
+def test_whether_something_is_kept_is_told_without_reading_it(tmp_path, monkeypatch):
+    StateFolder(tmp_path)["target"] = {"rows": np.eye(3)}, {}
+    monkeypatch.setattr("cobasis.bundle.run_folder.read_tables", pytest.fail)
+    assert "target" in StateFolder(tmp_path)
+    assert "iterate" not in StateFolder(tmp_path)
 
 
 def test_a_party_has_one_fit_and_keeps_it(tmp_path):

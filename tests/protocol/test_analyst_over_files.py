@@ -2,6 +2,8 @@
 
 import io
 import os
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -166,9 +168,10 @@ def test_an_upload_that_changes_between_target_and_fit_stops_the_run(tmp_path):
         align_folder(tmp_path / "uploads", aligner=ODC(), to=tmp_path / "fits", report=report)
 
 
-def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads):
+@pytest.mark.parametrize("spoil", [Path.unlink, partial(os.truncate, length=100)])
+def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads, spoil):
     align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
-    (tmp_path / "fits" / "target.safetensors").unlink()
+    spoil(tmp_path / "fits" / "target.safetensors")
     with pytest.raises(AnotherRunError, match="not the target that they were made to"):
         align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
 

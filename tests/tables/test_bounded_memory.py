@@ -4,16 +4,15 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import polars as pl
 import pytest
 from benchmarks.machine import ONE_THREAD
 
-from cobasis.linalg.threads import in_order
 from cobasis.tables import sources
 
-ENVIRONMENT = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(sys.path)}
+TWO_THREADS = dict.fromkeys(ONE_THREAD, "2")
+ENVIRONMENT = {**os.environ, **TWO_THREADS, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 MAKE = """
 import sys
@@ -22,7 +21,7 @@ import polars as pl
 
 column = np.random.default_rng(0).normal(size=500_000)
 pl.DataFrame({f"x{i}": np.roll(column, 7 * i) for i in range(200)}).write_parquet(
-    sys.argv[1] + "/icu.parquet", row_group_size=10_000, compression="uncompressed")
+    sys.argv[1] + "/icu.parquet", row_group_size=int(sys.argv[2]), compression="uncompressed")
 """
 UPLOAD = """
 import sys
@@ -43,9 +42,9 @@ print(peak_bytes())
 """
 
 
-def run(code, folder):
+def run(code, folder, *words):
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)],
+        [sys.executable, "-c", code, str(folder), *words],
         capture_output=True,
         check=False,
         timeout=300,
@@ -55,51 +54,60 @@ def run(code, folder):
     return done.stdout
 
 
-def test_a_table_of_800_megabytes_becomes_an_upload_in_less_than_650(tmp_path):
+@pytest.mark.parametrize("row_group", ["10000", "500000"])
+def test_a_table_of_800_megabytes_becomes_an_upload_in_less_than_650(tmp_path, row_group):
     """All of the process counts: Python, NumPy, polars and the rest take 105 of them.
 
-    It has one thread; two read up to 512 MB of cells together, as the next test says.
+    A row group may be the whole table: how much is read at a time is not the file's choice.
     """
-    run(MAKE, tmp_path)
+    run(MAKE, tmp_path, row_group)
     peak = int(run(UPLOAD, tmp_path))
     assert (tmp_path / "icu.parquet").stat().st_size > 800e6
     assert (tmp_path / "north.safetensors").stat().st_size > 80e6
     assert peak < 650e6
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8, 64])
-def test_more_threads_read_less_each(tmp_path, monkeypatch, threads):
-    """No more than 256 MB of cells each and 512 MB together, but whole row groups for two."""
-    monkeypatch.setattr(sources, "available_threads", lambda: threads)
-    path, names, n_rows = tmp_path / "icu.parquet", [f"x{i}" for i in range(200)], 5_000_000
-    pl.DataFrame({name: pl.Series([1.0], dtype=pl.Float32) for name in names}).write_parquet(path)
-    source = sources.source_of(path, party="north")
-    starts = [start for start, _ in source.parts(names, n_rows=n_rows, batch=1000)]
-    size = starts[1]
-    assert starts == list(range(0, n_rows, size))
-    assert size * 4 * len(names) * threads <= 2**29
-    assert (size == 2**18) == (threads <= 2)
+@pytest.mark.parametrize(
+    ("n_columns", "dtype", "at_once"),
+    [
+        (3, pl.Float64, 2**18),
+        (200, pl.Float32, 2**18),
+        (200, pl.Float64, 2**17),
+        (9000, pl.Int8, 2**11),
+    ],
+)
+def test_no_more_than_256_megabytes_of_cells_are_read_at_a_time(
+    tmp_path, monkeypatch, n_columns, dtype, at_once
+):
+    """But a row group as polars writes them, which has 2**18 rows, is read whole if it can be."""
+    names, asked = [f"x{i}" for i in range(n_columns)], []
+    path, frame = tmp_path / "icu.parquet", pl.DataFrame({name: [1] for name in names})
+    frame.cast(dtype).write_parquet(path)
+    monkeypatch.setattr(
+        sources.Source, "_rows", lambda _, __, *rows: asked.append(rows) or frame.clear()
+    )
+    list(sources.source_of(path, party="north").parts(names, n_rows=1_000_000, batch=1000))
+    assert asked == [(start, at_once) for start in range(0, 1_000_000, at_once)]
 
 
-def test_no_more_than_two_threads_read_at_a_time(tmp_path, monkeypatch):
-    """Each unpacks a row group of its own, on all cores: eight of them took a gigabyte more."""
-    pl.DataFrame({"x": range(20)}).write_parquet(tmp_path / "icu.parquet")
+def test_polars_is_asked_for_few_columns_at_a_time_by_two_threads(tmp_path, monkeypatch):
+    """It may hold a whole row group of what it is asked for: 1.6 GB of a million rows x 200."""
+    frame = pl.DataFrame({f"x{i}": [i, -i, i] for i in range(640)})
+    frame.write_parquet(tmp_path / "icu.parquet")
     source = sources.source_of(tmp_path / "icu.parquet", party="north")
-    under_way, seen = set(), []
+    under_way, seen, collect = set(), [], pl.LazyFrame.collect
 
-    @contextmanager
-    def watched(_):
-        me = object()
-        under_way.add(me)
+    def watched(asked, **options):
+        under_way.add(id(asked))
         seen.append(len(under_way))
         time.sleep(0.02)
-        yield
-        under_way.remove(me)
+        found = collect(asked, **options)
+        under_way.remove(id(asked))
+        assert found.width == 20
+        return found
 
-    monkeypatch.setattr(sources, "PART_ROWS", 1)
-    monkeypatch.setattr(sources, "available_threads", lambda: 8)
-    parts = list(source.parts(["x"], n_rows=20, batch=1))
-    monkeypatch.setattr(sources.Source, "reading", watched)
-    frames = list(in_order(lambda part: part[1](), parts, workers=8))
-    assert [frame["x"].item() for frame in frames] == list(range(20))
+    monkeypatch.setattr(pl.LazyFrame, "collect", watched)
+    read = list(source.parts(frame.columns, n_rows=3, batch=2))
+    assert [first for first, _ in read] == [0, 2]
+    assert pl.concat([some for _, some in read]).equals(frame)
     assert max(seen) == 2

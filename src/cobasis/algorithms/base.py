@@ -6,7 +6,7 @@ and its own anchor image only), a party that leaves (changes nobody else's fit),
 images are read batch by batch and fits handed on as they are made.
 """
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -18,7 +18,7 @@ from cobasis.algorithms.images import Images, Reported, Steady, batches
 from cobasis.algorithms.one_span import TurnedTarget
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.algorithms.views import View
-from cobasis.errors import DuplicatePartyError, ShapeError, UnknownPartyError
+from cobasis.errors import AnotherRunError, DuplicatePartyError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 
@@ -236,18 +236,27 @@ TARGET = "target"
 """Under which name a state keeps Z."""
 
 
-def keep_target(aligner: Aligner, images: Images, *, state: State) -> Target:
-    """Return the target that a state keeps; make it and keep it where there is none yet."""
-    if TARGET not in state:
-        with one_blas_thread():
-            if isinstance(aligner, IteratingAligner):
-                made = aligner.target_since(images, state)
-            else:
-                made = aligner.target(images)
-        facts = {"iterations": made.iterations, "converged": made.converged}
-        state[TARGET] = {"rows": made.rows}, {"shaped_by": list(made.shaped_by), **facts}
-    tables, told = state[TARGET]
-    return Target(rows=tables["rows"], **{**told, "shaped_by": tuple(told["shaped_by"])})
+def keep_target(
+    aligner: Aligner, images: Callable[[], Images], *, state: State, fits: Collection[str]
+) -> Target:
+    """Return the target that a state keeps; make it where there is none, and no fit to one."""
+    kept = state.get(TARGET)
+    if kept is not None:
+        tables, told = kept
+        return Target(rows=tables["rows"], **{**told, "shaped_by": tuple(told["shaped_by"])})
+    if fits:
+        raise AnotherRunError(
+            f"there are {len(fits)} fits, but not the target that they were made to, so that "
+            "going on could mix two runs. Delete their folder, and start again."
+        )
+    with one_blas_thread():
+        if isinstance(aligner, IteratingAligner):
+            made = aligner.target_since(images(), state)
+        else:
+            made = aligner.target(images())
+    facts = {"iterations": made.iterations, "converged": made.converged}
+    state[TARGET] = {"rows": made.rows}, {"shaped_by": list(made.shaped_by), **facts}
+    return made
 
 
 def align(

@@ -199,9 +199,10 @@ def _keep(state: State, reached: Iterate) -> None:
 
 def _kept(state: State) -> Iterate | None:
     """Return where an earlier call was left; None where it begins anew."""
-    if ITERATE not in state:
+    kept = state.get(ITERATE)
+    if kept is None:
         return None
-    tables, facts = state[ITERATE]
+    tables, facts = kept
     return Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
 
 

@@ -270,10 +270,10 @@ def checked_fits(
     if outcome is None or not work.payloads.is_dir():
         return
     place = work.alignments / outcome.alignment
-    state = StateFolder(place)
-    if TARGET not in state:
+    kept = StateFolder(place).get(TARGET)
+    if kept is None:
         return
-    fits, target = FitFolder(place), state[TARGET][0]["rows"]
+    fits, target = FitFolder(place), kept[0]["rows"]
     uploads = UploadFolder(work.payloads)
     for done, party in enumerate(outcome.uploads):
         report("checking fits", done, len(outcome.uploads))

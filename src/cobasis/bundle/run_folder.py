@@ -35,7 +35,7 @@ Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
 
 
 class StateFolder(MutableMapping[str, Kept]):
-    """Tables and facts by name, each name a file; a damaged one counts as not there.
+    """Tables and facts by name, each name a file; to read a damaged one is a KeyError.
 
     Examples
     --------
@@ -82,6 +82,10 @@ class StateFolder(MutableMapping[str, Kept]):
     def __len__(self) -> int:
         """Count what is there."""
         return len(list(iter(self)))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a thing is there, readable or not; nothing is read."""
+        return self._path(str(name)).exists()
 
     def _path(self, name: str) -> Path:
         return self.path / f"{name}.safetensors"

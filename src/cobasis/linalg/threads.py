@@ -84,6 +84,7 @@ def in_order(
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
+            del item  # it may be large, and the next one is made while the name would hold it
             if len(waiting) > threads:
                 yield waiting.popleft().result()
         while waiting:

@@ -61,16 +61,13 @@ def _predicted(
     n_rows = int(source.collect(pl.len()).item())
     batch = max(256, _BLOCK_CELLS // encoder.width)
     names = list(dict.fromkeys([*encoder.names, *([agreement.id] if agreement.id else [])]))
-    for first, read in source.parts(names, n_rows=n_rows, batch=batch):
-        whole = read()
-        for start in range(0, whole.height, batch):
-            frame = whole[start : start + batch]
-            rows = np.empty((encoder.width, frame.height))
-            refuse_csv_rounding(frame, what=source.what, integers=source.integers)
-            if not encoder.put(encoder.read(nw.from_native(frame), what=source.what), rows):
-                raise not_finite(source, agreement.features, n_rows=n_rows)
-            yield _answers(frame, rows.T, desk=desk, use=use)
-        report("predicting", first + whole.height, n_rows)
+    for first, frame in source.parts(names, n_rows=n_rows, batch=batch):
+        rows = np.empty((encoder.width, frame.height))
+        refuse_csv_rounding(frame, what=source.what, integers=source.integers)
+        if not encoder.put(encoder.read(nw.from_native(frame), what=source.what), rows):
+            raise not_finite(source, agreement.features, n_rows=n_rows)
+        yield _answers(frame, rows.T, desk=desk, use=use)
+        report("predicting", first + frame.height, n_rows)
 
 
 def _answers(frame: pl.DataFrame, rows: Any, *, desk: PartyDesk, use: Usable) -> pl.DataFrame:  # noqa: ANN401

@@ -5,16 +5,16 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 """
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from contextlib import suppress
+from functools import partial
 
-from cobasis.algorithms.base import TARGET, Aligner, Alignment, Fit, State, align, keep_target
+from cobasis.algorithms.base import Aligner, Alignment, Fit, State, align, keep_target
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
 from cobasis.algorithms.views import View
-from cobasis.errors import AnotherRunError, RowCarryingError, StepError
+from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.training import Model, train
@@ -218,14 +218,13 @@ class Analyst:
         for upload in uploads.values():
             refusals.check_header(upload, self.agreement)
         refusals.refuse_different_anchors(uploads)
-        if self._fits and TARGET not in self._state:
-            raise AnotherRunError(
-                f"there are {len(self._fits)} fits, but not the target that they were made to, so "
-                "that going on could mix two runs. Delete their folder, and start again."
-            )
-        images = {} if TARGET in self._state else self._images("making the target")
-        target = keep_target(self._aligner, images, state=self._state)
-        with suppress(KeyError):  # a kill may have left it beside the target
+        target = keep_target(
+            self._aligner,
+            partial(self._images, "making the target"),
+            state=self._state,
+            fits=self._fits,
+        )
+        if ITERATE in self._state:  # a kill may have left it beside the target
             del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
         self._alignment = align(self._aligner, images, target=target, sink=self._fits)

@@ -108,7 +108,6 @@ def _batches(
     """Read columns batch by batch."""
     if not names:
         return
-    for first, read in source.parts(names, n_rows=n_rows, batch=BATCH_ROWS):
-        frame = read()
+    for first, frame in source.parts(names, n_rows=n_rows, batch=BATCH_ROWS):
         yield nw.from_native(frame)
         report("checking rows", first + frame.height, n_rows)

@@ -1,10 +1,9 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,24 @@ from cobasis.features.encoding import not_whole
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import SHOWN, as_frame, refuse_names, rounded
 from cobasis.linalg.arrays import EXACT_INTEGER
-from cobasis.linalg.threads import available_threads
+from cobasis.linalg.threads import in_order
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv",)
 INFERRED_ROWS = 10_000
 """Rows of a CSV file from which its columns' types are guessed."""
 
-PART_ROWS, PART_BYTES, ALL_PARTS_BYTES = 2**18, 2**28, 2**29
-"""The most that is read of a Parquet file at a time: by each thread, and by all of them together.
+PART_ROWS, PART_BYTES = 2**18, 2**28
+"""The most that is read of a Parquet file at a time.
 
 Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each part.
 """
 
-READERS = threading.BoundedSemaphore(2)
-"""How many parts are read at a time: polars unpacks each on all cores, in a row group's memory."""
+SLICES, LEAST_COLUMNS, READERS = 32, 8, 2
+"""In how many slices a part's columns are read, none of fewer columns, and how many at a time.
+
+polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
+"""
 
 INTEGERS = frozenset(
     (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
@@ -51,8 +53,8 @@ WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
-Part = tuple[int, Callable[[], pl.DataFrame]]
-"""The number of a part's first row, and what reads the part."""
+Part = tuple[int, pl.DataFrame]
+"""Some rows, after the number of the first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,29 +95,31 @@ class Source:
             refuse_changed(stamp_of(self.path), self.stamp, what=self.what)
 
     def parts(self, names: Sequence[str], *, n_rows: int, batch: int) -> Iterator[Part]:
-        """Cut the table into parts: rows of a Parquet file, which are read where they are needed.
-
-        Anything else is read here, `batch` rows at a time.
-        """
+        """Go through the table, `batch` rows at a time; of a Parquet file more are read at once."""
         chosen, start = self.frame.select(names), 0
         if self.path is None or self.path.suffix.lower() in CSV:
             with self.reading():
                 for frame in chosen.collect_batches(chunk_size=batch, lazy=True):
-                    yield start, frame.clone
+                    yield start, frame
                     start += frame.height
             return
         with self.reading():
             dtypes = chosen.collect_schema().dtypes()
         row = sum(4 if each == pl.Float32 else 8 for each in dtypes)
-        most = min(PART_BYTES, ALL_PARTS_BYTES // available_threads()) // row
-        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, most.bit_length() - 1))
-        for start in range(0, n_rows, size):
-            yield start, partial(self._rows, chosen, start, size)
+        size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
+        width = max(LEAST_COLUMNS, -(-len(names) // SLICES))
+        slices = [chosen.select(names[at : at + width]) for at in range(0, len(names), width)]
+        for start in range(0, n_rows, size):  # no name here may keep a part while the next is read
+            yield from _cut(self._rows(slices, start, size), first=start, batch=batch)
 
-    def _rows(self, frame: pl.LazyFrame, start: int, size: int) -> pl.DataFrame:
-        """Read some rows."""
-        with READERS, self.reading():
-            return frame.slice(start, size).collect(engine="in-memory")
+    def _rows(self, slices: Sequence[pl.LazyFrame], start: int, size: int) -> pl.DataFrame:
+        """Read some rows, slice by slice of their columns."""
+
+        def read(some: pl.LazyFrame) -> pl.DataFrame:
+            return some.slice(start, size).collect(engine="in-memory")
+
+        with self.reading():
+            return pl.concat(in_order(read, slices, workers=READERS), how="horizontal")
 
     def collect(self, *columns: pl.Expr) -> pl.DataFrame:
         """Return something small of the table, read in parts; of a CSV file, every cell.
@@ -159,6 +163,12 @@ def source_of(
             "a Parquet or CSV file, or a data frame; arrays go to party.prepare(rows, labels)."
         )
     return Source(frame=pl.DataFrame(columns).lazy(), what=what)
+
+
+def _cut(frame: pl.DataFrame, *, first: int, batch: int) -> Iterator[Part]:
+    """Give a part in smaller ones."""
+    for at in range(0, frame.height, batch):
+        yield first + at, frame[at : at + batch]
 
 
 def _columns_of(table: Any, wanted: Iterable[str | None]) -> Mapping[str, Any] | None:  # noqa: ANN401

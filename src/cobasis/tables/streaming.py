@@ -82,29 +82,24 @@ class StreamedTable(LabelledRows):
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
         """Read the table once and yield what `work` made of each part, in order."""
         own = threading.local()  # of each thread of the pool: its buffer
-        n_rows, done, wide = self.shape[0], 0, self.shape[1] > WIDE
-        batch = (WIDE_BLOCKS if wide else PART_BLOCKS) * self._size
+        n_rows, done = self.shape[0], 0
+        batch = (WIDE_BLOCKS if self.shape[1] > WIDE else PART_BLOCKS) * self._size
         found: list[pl.Series] = []
 
-        def worked(part: Part) -> tuple[list[Done], int, pl.Series | None]:
-            first, read = part
-            whole = read()
+        def worked(part: Part) -> tuple[Done, int, pl.Series | None]:
+            first, whole = part
             labels = None if self._along is None else whole[self._along]
-            frame, made = whole.select(self._names), []
-            size = max(1, frame.height) if wide else batch
-            for start in range(0, frame.height, size):
-                cut = frame[start : start + size]
-                refuse_csv_rounding(cut, what=self.source.what, integers=self.source.integers)
-                columns = self._encoder.read(nw.from_native(cut), what=self.source.what)
-                made.append(work(first + start, self._blocks(columns, cut.height, own)))
-            return made, frame.height, labels
+            frame = whole.select(self._names)
+            refuse_csv_rounding(frame, what=self.source.what, integers=self.source.integers)
+            columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
+            return work(first, self._blocks(columns, frame.height, own)), frame.height, labels
 
         along = [] if self._along is None else [self._along]
         columns = list(dict.fromkeys([*self._names, *along]))
         parts = self.source.parts(columns, n_rows=n_rows, batch=batch)
         with one_blas_thread():
-            for results, height, labels in in_order(worked, parts):
-                yield from results
+            for made, height, labels in in_order(worked, parts):
+                yield made
                 done += height
                 found += [] if labels is None else [labels]
                 self._report(step, done, n_rows)
