@@ -60,6 +60,7 @@ SECTIONS: Mapping[str, Section] = {
         threads=True,
     ),
     "round": Section(title="a whole round of 100 parties", module="whole_round"),
+    "start": Section(title="imports and help", module="start"),
     "trees": Section(title="trees in NumPy", module="tree_models"),
     "gpu": Section(title="polar on a graphics card", module="gpu", threads=True),
 }

@@ -21,7 +21,8 @@ Written by `docs/make_json_reference.py` from the models in `src/cobasis/cli`.
 With `--json` a command, `demo` aside, prints one JSON object on one line of standard output, and
 nothing else there; progress, questions and errors go to standard error. The exit code says the
 rest: 0, 2 where something on this side is to be changed, 3 where another side is to change what it
-sent, or 4 where others' files have to come first. An error prints no object; `send --dry-run` and `verify` print theirs also where
+sent, or 4 where others' files have to come first.
+An error prints no object; `send --dry-run` and `verify` print theirs also where
 something does not hold. Fields are added in later releases, and none is renamed or dropped.
 """
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from cobasis.algorithms.anchors import Anchor, AnchorKind, draw_anchor
+from cobasis.algorithms import AnchorKind
+from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.algorithms.base import Aligner, Alignment, align
 from cobasis.algorithms.conditions import SpanCondition, bases_under
 from cobasis.algorithms.gopp import GOPP

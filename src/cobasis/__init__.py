@@ -2,54 +2,87 @@
 
 Start with :func:`simulate`, which runs a whole round in one process, or with
 :class:`Round`, which is the papers' Algorithm 1. The scikit-learn face is in
-``cobasis.estimators``.
+``cobasis.estimators``. All but the errors is loaded on first use.
 """
 
-from cobasis.algorithms.anchors import draw_anchor
-from cobasis.algorithms.base import Alignment, align
-from cobasis.algorithms.certificate import Certificate
-from cobasis.algorithms.gopp import GOPP
-from cobasis.algorithms.imakura import Imakura
-from cobasis.algorithms.kawakami import Kawakami
-from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.whitened import Whitened
-from cobasis.errors import CobasisError, LocalError, PrivacyWarning, RemoteError
-from cobasis.features.numeric import NumericFeature, numeric_features
-from cobasis.models.training import train
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.party import Party
-from cobasis.protocol.round import Round
-from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
-from cobasis.protocol.simulation import simulate
-from cobasis.protocol.vertical import join_vertical
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from cobasis import errors
+from cobasis.errors import *  # noqa: F403 -- each can be caught by its name, and is one of ours
+
+if TYPE_CHECKING:
+    from cobasis.algorithms.anchors import draw_anchor as draw_anchor
+    from cobasis.algorithms.base import Alignment as Alignment
+    from cobasis.algorithms.base import align as align
+    from cobasis.algorithms.certificate import Certificate as Certificate
+    from cobasis.algorithms.gopp import GOPP as GOPP
+    from cobasis.algorithms.imakura import Imakura as Imakura
+    from cobasis.algorithms.kawakami import Kawakami as Kawakami
+    from cobasis.algorithms.odc import ODC as ODC
+    from cobasis.algorithms.whitened import Whitened as Whitened
+    from cobasis.features.category import CategoryFeature as CategoryFeature
+    from cobasis.features.numeric import NumericFeature as NumericFeature
+    from cobasis.features.numeric import numeric_features as numeric_features
+    from cobasis.models.training import train as train
+    from cobasis.protocol.agreement import Agreement as Agreement
+    from cobasis.protocol.analyst import Analyst as Analyst
+    from cobasis.protocol.dp_terms import DPTerms as DPTerms
+    from cobasis.protocol.messages import Return as Return
+    from cobasis.protocol.messages import Upload as Upload
+    from cobasis.protocol.party import Party as Party
+    from cobasis.protocol.round import Round as Round
+    from cobasis.protocol.secrets import ConsortiumSecret as ConsortiumSecret
+    from cobasis.protocol.secrets import PartyKey as PartyKey
+    from cobasis.protocol.secrets import SecretBasis as SecretBasis
+    from cobasis.protocol.simulation import simulate as simulate
+    from cobasis.protocol.vertical import join_vertical as join_vertical
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "GOPP",
-    "ODC",
-    "Agreement",
-    "Alignment",
-    "Analyst",
-    "Certificate",
-    "CobasisError",
-    "ConsortiumSecret",
-    "Imakura",
-    "Kawakami",
-    "LocalError",
-    "NumericFeature",
-    "Party",
-    "PartyKey",
-    "PrivacyWarning",
-    "RemoteError",
-    "Round",
-    "SecretBasis",
-    "Whitened",
-    "align",
-    "draw_anchor",
-    "join_vertical",
-    "numeric_features",
-    "simulate",
-    "train",
-]
+_HOMES = {
+    "Agreement": "protocol.agreement",
+    "Alignment": "algorithms.base",
+    "Analyst": "protocol.analyst",
+    "CategoryFeature": "features.category",
+    "Certificate": "algorithms.certificate",
+    "ConsortiumSecret": "protocol.secrets",
+    "DPTerms": "protocol.dp_terms",
+    "GOPP": "algorithms.gopp",
+    "Imakura": "algorithms.imakura",
+    "Kawakami": "algorithms.kawakami",
+    "NumericFeature": "features.numeric",
+    "ODC": "algorithms.odc",
+    "Party": "protocol.party",
+    "PartyKey": "protocol.secrets",
+    "Return": "protocol.messages",
+    "Round": "protocol.round",
+    "SecretBasis": "protocol.secrets",
+    "Upload": "protocol.messages",
+    "Whitened": "algorithms.whitened",
+    "align": "algorithms.base",
+    "draw_anchor": "algorithms.anchors",
+    "join_vertical": "protocol.vertical",
+    "numeric_features": "features.numeric",
+    "simulate": "protocol.simulation",
+    "train": "models.training",
+}
+"""In which module each name is that is loaded on first use."""
+
+_ERRORS = [name for name, each in vars(errors).items() if isinstance(each, type)]
+
+__all__ = sorted([*_HOMES, *_ERRORS])  # noqa: PLE0605 -- a list all the same
+
+
+def __getattr__(name: str) -> object:
+    """Load a name's module when the name is used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cobasis' has no attribute '{name}'")
+    found: object = getattr(import_module(f"cobasis.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """List what can be imported, loaded or not."""
+    return sorted({*globals(), *__all__})

@@ -59,14 +59,12 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
 A message says what is wrong, what it means and what to do; it holds no number of private rows.
 """
 
-from typing import ClassVar
-
 
 class CobasisError(Exception):
     """Base of all errors; ``code`` names the page in ``docs/errors``."""
 
-    code: ClassVar[str] = ""
-    exit_code: ClassVar[int] = 2
+    code = ""
+    exit_code = 2
 
     def __init_subclass__(cls, *, code: str = "") -> None:
         """Give a leaf of the tree its code."""
@@ -296,4 +294,4 @@ class TranscriptError(RemoteError, code="CB807"):
 class PrivacyWarning(UserWarning):
     """A choice that shows more than the default does; never filtered by cobasis."""
 
-    code: ClassVar[str] = "CB501"
+    code = "CB501"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from aligners import EPS, GOLDEN, haar, key_of, make_anchor
+from cobasis.algorithms import AnchorKind
 from cobasis.algorithms.anchors import (
     FROM_PUBLIC_ROWS,
     MAX_ISOMETRIC_FEATURES,
-    AnchorKind,
     anchor_gain,
     draw_anchor,
 )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners import CONDITIONS, EPS, GOLDEN, STEADY, haar, key_of
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AnchorKind
 from cobasis.algorithms.bases import (
     BASES,
     check_basis_rule,

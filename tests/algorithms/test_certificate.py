@@ -364,10 +364,13 @@ def test_cosines_are_one_for_the_reference_and_less_for_a_stranger():
 def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
     toy = close_spans(3)
     found = state(toy.images, rows_of(toy))
-    first, _, *lines = found.summary().splitlines()
-    assert first == f"Certificate: 3 of 3 parties not a random turn, 0 cannot tell; {CAVEAT}."
-    assert [line.split()[0] for line in lines] == ["p0", "p1", "p2"]
-    assert all(line.endswith("not a random turn") for line in lines)
-    assert "array(" not in repr(found)
+    first, second, _, *lines = found.summary().splitlines()
+    told = f"Certificate: 3 of 3 parties not a random turn, 0 cannot tell; {CAVEAT}."
+    assert f"{first} {second}" == told
+    assert [line.split()[0] for line in lines[:3]] == ["p0", "p1", "p2"]
+    assert all(line.endswith("not a random turn") for line in lines[:3])
+    assert "Residuals are large where patients are unlike" in " ".join(lines[3:])
+    assert max(map(len, found.summary().splitlines())) <= 80
+    assert repr(found) == "<Certificate of 3 parties; summary() shows it>"
     undefined = state(toy.images, rows_of(toy), anchor="gaussian").summary()
     assert undefined.count("-  cannot tell") == 3

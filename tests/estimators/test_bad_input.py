@@ -1,5 +1,7 @@
 """Every bad input is one clear error with a code, and leaves the estimator as it was."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -7,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
+from cobasis import numeric_features
 from cobasis.errors import (
     AgreementError,
     CobasisError,
@@ -142,10 +145,12 @@ PARTIES = {
     "one name": (lambda _: "north", ShapeError, r"np.full\(len\(X\), 'north'\)"),
     "too few": (lambda p: p[:-1], ShapeError, r"shape \(89,\) for 90 rows"),
     "a column": (lambda p: p[:, None], ShapeError, r"shape \(90, 1\)"),
-    "numbers": (lambda p: np.arange(len(p)), OptionError, "90 of 90 party names"),
-    "a missing name": (lambda p: [None, *p[1:].tolist()], OptionError, "1 of 90 party names"),
-    "text and a number": (lambda p: [1, *p[1:].tolist()], OptionError, "1 of 90 party names"),
-    "an empty name": (lambda p: ["", *p[1:].tolist()], OptionError, "or are empty"),
+    "a missing label": (lambda p: [None, *p[1:].tolist()], OptionError, "1 of 90 party labels are"),
+    "no number": (lambda p: [np.nan, *p[1:].tolist()], OptionError, "1 of 90 party labels are"),
+    "an empty name": (lambda p: ["", *p[1:].tolist()], OptionError, "missing or empty"),
+    "a masked one": (lambda p: np.ma.masked_equal(p, "east"), OptionError, "30 of 90 party labels"),
+    "a list": (lambda p: [["x"], *p[1:].tolist()], OptionError, "1 of 90 .* of type list"),
+    "a generator": (lambda p: {"x": p}, ShapeError, r"shape \(\)"),
 }
 
 
@@ -176,15 +181,25 @@ def test_a_party_that_was_not_in_fit_is_named_with_those_that_were(small):
 
 OPTIONS = {
     "too many components": ({"n_components": 7}, AgreementError, "n_components=7"),
-    "no components": ({"n_components": 0}, AgreementError, "n_components"),
+    "no components": ({"n_components": 0}, OptionError, "n_components=0 is no whole number"),
     "half a component": ({"n_components": 2.5}, OptionError, "n_components=2.5"),
     "a true component": ({"n_components": True}, OptionError, "n_components=True"),
     "anchor rows": ({"n_anchor_rows": "many"}, OptionError, "n_anchor_rows='many'"),
     "few anchor rows": ({"n_anchor_rows": 4}, AgreementError, "n_anchor_rows"),
-    "aligner": ({"aligner": "magic"}, AgreementError, "aligner"),
-    "anchor": ({"anchor": "magic"}, AgreementError, "anchor"),
-    "basis": ({"basis": "magic"}, AgreementError, "basis"),
-    "public rows": ({"basis": "public"}, AgreementError, "public"),
+    "aligner": ({"aligner": "magic"}, OptionError, "odc, gopp, whitened, imakura, kawakami"),
+    "anchor": ({"anchor": "magic"}, OptionError, "isometric, gaussian"),
+    "basis": ({"basis": "magic"}, OptionError, "svd, pca, lpp, haar"),
+    "public rows": ({"basis": "public"}, OptionError, "public_rows go with"),
+    "no features": ({"features": []}, OptionError, "features is empty"),
+    "names for features": (
+        {"features": NAMES},
+        OptionError,
+        "features holds 'a'.*numeric_features",
+    ),
+    "fewer features": ({"features": numeric_features(NAMES[:5])}, ShapeError, "6 columns"),
+    "no such column": ({"party_column": 6}, FeatureError, "party_column=6 is no column"),
+    "a name in an array": ({"party_column": "site"}, FeatureError, "by its position"),
+    "parties twice": ({"party_column": 0}, OptionError, "party_column=0 as well"),
     "consensus": ({"basis": "consensus", "anchor": "gaussian"}, AgreementError, "isometric"),
     "random state": ({"random_state": "x"}, OptionError, "random_state='x'"),
     "a float state": ({"random_state": 0.5}, OptionError, "random_state=0.5"),
@@ -201,9 +216,19 @@ OPTIONS = {
 def test_a_bad_option_is_refused_by_fit_and_not_before(small, case):
     options, error, reason = OPTIONS[case]
     model = CollaborativeClassifier(**options)
+    wanted = options.get("party_column", 0) == 0
     with pytest.raises(error, match=rf"(?s)(?:{reason}).*\[CB\d+\]"):
-        model.fit(small.X, small.y, parties=small.parties)
+        model.fit(small.X, small.y, parties=small.parties if wanted else None)
     assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    "options", [{"n_components": 7}, {"aligner": "magic"}, {"n_components": 0}]
+)
+def test_nobody_who_fits_an_estimator_is_told_of_agreements_and_signatures(small, options):
+    with pytest.raises(CobasisError) as caught:
+        CollaborativeClassifier(**options).fit(small.X, small.y, parties=small.parties)
+    assert not re.search("agree|sign|party side|command", str(caught.value))
 
 
 def test_a_regressor_refuses_a_classifier_inside(small):

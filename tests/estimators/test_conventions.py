@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
+from cobasis import numeric_features
 from cobasis.errors import DtypeError, LabelError, SecretError
 from cobasis.estimators import (
     CollaborativeClassifier,
@@ -156,6 +157,8 @@ OPTIONS = {
     "n_anchor_rows": 50,
     "basis": "haar",
     "public_rows": None,
+    "features": numeric_features(["age", "pulse"]),
+    "party_column": "site",
     "random_state": 11,
 }
 MODEL = {"estimator": LogisticRegression(C=3), "allow_row_carrying": True}

@@ -1,14 +1,17 @@
-"""Cross-validation and search pass `parties` on through `score`, and only through it."""
+"""Cross-validation and search pass `parties` on by `score`; a column of parties goes anywhere."""
 
 import numpy as np
 import pytest
 import sklearn
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer
+from sklearn.base import clone
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import ConfusionMatrixDisplay, accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
     cross_val_predict,
     cross_val_score,
+    cross_validate,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -157,27 +160,59 @@ def test_a_named_scorer_says_so_in_a_warning_where_errors_are_scores(digits, mod
     assert np.isnan(scores).all()
 
 
-class Balanced(CollaborativeClassifier):
-    """The way round: another metric is another `score`."""
-
-    def score(self, X, y, *, parties=None):
-        return balanced_accuracy_score(y, self.predict(X, parties=parties))
-
-
-@pytest.mark.usefixtures("routed")
-def test_another_metric_is_a_subclass_with_another_score(digits, model):
-    weighted = Balanced(**model.get_params())
-    found = scored(weighted, digits, error_score="raise")
-    assert found.min() > 0.75
-    assert not np.array_equal(found, scored(model, digits))
-
-
 @pytest.mark.usefixtures("routed")
 def test_cross_val_predict_has_no_way_to_pass_parties(digits, model):
     with pytest.raises(OptionError, match="parties is missing"):
         cross_val_predict(
             model, digits.X, digits.y, params={"parties": digits.parties}, cv=folds(digits)
         )
+
+
+@pytest.fixture
+def carried(digits, model):
+    """The table with each row's party in a first column, and a model that finds it there."""
+    numbers = np.unique(digits.parties, return_inverse=True)[1]
+    return clone(model).set_params(party_column=0), np.c_[numbers, digits.X]
+
+
+@pytest.mark.usefixtures("routed")
+def test_cross_validation_is_the_same_where_rows_carry_their_party(digits, model, carried):
+    bound, table = carried
+    plain = scored(model, digits, error_score="raise")
+    found = cross_val_score(bound, table, digits.y, cv=folds(digits), error_score="raise")
+    np.testing.assert_allclose(found, plain)
+
+
+def test_where_rows_carry_their_party_every_tool_works_without_routing(digits, carried):
+    bound, table = carried
+    found = cross_val_predict(bound, table, digits.y, cv=folds(digits))
+    assert np.mean(found == digits.y) > 0.88
+    options = {"cv": folds(digits), "error_score": "raise"}
+    by_name = cross_validate(bound, table, digits.y, scoring=["accuracy"], **options)
+    assert by_name["test_accuracy"].mean() == pytest.approx(np.mean(found == digits.y))
+    search = GridSearchCV(bound, {"n_components": [8, 24]}, scoring="accuracy", **options)
+    search.fit(table, digits.y)
+    assert search.predict(table[:5]).shape == (5,)
+    shown = ConfusionMatrixDisplay.from_estimator(search.best_estimator_, table, digits.y)
+    assert shown.confusion_matrix.sum() == 500
+
+
+def test_permutation_importance_works_with_a_column_of_parties_and_with_a_scorer(small):
+    model = CollaborativeRegressor(n_components=6, random_state=0)
+    drops = permutation_importance(
+        model.fit(small.X, small.target, parties=small.parties),
+        small.X,
+        small.target,
+        scoring=lambda each, X, y: each.score(X, y, parties=small.parties),
+        random_state=0,
+    ).importances_mean
+    assert drops.argmax() == 0
+    assert drops[:3].min() > 10 * np.abs(drops[3:]).max()
+    numbers = np.unique(small.parties, return_inverse=True)[1]
+    bound, table = clone(model).set_params(party_column=6), np.c_[small.X, numbers]
+    bound.fit(table, small.target)
+    again = permutation_importance(bound, table, small.target, random_state=0).importances_mean
+    assert again[:6].argmax() == 0
 
 
 def test_without_metadata_routing_scores_fail_instead_of_being_wrong(digits, model):

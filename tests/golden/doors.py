@@ -19,11 +19,10 @@ from sklearn import datasets
 from sklearn.metrics import accuracy_score, r2_score
 
 from cobasis import simulate
+from cobasis.algorithms import AlignerName
 from cobasis.algorithms.bases import BASES
-from cobasis.algorithms.options import AlignerName
-from cobasis.cli.demo import deal, load
 from cobasis.models import training
-from cobasis.report.comparison import Settings, compare
+from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.page import as_json
 from golden import refusals
 

@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 from cobasis.errors import OptionError
-from cobasis.models.families import (
-    EARLY_STOPPING_ROWS,
-    FAMILIES,
-    ModelName,
-    default_model,
-    family,
-)
+from cobasis.models import ModelName
+from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, default_model, family
 from cobasis.models.training import refuse_model, train
 
 TASKS = ("classification", "regression")

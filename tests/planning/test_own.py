@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName
 from cobasis.errors import OptionError
 from cobasis.planning import own
 from cobasis.planning.prediction import predict_alignment

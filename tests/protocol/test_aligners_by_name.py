@@ -7,7 +7,7 @@ import pytest
 
 from aligners import make_toy
 from cobasis import GOPP, ODC, ConsortiumSecret, Imakura, Kawakami, Whitened, align
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName
 from cobasis.errors import AgreementError
 from protocol.consortium import agree
 

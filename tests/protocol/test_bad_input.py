@@ -12,6 +12,7 @@ from cobasis.errors import (
     FeatureError,
     LabelError,
     NotFiniteError,
+    OptionError,
     ShapeError,
 )
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables
@@ -205,10 +206,16 @@ def test_labels_that_make_no_two_classes_stop_a_simulation(labels):
         simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
 
 
-@pytest.mark.parametrize("n_components", [WIDTH + 1, 0, -1, 2.0, "2", None])
-def test_an_impossible_number_of_components_is_refused(n_components):
-    with pytest.raises(AgreementError, match=r"n_components.*\[CB303\]$"):
+@pytest.mark.parametrize("n_components", [0, -1, 2.0, "2", None, True])
+def test_what_is_no_number_of_components_is_refused(n_components):
+    with pytest.raises(OptionError, match=r"n_components=.* is no whole number.*\[CB107\]$"):
         simulate(tables(), rng=np.random.default_rng(0), n_components=n_components)
+
+
+def test_more_components_than_features_are_refused_and_nobody_is_to_sign():
+    with pytest.raises(AgreementError, match=r"n_components.*\[CB303\]$") as caught:
+        simulate(tables(), rng=np.random.default_rng(0), n_components=WIDTH + 1)
+    assert "sign" not in str(caught.value)
 
 
 COLUMNS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis import Analyst
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName
 from cobasis.errors import StepError, UnknownPartyError
 from cobasis.models.chain_file import encode_chain
 from protocol.consortium import NAMES, consortium, tables, trained

@@ -1,5 +1,6 @@
 """simulate: every option of the table takes part in a real round."""
 
+import re
 import warnings
 from typing import get_args
 
@@ -16,7 +17,7 @@ from cobasis import (
     numeric_features,
     simulate,
 )
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName
 from cobasis.errors import DimensionError, OptionError, ShapeError, StepError
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables, trained
 
@@ -101,6 +102,41 @@ def test_span_conditions_are_what_they_are_called(condition, same):
 def test_a_word_that_is_no_span_condition_is_refused():
     with pytest.raises(OptionError, match=r"'otherspan' does not exist"):
         run(span_condition="otherspan")
+
+
+WRONG = {
+    "aligner": (
+        {"aligner": "foo"},
+        "aligner='foo' does not exist; there are odc, gopp, whitened, ",
+    ),
+    "an aligner's class": ({"aligner": ODC}, r"an aligner such as ODC\(\)"),
+    "anchor": ({"anchor": 3}, "anchor=3 does not exist; there are isometric, gaussian"),
+    "basis": ({"basis": "pcs"}, "basis='pcs' does not exist; there are svd, pca, lpp, haar"),
+    "task": ({"task": "ranking"}, "there are classification, regression, representation"),
+    "model": ({"model": "forest"}, "model='forest' does not exist; there are logistic, ridge"),
+    "rng": ({"rng": 7}, r"np.random.default_rng\(seed\)"),
+    "no features": ({"features": ()}, "features is empty"),
+    "names": ({"features": ["age"]}, r"features holds 'age'.*numeric_features\(names\)"),
+    "rows": ({"rows": [1, 2]}, "rows is no mapping"),
+    "a party's rows": ({"rows": {"north": np.eye(6)}}, r"\{'north': \(X, y\)\}"),
+    "a number for a name": ({"rows": {1: tables()["north"]}}, r"\{'north': \(X, y\)\}"),
+    "anchor rows": ({"n_anchor_rows": 0}, "n_anchor_rows=0 is no whole number"),
+    "dp": ({"dp": {"epsilon": 1}}, "dp is no DPTerms"),
+    "public rows missing": ({"basis": "public"}, "public_rows go with"),
+    "public rows unused": ({"public_rows": np.eye(6)}, "public_rows go with"),
+    "two at once": ({"aligner": "foo", "rng": None}, "rng is no .*; aligner='foo' does not"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_an_option_does_not_take_is_refused_in_the_words_of_the_call(case):
+    given, reason = WRONG[case]
+    options = {"rows": tables(), "rng": np.random.default_rng(0), "n_components": 4} | given
+    with pytest.raises(
+        OptionError, match=rf"{reason}.*Nothing has run yet.*\[CB107\]$|{reason}"
+    ) as e:
+        simulate(options.pop("rows"), **options)
+    assert not re.search("agree|sign", str(e.value))
 
 
 def test_regression_recovers_a_linear_target():

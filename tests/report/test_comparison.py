@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from cobasis.cli.demo import deal, load
-from cobasis.report.comparison import Settings, compare, score
+from cobasis.protocol.messages import figure_of
+from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.page import as_json, means, render
 
 FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [1, pytest.param(10, marks=pytest.mark.soak)])
@@ -138,4 +138,5 @@ def test_bytes_up_are_what_the_upload_s_arrays_weigh():
     [("classification", [1, 2, 2], 2 / 3), ("regression", [1.0, 2.0, 4.0], 0.5)],
 )
 def test_score_is_accuracy_or_r2(task, predicted, expected):
-    assert score(np.array([1, 2, 3]), np.array(predicted), task=task) == pytest.approx(expected)
+    found = figure_of(np.array([1, 2, 3]), np.array(predicted), task=task)
+    assert found == pytest.approx(expected)

@@ -2,17 +2,16 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.algorithms import AnchorKind
 from cobasis.errors import AnchorError, OptionError, PrivacyWarning
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.haar import HaarIsometry
 from cobasis.linalg.rng import KeyStream
-
-AnchorKind = Literal["isometric", "gaussian", "uniform", "public", "smote"]
 
 FROM_PUBLIC_ROWS: frozenset[AnchorKind] = frozenset({"public", "smote"})
 """The anchors that are made of public rows, and so need them at every party."""

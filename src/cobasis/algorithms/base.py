@@ -9,12 +9,14 @@ images are read batch by batch and fits handed on as they are made.
 from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
 from cobasis.algorithms.images import Images, Reported, Steady, batches
 from cobasis.algorithms.one_span import TurnedTarget
+from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.algorithms.views import View
 from cobasis.errors import AnotherRunError, DuplicatePartyError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
@@ -94,8 +96,8 @@ class IteratingAligner(Aligner, Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Alignment:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Alignment(Readable):
     """A target and the fits made to it so far.
 
     Attributes
@@ -118,6 +120,36 @@ class Alignment:
     aligner: Aligner
     target: Target
     fits: View[Fit]
+
+    def __repr__(self) -> str:
+        """Name method, parties and shape."""
+        return f"<{self._title}>"
+
+    @property
+    def _title(self) -> str:
+        rows, columns = self.target.rows.shape
+        method, n = type(self.aligner).__name__, len(self.fits)
+        return f"Alignment by {method} of {n} parties to a target of {rows} x {columns}"
+
+    def _table(self) -> Table:
+        """Show how well the target determines each fit."""
+        target, shown = self.target, list(islice(self.fits, MOST_ROWS))
+        notes = [f"{named(target.shaped_by)} shaped the target."]
+        if self.departed:
+            notes.append(f"It still carries {named(self.departed)}, who left.")
+        if target.iterations:
+            ended = "converged" if target.converged else "stopped without converging"
+            notes.append(f"It {ended} after {target.iterations} iterations.")
+        return Table(
+            title=f"{self._title}.",
+            header=("party", "components", "determination"),
+            rows=[
+                (name, str(len(fit.change_of_basis)), f"{fit.determination:.3g}")
+                for name, fit in ((name, self.fits[name]) for name in shown)
+            ],
+            n_rows=len(self.fits),
+            notes=(*notes, "Determination is 1 at best; near 0 a direction is arbitrary."),
+        )
 
     @property
     def changes_of_basis(self) -> Mapping[str, Matrix]:

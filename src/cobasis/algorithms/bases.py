@@ -1,14 +1,11 @@
 """Secret bases: one set of names, and the table that the agreement enforces."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.errors import AgreementError, DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix, complete_orthonormal
 from cobasis.linalg.rng import KeyStream, haar_columns
-
-BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"]
 
 
 @dataclass(frozen=True, kw_only=True)

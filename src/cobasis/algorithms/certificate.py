@@ -11,14 +11,16 @@ Spans cannot tell a wrong column order from unlike patients, so that evidence ne
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Literal
 
 import numpy as np
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.algorithms.base import Alignment, FitKind
-from cobasis.algorithms.bases import BASES, BasisName
+from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.images import Images, batches
+from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import FitCheckError, NotFiniteError
 from cobasis.linalg.arrays import Matrix, cosines_to, orthonormality_defect
 from cobasis.linalg.threads import in_order, one_blas_thread
@@ -98,8 +100,8 @@ class PartyFigures:
     evidence: Evidence
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certificate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate(Readable):
     r"""Exact facts of an alignment, and evidence, by party; it accuses nobody.
 
     Attributes
@@ -137,30 +139,33 @@ class Certificate:
         count = len(self.parties)
         return f"{told} of {count} parties not a random turn, {count - told} cannot tell; {CAVEAT}"
 
-    def summary(self) -> str:
-        """Return the figures of every party as a table for people.
+    def __repr__(self) -> str:
+        """Count the parties; evidence is not shown without what it does not say."""
+        return f"<Certificate of {len(self.parties)} parties; summary() shows it>"
 
-        Returns
-        -------
-        str
-            Two lines, and one a party.
-
-        Notes
-        -----
-        **Who sees what.** Whoever is shown it. **Cost.** None.
-        """
-        names = ("residual", "scale", "cosine", "correlation")
-        lines = [
-            f"Certificate: {self.headline}.",
-            f"{'party':<20}" + "".join(f" {name:>11}" for name in names) + "  evidence",
-        ]
-        for name, each in self.parties.items():
-            seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
-            lines.append(
-                f"{name:<20} {each.residual:11.4f} {each.scale:11.2f} {each.smallest_cosine:11.3f}"
-                f" {seen:>11}  {each.evidence}"
+    def _table(self) -> Table:
+        """Show the figures of every party."""
+        note = "No correlation is defined here: that takes an isometric anchor and 5 dimensions."
+        if self.chance is not None:
+            note = (
+                f"Chance spreads correlations by {self.chance:.2f}; beyond {SPREADS:g} times that "
+                "a basis is not a random turn. Residuals are large where patients are unlike, too; "
+                "scale 1 is the median party's."
             )
-        return "\n".join(lines)
+        return Table(
+            title=f"Certificate: {self.headline}.",
+            header=("party", "residual", "scale", "cosine", "correlation", "evidence"),
+            rows=[_figures(name, each) for name, each in islice(self.parties.items(), MOST_ROWS)],
+            n_rows=len(self.parties),
+            notes=(note,),
+        )
+
+
+def _figures(name: str, each: PartyFigures) -> tuple[str, ...]:
+    """Write one party's figures."""
+    seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
+    shown = f"{each.residual:.4f}", f"{each.scale:.2f}", f"{each.smallest_cosine:.3f}"
+    return (name, *shown, seen, each.evidence)
 
 
 def certify(

@@ -5,14 +5,19 @@ nobody can shout, and returns the leading common span Z; a party's basis is ``A'
 The weighted form sends ``A V_i S_i / sqrt(n_i)``, and the analyst caps what is too loud.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from cobasis.algorithms.bases import BasisName, check_basis_rule
+from cobasis.algorithms.bases import check_basis_rule
 from cobasis.algorithms.images import Images, check_images
 from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.leading import Leading
 from cobasis.linalg.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    from cobasis.algorithms import BasisName
 
 MIN_GAP = 1e-6
 """Smallest gap between the last span direction kept and the first dropped, per party.

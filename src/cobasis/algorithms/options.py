@@ -1,4 +1,4 @@
-"""The aligners' names, what their options take, and the one global scalar that each offers."""
+"""What the aligners' options take, and the one global scalar that each offers."""
 
 from typing import Literal
 
@@ -6,9 +6,6 @@ import numpy as np
 
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
-
-AlignerName = Literal["odc", "gopp", "whitened", "imakura", "kawakami"]
-"""The aligners, as agreements and command lines call them."""
 
 Scale = Literal["measured", "paper"] | float
 

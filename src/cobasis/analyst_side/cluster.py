@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from cobasis.disk.whole import scratch_folder
 from cobasis.errors import CobasisError, MissingExtraError, OptionError
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
 from cobasis.models.passes import LabelledRows, Result, Share, Work
 from cobasis.progress import Report
 

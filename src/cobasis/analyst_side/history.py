@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.expecting import AcceptedFile
 from cobasis.bundle.transcript import Entry, Fact
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
 from cobasis.protocol.exchanges import Message
 from cobasis.protocol.signatures import Signature
 

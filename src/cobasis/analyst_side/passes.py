@@ -10,8 +10,8 @@ from cobasis.analyst_side.cluster import cluster_at
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree, require_room
 from cobasis.linalg.threads import available_threads
+from cobasis.models import ModelName
 from cobasis.models.boosting import ROW_BYTES
-from cobasis.models.families import ModelName
 from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads
 from cobasis.progress import Report
 

@@ -29,9 +29,9 @@ from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
+from cobasis.models import ModelName
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
-from cobasis.models.families import ModelName
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cobasis.algorithms.anchors import AnchorKind
-from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.cli.options import Owner, consent, on_terminal, owned, wrapped
 from cobasis.errors import OptionError
-from cobasis.models.families import ModelName, Task
+from cobasis.models import ModelName, Task
 
 if TYPE_CHECKING:
     from cobasis.cli.answers import AgreementAnswer

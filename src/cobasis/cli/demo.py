@@ -2,38 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.algorithms.anchors import AnchorKind
-from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.errors import OptionError
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
+from cobasis.report import DataName, Split
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cobasis.report.comparison import Comparison, Dealt, Settings
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from cobasis.features.numeric import NumericFeature, numeric_features
-from cobasis.linalg.arrays import Matrix
-from cobasis.models.families import Task
-from cobasis.report.comparison import Dealt, Labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sklearn.utils import Bunch
-
-DataName = Literal["digits", "cancer", "diabetes"]
-Split = Literal["iid", "by-label"]
 
 
 def demo(
@@ -69,7 +50,7 @@ def demo(
     Example: cobasis demo --split by-label --json
     """
     from cobasis.models.families import default_model
-    from cobasis.report.comparison import Settings
+    from cobasis.report.comparison import Settings, deal, load
 
     if report.is_dir() or not report.parent.is_dir():
         raise OptionError(
@@ -151,189 +132,3 @@ def _print(found: "Comparison", report: Path, console: "Console") -> None:
     certificate = found.round.analyst.certificate
     console.print(f"Certificate: {certificate.headline}.", highlight=False, soft_wrap=True)
     console.print(f"Took {found.seconds:.1f} s. Report: {report}", highlight=False, soft_wrap=True)
-
-
-ROWS_OF_EACH_LABEL = 25
-PUBLIC_ROWS = 100
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """One data set with the numbers that the demo runs with.
-
-    Attributes
-    ----------
-    name, task : str
-        What it is called and what it is for.
-    rows, labels : ndarray of shape (n_rows, n_features) and (n_rows,)
-        As published.
-    features : tuple of NumericFeature
-        Centre and scale, standing in for what a consortium would take from a code book.
-    parties, rows_each, n_components : int
-        Defaults.
-    """
-
-    name: str
-    task: Task
-    rows: Matrix
-    labels: Labels
-    features: tuple[NumericFeature, ...]
-    parties: int
-    rows_each: int
-    n_components: int
-
-
-def load(name: DataName) -> Table:
-    """Load one of the three data sets."""
-    return {"digits": _digits, "cancer": _cancer, "diabetes": _diabetes}[name]()
-
-
-def _digits() -> Table:
-    """Load 1,797 handwritten digits; a pixel is a count from 0 to 16."""
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    features = numeric_features(bunch.feature_names, centre=8.0, scale=16.0)
-    return _table("digits", bunch, features, parties=10, rows_each=50, n_components=24)
-
-
-def _cancer() -> Table:
-    """Load 569 breast tumours; the whole table's mean and deviation stand in for a code book."""
-    from sklearn.datasets import load_breast_cancer
-
-    bunch = load_breast_cancer()
-    features = numeric_features(
-        bunch.feature_names, centre=bunch.data.mean(axis=0), scale=bunch.data.std(axis=0)
-    )
-    return _table("cancer", bunch, features, parties=4, rows_each=25, n_components=10)
-
-
-def _diabetes() -> Table:
-    """Load 442 patients; published centred, each column of length 1."""
-    from sklearn.datasets import load_diabetes
-
-    bunch = load_diabetes()
-    features = numeric_features(bunch.feature_names, scale=1 / np.sqrt(len(bunch.data)))
-    return _table("diabetes", bunch, features, parties=4, rows_each=40, n_components=7)
-
-
-def _table(
-    name: str,
-    bunch: "Bunch",
-    features: tuple[NumericFeature, ...],
-    *,
-    parties: int,
-    rows_each: int,
-    n_components: int,
-) -> Table:
-    """Put a scikit-learn data set into our own table."""
-    return Table(
-        name=name,
-        task="regression" if name == "diabetes" else "classification",
-        rows=bunch.data,
-        labels=bunch.target,
-        features=features,
-        parties=parties,
-        rows_each=rows_each,
-        n_components=n_components,
-    )
-
-
-def deal(table: Table, *, n_parties: int, split: Split, seed: int) -> Dealt:
-    """Deal a data set out to parties; what is left is the one common test set.
-
-    Parameters
-    ----------
-    table : Table
-        From `load`.
-    n_parties : int
-        At least 1.
-    split : {"iid", "by-label"}
-        ``by-label``: party i holds 25 rows of each of two labels, i and i + 1 of a random
-        cycle; digits only.
-    seed : int
-        For the order of rows and labels.
-
-    Returns
-    -------
-    Dealt
-        Parties' rows, the test set, and public rows set aside from neither.
-
-    Raises
-    ------
-    OptionError
-        More parties than rows, or a split that the data set does not have.
-
-    Notes
-    -----
-    **Who sees what.** Simulation only.
-
-    **Cost.** None.
-    """
-    if n_parties < 1:
-        raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
-    rng = np.random.default_rng(seed)
-    dealers: dict[Split, Callable[[], list[Labels]]] = {
-        "iid": lambda: _iid(table, n_parties, rng),
-        "by-label": lambda: _by_label(table, n_parties, rng),
-    }
-    dealt = dealers[split]()
-    rest = np.setdiff1d(np.arange(len(table.rows)), np.concatenate(dealt))
-    public, test = np.split(rng.permutation(rest), [PUBLIC_ROWS])
-    return Dealt(
-        name=table.name,
-        task=table.task,
-        split=split,
-        features=table.features,
-        rows={
-            f"party-{number}": (table.rows[chosen], table.labels[chosen])
-            for number, chosen in enumerate(dealt, start=1)
-        },
-        test_rows=table.rows[test],
-        test_labels=table.labels[test],
-        public_rows=table.rows[public],
-    )
-
-
-def _iid(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    """Deal rows out in random order."""
-    _refuse_too_many(table, n_parties, table.rows_each, len(table.rows) - 2 * PUBLIC_ROWS)
-    order = rng.permutation(len(table.rows))[: n_parties * table.rows_each]
-    return np.split(order, n_parties)
-
-
-def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    """Deal each party two labels that are neighbours in a random cycle of labels."""
-    if table.name != "digits":
-        raise OptionError(
-            f"--split by-label is for digits; {table.name} has too few labels for parties that "
-            "each hold two. Use --data digits, or --split iid."
-        )
-    cycle = rng.permutation(np.unique(table.labels))
-    counts = np.unique(table.labels, return_counts=True)[1]
-    often = -(-n_parties // len(cycle)) * 2 * ROWS_OF_EACH_LABEL
-    if often > counts.min():
-        most = int(counts.min() // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
-        raise OptionError(
-            f"--parties {n_parties} would need {often} rows of one digit, and there are only "
-            f"{counts.min()} of some. Use --parties {most} or fewer."
-        )
-    waiting = {label: rng.permutation(np.flatnonzero(table.labels == label)) for label in cycle}
-    dealt = []
-    for number in range(n_parties):
-        taken = []
-        for label in (cycle[number % len(cycle)], cycle[(number + 1) % len(cycle)]):
-            rows, waiting[label] = np.split(waiting[label], [ROWS_OF_EACH_LABEL])
-            taken.append(rows)
-        dealt.append(np.concatenate(taken))
-    return dealt
-
-
-def _refuse_too_many(table: Table, n_parties: int, rows_each: int, available: int) -> None:
-    """Raise OptionError where parties would take the rows that the test needs."""
-    if n_parties * rows_each > available:
-        raise OptionError(
-            f"--parties {n_parties} of {rows_each} rows each need {n_parties * rows_each} rows, "
-            f"and {table.name} has {available} to deal out. "
-            f"Use --parties {available // rows_each} or fewer."
-        )

@@ -7,7 +7,7 @@ import typer
 
 from cobasis.cli.options import Owner, Yes, agreed, consent, owned, progress, wrapped
 from cobasis.errors import OptionError, WaitingError
-from cobasis.models.families import ModelName
+from cobasis.models import ModelName
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.plan import Plan

@@ -9,11 +9,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 
-from cobasis.estimators.base import REQUESTED
 from cobasis.estimators.inputs import Array, label_column, travelling_classes
 from cobasis.estimators.predictor import CollaborativePredictor, trained
+from cobasis.estimators.transformer import REQUESTED
+from cobasis.models import Task
 from cobasis.models.chain import Chain
-from cobasis.models.families import FAMILIES, Task, default_model
+from cobasis.models.families import FAMILIES, default_model
 
 
 def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
@@ -59,6 +60,12 @@ class CollaborativeClassifier(
         How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.
+    features : sequence of NumericFeature or CategoryFeature, optional
+        What columns hold: centres and scales, categories, blanks. A data frame's columns are taken
+        by these names, and others are left alone. By default all columns, numbers as they are.
+    party_column : str or int, optional
+        The column of `X` that says whose row each is, by name or, of an array, position. It is no
+        feature, and takes the place of `parties` where scikit-learn cannot pass that on.
     allow_row_carrying : bool
         Accept models that store rows, such as "svm" or nearest neighbours.
     random_state : int, RandomState or None
@@ -71,7 +78,7 @@ class CollaborativeClassifier(
     classes_ : ndarray of shape (n_classes,)
         Labels that occurred, sorted, of the type of `y`.
     parties_ : ndarray of shape (n_parties,)
-        Names of the parties, sorted.
+        Labels of the parties, sorted; in ``round_`` a party has its label as text for a name.
     n_features_in_ : int
         m, number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features,)

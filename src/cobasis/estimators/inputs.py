@@ -1,63 +1,164 @@
-"""What callers hand to an estimator: a table, one party name per row, labels, a random state."""
+"""What callers hand to an estimator: a table, a party label per row, labels, a random state."""
 
 import operator
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy.sparse import issparse
 
 from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.features.category import CategoryFeature
+from cobasis.features.numeric import NumericFeature
+from cobasis.features.reading import as_frame, column_names
+from cobasis.linalg.arrays import Matrix, as_matrix, as_table
 from cobasis.protocol.messages import as_labels
 
 Array = npt.NDArray[Any]
+Features = Sequence[NumericFeature | CategoryFeature]
+Cells = npt.ArrayLike | nw.DataFrame[Any]
+
+LONGEST_NAME = 100
+"""Of a party, in an agreement."""
 
 
-def as_table(X: npt.ArrayLike) -> Matrix:
-    """Check that `X` is a dense, finite table."""
+def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:
+    """Return a data frame with names as a frame, whatever else as it is.
+
+    Where columns are taken by `names`, those of `fit`, an array as wide gets them: scikit-learn
+    makes arrays of some frames.
+    """
     if issparse(X):
         raise DtypeError(
             "X is sparse, and sparse input is not supported: a secret basis is dense, so the "
             "projected rows would be too. Convert it with X.toarray()."
         )
-    return as_matrix(X, name="X")
-
-
-def column_names(X: npt.ArrayLike) -> tuple[str, ...] | None:
-    """Return the names of a data frame's columns, or None where there are none."""
-    names = list(getattr(X, "columns", ()))
-    named = sum(isinstance(name, str) for name in names)
-    if named not in {0, len(names)}:
-        raise FeatureError(
-            f"{named} of the {len(names)} columns have a name that is text, so they cannot be "
-            "compared with another table's. Write X.columns = X.columns.astype(str)."
+    own = column_names(X)
+    frame = as_frame(X) if own else None
+    names = own or names
+    if frame is not None or names is None:
+        return X if frame is None else frame
+    array = np.asarray(X)
+    if array.shape[1:] != (len(names),):
+        raise ShapeError(
+            f"X has shape {array.shape}, and {len(names)} columns are expected, as in fit. Give a "
+            "data frame, or all of its columns."
         )
-    return tuple(names) if named else None
+    columns = {name: array[:, at].tolist() for at, name in enumerate(names)}
+    return nw.from_native(pl.DataFrame(columns, strict=False), eager_only=True)
 
 
-def party_column(parties: npt.ArrayLike | None, *, n_rows: int) -> Array:
-    """Check the party names, one per row."""
+def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
+    """Take the column that says whose row each is out of a table."""
+    if isinstance(table, nw.DataFrame):
+        names = table.columns
+        name = names[column] if isinstance(column, int) and column < len(names) else column
+        if isinstance(name, str) and name in names:
+            return table.drop(name), table.get_column(name).to_list()
+    else:
+        array = np.asarray(table)
+        if isinstance(column, int) and array.ndim > 1 and column < array.shape[1]:
+            return np.delete(array, column, axis=1), array[:, column].tolist()
+    raise FeatureError(
+        f"party_column={column!r} is no column of X. Give a data frame's column by its name, an "
+        "array's by its position from 0."
+    )
+
+
+def take_features(table: Cells, features: Features | None) -> "Matrix | nw.DataFrame[Any]":
+    """Return the columns that features name, or all as numbers where none are given."""
+    if not isinstance(table, nw.DataFrame):
+        if features is None:
+            return as_matrix(table, name="X")
+        return as_table(table, name="X", columns=len(features))
+    if features is not None:
+        missing = [each.name for each in features if each.name not in table.columns]
+        if missing:
+            raise FeatureError(
+                f"X has no column {', '.join(missing[:5])}, which features= names. It has "
+                f"{', '.join(table.columns[:10])}. Correct one of the two."
+            )
+        return table[[each.name for each in features]]
+    return table
+
+
+def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN401 -- of any library
+    """Return the parties' labels, one per row: anything that can be told apart by hash."""
     if parties is None:
         raise OptionError(
-            "parties is missing: every row needs the name of the party that holds it. Give "
-            "parties=[...], one name per row; in cross-validation params={'parties': ...}, which "
-            "the default scoring passes on and scoring='accuracy' does not."
+            "parties is missing: every row needs the label of the party that holds it. Give "
+            "parties=[...], one label per row, or party_column=... for a column of X; in "
+            "cross-validation params={'parties': ...}, which the default scoring passes on and "
+            "scoring='accuracy' does not."
         )
-    names = np.asarray(parties, dtype=object)
-    if names.shape != (n_rows,):
+    shape = getattr(parties, "shape", None)
+    if shape is None:
+        sized = isinstance(parties, Iterable) and not isinstance(parties, str | bytes | Mapping)
+        parties = list(parties) if sized else parties
+        shape = (len(parties),) if sized else ()
+    if tuple(shape) != (n_rows,):
         raise ShapeError(
-            f"parties has shape {names.shape} for {n_rows} rows, so it is not known whose rows "
-            "they are. Give one name per row; for one party np.full(len(X), 'north')."
+            f"parties has shape {tuple(shape)} for {n_rows} rows, so it is not known whose rows "
+            "they are. Give one label per row; for one party np.full(len(X), 'north')."
         )
-    listed = names.tolist()
-    other = sum(not (isinstance(name, str) and name) for name in listed)
+    labels = [each.item() if isinstance(each, np.generic) else each for each in parties]
+    nobody = sum(map(_is_missing, labels))
+    if nobody:
+        raise OptionError(
+            f"{nobody} of {n_rows} party labels are missing or empty. Every row belongs to a "
+            "party: drop those that belong to nobody."
+        )
+    other = [each for each in labels if not isinstance(each, Hashable)]
     if other:
         raise OptionError(
-            f"{other} of {n_rows} party names are not text, or are empty. Parties have names: "
-            "write np.asarray(parties).astype(str), and drop rows that belong to nobody."
+            f"{len(other)} of {n_rows} party labels are of type {type(other[0]).__name__}, which "
+            "has no hash to tell parties apart by. Give text, numbers or tuples."
         )
-    return np.array(listed, dtype=np.str_)
+    return labels
+
+
+def _is_missing(label: object) -> bool:
+    """Whether a label stands for nobody: None, NaN, NA, a masked entry, empty text."""
+    if label is None or label is np.ma.masked or (isinstance(label, str) and not label):
+        return True
+    try:
+        return bool(label != label)  # noqa: PLR0124 -- only NaN is not itself
+    except (TypeError, ValueError):  # pandas' NA, which is neither; an array
+        return not isinstance(label, list | dict | set | np.ndarray)
+
+
+def names_of(labels: Iterable[Hashable]) -> dict[Hashable, str]:
+    """Name parties as their labels are written, or by numbers where two would be one."""
+    found = dict.fromkeys(labels)
+    try:
+        distinct = sorted(found)  # type: ignore[type-var]  # which is what is tried
+    except TypeError:
+        distinct = sorted(found, key=lambda label: (type(label).__name__, str(label)))
+    names = [str(label) for label in distinct]
+    if len(set(names)) < len(names) or max(map(len, names)) > LONGEST_NAME:
+        names = [f"party {number}" for number in range(len(names))]
+    return dict(zip(distinct, names, strict=True))
+
+
+def members_of(
+    labels: Sequence[Hashable], named: Mapping[Hashable, str]
+) -> dict[str, npt.NDArray[np.intp]]:
+    """Return the positions of the rows of each party that has some, by its name."""
+    numbers = {label: number for number, label in enumerate(named)}
+    column = np.array([numbers[label] for label in labels])
+    found = {name: np.flatnonzero(column == numbers[label]) for label, name in named.items()}
+    return {name: own for name, own in found.items() if own.size}
+
+
+def as_column(labels: Iterable[Hashable]) -> Array:
+    """Return labels as an array of one dimension, of their type where they have one."""
+    listed = list(labels)
+    if len({type(label) for label in listed}) == 1 and isinstance(listed[0], str | int | float):
+        return np.array(listed)
+    return np.fromiter(listed, dtype=object, count=len(listed))
 
 
 def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Array:

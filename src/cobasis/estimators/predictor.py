@@ -7,15 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import is_classifier, is_regressor
 
-from cobasis.algorithms.anchors import AnchorKind
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.bases import BasisName
-from cobasis.algorithms.options import AlignerName
 from cobasis.errors import OptionError
-from cobasis.estimators.base import REQUESTED, CollaborativeBase
-from cobasis.estimators.inputs import Array, label_column
+from cobasis.estimators.inputs import Array, Features, label_column
+from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
+from cobasis.models import Estimator, ModelName
 from cobasis.models.chain import Chain
-from cobasis.models.families import Estimator, ModelName
 from cobasis.models.training import TrainedModel
 from cobasis.protocol.party import Party
 
@@ -25,14 +23,15 @@ def trained(party: Party) -> Chain | TrainedModel:
     return cast("Chain | TrainedModel", party.returned.model)
 
 
-class CollaborativePredictor(CollaborativeBase):
+class CollaborativePredictor(CollaborativeTransformer):
     """Train a model on the aligned rows of all parties.
 
     Parameters
     ----------
     estimator, allow_row_carrying
         As `CollaborativeClassifier` says.
-    n_components, aligner, anchor, n_anchor_rows, basis, public_rows, random_state
+    n_components, aligner, anchor, n_anchor_rows, basis, public_rows, features, party_column,
+    random_state
         As `CollaborativeTransformer` says.
 
     Notes
@@ -57,6 +56,8 @@ class CollaborativePredictor(CollaborativeBase):
         n_anchor_rows: int | None = None,
         basis: BasisName = "svd",
         public_rows: npt.ArrayLike | None = None,
+        features: Features | None = None,
+        party_column: str | int | None = None,
         allow_row_carrying: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -67,6 +68,8 @@ class CollaborativePredictor(CollaborativeBase):
             n_anchor_rows=n_anchor_rows,
             basis=basis,
             public_rows=public_rows,
+            features=features,
+            party_column=party_column,
             random_state=random_state,
         )
         self.estimator = estimator

@@ -8,7 +8,7 @@ from sklearn.metrics import r2_score
 
 from cobasis.estimators.inputs import Array, label_column
 from cobasis.estimators.predictor import CollaborativePredictor
-from cobasis.models.families import Task
+from cobasis.models import Task
 
 
 class CollaborativeRegressor(
@@ -36,6 +36,12 @@ class CollaborativeRegressor(
         How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.
+    features : sequence of NumericFeature or CategoryFeature, optional
+        What columns hold: centres and scales, categories, blanks. A data frame's columns are taken
+        by these names, and others are left alone. By default all columns, numbers as they are.
+    party_column : str or int, optional
+        The column of `X` that says whose row each is, by name or, of an array, position. It is no
+        feature, and takes the place of `parties` where scikit-learn cannot pass that on.
     allow_row_carrying : bool
         Accept models that store rows, such as "svm" or nearest neighbours.
     random_state : int, RandomState or None
@@ -46,7 +52,7 @@ class CollaborativeRegressor(
     round_ : Round
         The finished round; ``round_.analyst.certificate`` is of its alignment.
     parties_ : ndarray of shape (n_parties,)
-        Names of the parties, sorted.
+        Labels of the parties, sorted; in ``round_`` a party has its label as text for a name.
     n_features_in_ : int
         m, number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features,)

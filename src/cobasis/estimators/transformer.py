@@ -1,9 +1,47 @@
-"""The round as a transformer: one common representation, no labels, no model."""
+"""The round as a transformer; what all estimators share: `fit`, and rows sent to their parties."""
 
-from cobasis.estimators.base import CollaborativeBase
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
+from cobasis.algorithms.base import Aligner
+from cobasis.errors import OptionError, ShapeError, UnknownPartyError
+from cobasis.estimators.inputs import (
+    Array,
+    Features,
+    as_column,
+    generator,
+    members_of,
+    names_of,
+    open_table,
+    party_labels,
+    take_features,
+    take_parties,
+    whole_number,
+)
+from cobasis.features.encoding import listed_features
+from cobasis.features.reading import column_names, refuse_names
+from cobasis.linalg.arrays import Matrix
+from cobasis.models import Task
+from cobasis.protocol.party import Party
+from cobasis.protocol.simulation import simulate
+
+REQUESTED = {"parties": True}
+"""Asked for by default when scikit-learn routes metadata; nobody has to set a request."""
 
 
-class CollaborativeTransformer(CollaborativeBase):
+class CollaborativeTransformer(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn is untyped:
+    TransformerMixin,  # type: ignore[misc]  # its classes are Any
+    BaseEstimator,  # type: ignore[misc]
+):
     """Bring the rows of several parties into one aligned representation.
 
     Parameters
@@ -21,6 +59,12 @@ class CollaborativeTransformer(CollaborativeBase):
         How parties choose their bases.
     public_rows : array-like of shape (n_public, n_features), optional
         For public anchors and bases; unused by others, so that a search can compare them.
+    features : sequence of NumericFeature or CategoryFeature, optional
+        What columns hold: centres and scales, categories, blanks. A data frame's columns are taken
+        by these names, and others are left alone. By default all columns, numbers as they are.
+    party_column : str or int, optional
+        The column of `X` that says whose row each is, by name or, of an array, position. It is no
+        feature, and takes the place of `parties` where scikit-learn cannot pass that on.
     random_state : int, RandomState or None
         Fills the simulated keys; None draws fresh entropy at every fit.
 
@@ -29,7 +73,7 @@ class CollaborativeTransformer(CollaborativeBase):
     round_ : Round
         The finished round; ``round_.analyst.certificate`` is of its alignment.
     parties_ : ndarray of shape (n_parties,)
-        Names of the parties, sorted.
+        Labels of the parties, sorted; in ``round_`` a party has its label as text for a name.
     n_features_in_ : int
         m, number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -63,3 +107,245 @@ class CollaborativeTransformer(CollaborativeBase):
     >>> model.round_.analyst.certificate.parties["north"].evidence
     'cannot tell'
     """
+
+    __metadata_request__fit: ClassVar = REQUESTED
+    __metadata_request__transform: ClassVar = REQUESTED
+
+    _task: ClassVar[Task] = "representation"
+
+    def __init__(
+        self,
+        *,
+        n_components: int | None = None,
+        aligner: AlignerName | Aligner = "odc",
+        anchor: AnchorKind = "isometric",
+        n_anchor_rows: int | None = None,
+        basis: BasisName = "svd",
+        public_rows: npt.ArrayLike | None = None,
+        features: Features | None = None,
+        party_column: str | int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.aligner = aligner
+        self.anchor = anchor
+        self.n_anchor_rows = n_anchor_rows
+        self.basis = basis
+        self.public_rows = public_rows
+        self.features = features
+        self.party_column = party_column
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        parties: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Run a whole round: every party uploads, the analyst aligns and trains, all get returns.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Rows of all parties, on a scale and centre that are public constants.
+        y : array-like of shape (n_rows,), optional
+            Labels; a transformer ignores them.
+        parties : array-like of shape (n_rows,)
+            The name of each row's party; there is no default, and None is refused.
+
+        Returns
+        -------
+        self
+            Fitted; unchanged if anything was raised.
+
+        Raises
+        ------
+        CobasisError
+            As ``simulate``; `parties` is missing or not one name per row.
+
+        Warns
+        -----
+        PrivacyWarning
+            For uniform and public anchors, once a party.
+
+        Notes
+        -----
+        **Who sees what.** As ``simulate``: one process plays all roles.
+
+        **Cost.** As ``Round.run``.
+        """
+        names = column_names(X)
+        table, held = self._opened(X, parties, names=None)
+        labels, learned = self._labels(y, n_rows=len(held))
+        named = names_of(held)
+        members = members_of(held, named)
+        done = simulate(
+            {
+                name: (table[own], None if labels is None else labels[own])
+                for name, own in members.items()
+            },
+            rng=generator(self.random_state),
+            features=self.features,
+            task=self._task,
+            **self._options(n_features=table.shape[1]),
+        )
+        self.round_, self.parties_, self._named = done, as_column(named), named
+        self.n_features_in_ = table.shape[1] if names is None else len(names)
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        for name, value in learned.items():
+            setattr(self, name, value)
+        return self
+
+    def fit_transform(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        parties: npt.ArrayLike | None = None,
+    ) -> Matrix:
+        """Fit, then bring the same rows into the aligned representation.
+
+        Parameters
+        ----------
+        X, y, parties : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Aligned rows, in the order of `X`.
+
+        Raises
+        ------
+        CobasisError
+            As `fit`.
+
+        Notes
+        -----
+        **Who sees what.** As `fit` and `transform`.
+
+        **Cost.** As `fit` and `transform`.
+        """
+        aligned: Matrix = self.fit(X, y, parties=parties).transform(X, parties=parties)
+        return aligned
+
+    def transform(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Matrix:
+        """Bring each row into the aligned representation, by its own party's ``F_i G_i``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Columns as in `fit`.
+        parties : array-like of shape (n_rows,)
+            The name of each row's party, one of `parties_`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Aligned rows, in the order of `X`.
+
+        Raises
+        ------
+        NotFittedError
+            `fit` has not been called.
+        UnknownPartyError
+            A party that was not in `fit`.
+        LocalError
+            The rows are not as in `fit`, or `parties` is not one name per row.
+
+        Notes
+        -----
+        **Who sees what.** Every row stays at its party.
+
+        **Cost.** Two products.
+        """
+        return self._at_parties(X, parties, Party.transform)
+
+    def _at_parties(
+        self,
+        X: npt.ArrayLike,
+        parties: npt.ArrayLike | None,
+        work: Callable[[Party, Any], Array],
+    ) -> Array:
+        """Let every party do `work` on its own rows, and put the results in the order of `X`."""
+        check_is_fitted(self, "round_")
+        by_name = self.features is not None or isinstance(self.party_column, str)
+        names = getattr(self, "feature_names_in_", None)
+        table, held = self._opened(X, parties, names=names if by_name else None)
+        unknown = sorted({str(label) for label in held if label not in self._named})
+        if unknown:
+            raise UnknownPartyError(
+                f"{len(unknown)} parties were not in fit: {', '.join(unknown[:5])}. They have no "
+                f"basis, so nothing can be projected. Known: {', '.join(map(str, self._named))}. "
+                "Correct the labels, or fit with their rows."
+            )
+        if self.features is None:
+            self._refuse_columns(table, party=self._named[held[0]])
+        members = members_of(held, self._named)
+        done = np.concatenate(
+            [work(self.round_.parties[name], table[own]) for name, own in members.items()]
+        )
+        ordered = np.empty_like(done)
+        ordered[np.concatenate(list(members.values()))] = done
+        return ordered
+
+    def _opened(
+        self,
+        X: npt.ArrayLike,
+        parties: npt.ArrayLike | None,
+        *,
+        names: Sequence[str] | None,
+    ) -> tuple[Matrix | nw.DataFrame[Any], list[Hashable]]:
+        """Return a table of features, and whose each of its rows is."""
+        cells = open_table(X, names=names)
+        if self.party_column is not None:
+            if parties is not None:
+                raise OptionError(
+                    f"parties are given, and party_column={self.party_column!r} as well. Give one."
+                )
+            cells, parties = take_parties(cells, self.party_column)
+        features = None if self.features is None else listed_features(self.features)
+        table = take_features(cells, features)
+        return table, party_labels(parties, n_rows=len(table))
+
+    def _refuse_columns(self, table: Matrix | nw.DataFrame[Any], *, party: str) -> None:
+        """Refuse other columns than those of `fit`."""
+        names, agreed = column_names(table), self.round_.agreement.columns
+        if names is not None and hasattr(self, "feature_names_in_"):
+            refuse_names(names, agreed, party=party)
+        if table.shape[1] != len(agreed):
+            raise ShapeError(
+                f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{len(agreed)} features as input. Give the columns that fit was given."
+            )
+
+    def _labels(
+        self,
+        y: npt.ArrayLike | None,  # noqa: ARG002 -- a representation needs no labels
+        *,
+        n_rows: int,  # noqa: ARG002
+    ) -> tuple[Array | None, dict[str, Any]]:
+        """Return labels as they travel, and the attributes that fit learns from them."""
+        return None, {}
+
+    def _options(self, *, n_features: int) -> dict[str, Any]:
+        """Return what `simulate` is asked for."""
+        size = max(1, n_features // 2) if self.n_components is None else self.n_components
+        rows = self.n_anchor_rows
+        asked = self.anchor in FROM_PUBLIC_ROWS or self.basis == "public"
+        return {
+            "n_components": whole_number(size, name="n_components"),
+            "aligner": self.aligner,
+            "anchor": self.anchor,
+            "n_anchor_rows": None if rows is None else whole_number(rows, name="n_anchor_rows"),
+            "basis": self.basis,
+            "public_rows": self.public_rows if asked else None,
+        }
+
+    @property
+    def _n_features_out(self) -> int:
+        """The number of columns that `transform` gives, for ``get_feature_names_out``."""
+        return int(self.round_.agreement.n_components)

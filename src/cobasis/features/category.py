@@ -29,6 +29,10 @@ class CategoryFeature(BaseModel):
     missing : {"refuse", "level"}
         Whether a party may have empty cells, which then have one column more.
 
+    Notes
+    -----
+    **Who sees what.** Public: a field of the agreement. **Cost.** None.
+
     Examples
     --------
     >>> ward = CategoryFeature(name="ward", values=("icu", "surgery"), missing="level")

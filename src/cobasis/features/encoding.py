@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Discriminator, Tag
 
-from cobasis.errors import FeatureError, NotFiniteError, ShapeError
+from cobasis.errors import FeatureError, NotFiniteError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import (
@@ -97,6 +97,21 @@ def _columns_of(feature: NumericFeature | CategoryFeature) -> list[EncodedColumn
         )
         for position, level in enumerate(feature.levels)
     ]
+
+
+def listed_features(
+    features: Iterable[NumericFeature | CategoryFeature],
+) -> tuple[NumericFeature | CategoryFeature, ...]:
+    """Return features as a tuple, unless there are none or something else is among them."""
+    listed = tuple(features)
+    other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]
+    if other or not listed:
+        what = f"holds {other[0]!r:.60}" if other else "is empty"
+        raise OptionError(
+            f"features {what}, and every column is a NumericFeature or a CategoryFeature. Make "
+            "numbers by numeric_features(names), or leave features out to take columns as they are."
+        )
+    return listed
 
 
 def width_of(features: Iterable[NumericFeature | CategoryFeature]) -> int:

@@ -32,7 +32,7 @@ class NumericFeature(BaseModel):
     unit : str
         What a 1 stands for, in words; nothing is converted.
     low, high : float or None
-        What values lie between; ``cobasis send`` refuses others.
+        What values lie between; the check before an upload leaves refuses others.
     missing : {"refuse", "fill"}
         Whether a party may have cells without a number.
     fill : float or None

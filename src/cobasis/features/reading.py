@@ -27,6 +27,19 @@ def as_frame(table: object) -> "nw.DataFrame[Any] | None":
     return found if isinstance(found, nw.DataFrame) else None
 
 
+def column_names(table: object) -> tuple[str, ...] | None:
+    """Return the names of a data frame's columns, or None where there are none."""
+    frame = as_frame(table) if hasattr(table, "columns") else None
+    names = list(getattr(table, "columns", ()) if frame is None else frame.columns)
+    named = sum(isinstance(name, str) for name in names)
+    if named not in {0, len(names)}:
+        raise FeatureError(
+            f"{named} of the {len(names)} columns have a name that is text, so they cannot be "
+            "compared with another table's. Write X.columns = X.columns.astype(str)."
+        )
+    return tuple(names) if named else None
+
+
 def is_number(dtype: "nw.dtypes.DType") -> bool:
     """Whether every value of a column is a number that NumPy has a type for."""
     import narwhals as nw  # noqa: PLC0415 -- as above
@@ -53,7 +66,7 @@ def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
         raise DtypeError(
             f"column '{series.name}' of {what} is of type {series.dtype} and no number. Only "
             "integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
-            "silently. Convert it yourself, or agree on a category."
+            "silently. Convert it yourself, or make it a CategoryFeature."
         )
     wide = series.dtype in {nw.Int64, nw.UInt64}
     if wide and (series.min() < -EXACT_INTEGER or series.max() > EXACT_INTEGER):
@@ -98,16 +111,16 @@ def refuse_codes(codes: Array, name: str, *, what: str) -> None:
     if lowest >= 0:
         return
     has, then = (
-        ("empty cells", 'drop those rows, or agree on missing = "level"')
+        ("empty cells", 'Drop those rows, or agree on missing = "level"')
         if lowest == MISSING
         else (
             "words that are not agreed",
-            'correct them, or agree on them or on unknown = "other"',
+            'Correct them, or agree on them or on unknown = "other"',
         )
     )
     raise FeatureError(
         f"column '{name}' of {what} has {has}, so its rows cannot be encoded as the others' are. "
-        f"'cobasis send --dry-run' lists what is wrong; {then}."
+        f"{then}."
     )
 
 

@@ -7,11 +7,11 @@ may change between versions.
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from scipy.special import ndtri
 
 from cobasis.errors import SecretError
 from cobasis.linalg.arrays import Hidden, Matrix
@@ -59,7 +59,7 @@ class KeyStream(Hidden):
         """Return numbers from N(0, 1): 52 bits each, through the inverse distribution."""
         words = self.words(int(np.prod(shape)))
         midpoints = ((words >> np.uint64(12)) + 0.5) * 2.0**-52
-        drawn: npt.NDArray[np.float64] = ndtri(midpoints)
+        drawn: npt.NDArray[np.float64] = scipy.special.ndtri(midpoints)
         return drawn.reshape(shape)
 
     def tailed_normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
@@ -74,7 +74,7 @@ class KeyStream(Hidden):
         share = (words[2].astype(np.float64) + 0.5) * 2.0**-64
         for word in (words[1], words[0] >> np.uint64(1)):
             share = (word.astype(np.float64) + share) * 2.0**-64
-        drawn: npt.NDArray[np.float64] = np.where(negative, 1.0, -1.0) * ndtri(share)
+        drawn: npt.NDArray[np.float64] = np.where(negative, 1.0, -1.0) * scipy.special.ndtri(share)
         return drawn.reshape(shape)
 
     def permutation(self, count: int) -> npt.NDArray[np.intp]:

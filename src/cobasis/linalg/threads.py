@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import TypeVar
 
+import scipy.linalg  # noqa: F401 -- a BLAS that is loaded after the controller has no limit
 from threadpoolctl import ThreadpoolController
 
 

@@ -20,7 +20,8 @@ import numpy as np
 from cobasis.errors import CobasisError, NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order
-from cobasis.models.families import EARLY_STOPPING_ROWS, Estimator, log_likelihood
+from cobasis.models import Estimator
+from cobasis.models.families import EARLY_STOPPING_ROWS, log_likelihood
 from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Split
 from cobasis.progress import Report
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from cobasis.errors import MissingExtraError
 from cobasis.linalg.arrays import Matrix
+from cobasis.models import Estimator
 from cobasis.models.batches import rows_apart
-from cobasis.models.families import Estimator
 from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share, Split
 from cobasis.progress import Report
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cobasis.errors import RowCarryingError
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.families import Estimator
+from cobasis.models import Estimator
 
 _FAMILIES = (
     "sklearn.svm._classes.SVC",

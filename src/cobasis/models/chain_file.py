@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
+from cobasis.models import Task
 from cobasis.models.chain import (
     Affine,
     Array,
@@ -26,7 +27,7 @@ from cobasis.models.chain import (
     ends_of,
     refuse,
 )
-from cobasis.models.families import FAMILIES, Task
+from cobasis.models.families import FAMILIES
 from cobasis.strict_json import json_object
 
 MODEL_FORMAT = "cobasis/model/1"

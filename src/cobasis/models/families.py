@@ -6,22 +6,17 @@ with ridge stand in for the RBF support-vector machine, whose file is made of ro
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.models import Estimator, ModelName, Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-Estimator: TypeAlias = Any
-"""Anything with scikit-learn's ``fit`` and ``predict``; scikit-learn itself is untyped."""
-
-Task = Literal["classification", "regression", "representation"]
-ModelName = Literal["logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"]
 
 
 EARLY_STOPPING_ROWS = 200

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import scipy
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, logsumexp, softmax
 
 from cobasis.errors import NotFiniteError
 from cobasis.linalg.arrays import Matrix
@@ -139,12 +139,12 @@ def _outputs(rows: Matrix, weights: Matrix, told: Labels) -> tuple[float, Matrix
     """Return the summed loss, likelihoods, and their excess over what is true."""
     logits = rows @ weights.T
     if len(weights) == 1:
-        likely = expit(logits)
+        likely = scipy.special.expit(logits)
         loss = float(np.logaddexp(0.0, np.where(told == 1, -logits[:, 0], logits[:, 0])).sum())
         return loss, likely, likely - told[:, None]
-    likely = softmax(logits, axis=1)
+    likely = scipy.special.softmax(logits, axis=1)
     true = (np.arange(len(told)), told)
-    loss = float((logsumexp(logits, axis=1) - logits[true]).sum())
+    loss = float((scipy.special.logsumexp(logits, axis=1) - logits[true]).sum())
     excess = likely.copy()
     excess[true] -= 1.0
     return loss, likely, excess

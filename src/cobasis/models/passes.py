@@ -17,8 +17,8 @@ import numpy.typing as npt
 from cobasis.errors import LabelError, NotFiniteError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import available_threads, in_order
+from cobasis.models import Task
 from cobasis.models.chain import Integers
-from cobasis.models.families import Task
 from cobasis.progress import Report, silent
 
 Labels = npt.NDArray[Any]

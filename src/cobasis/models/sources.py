@@ -15,6 +15,7 @@ import numpy as np
 
 from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.models import Estimator, Task
 from cobasis.models.carrying import refuse_row_carrying
 from cobasis.models.chain import (
     Affine,
@@ -29,7 +30,6 @@ from cobasis.models.chain import (
     folded,
     spread_over_classes,
 )
-from cobasis.models.families import Estimator, Task
 
 if TYPE_CHECKING:
     from cobasis.models.training import TrainedModel

@@ -14,6 +14,7 @@ import numpy as np
 from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.batches import Batches, State, rows_apart
 from cobasis.models.boosting import fit_xgboost, require_xgboost
 from cobasis.models.carrying import refuse_row_carrying, stored_bytes
@@ -27,13 +28,7 @@ from cobasis.models.chain import (
     folded,
     spread_over_classes,
 )
-from cobasis.models.families import (
-    Estimator,
-    ModelName,
-    Task,
-    family,
-    tuned,
-)
+from cobasis.models.families import family, tuned
 from cobasis.models.logistic import fit_logistic
 from cobasis.models.passes import (
     Block,

@@ -9,7 +9,7 @@ are arithmetic: they cannot see whether that is so.
 import math
 from collections.abc import Callable
 
-from scipy.special import log_ndtr
+import scipy
 
 from cobasis.errors import OptionError
 
@@ -61,7 +61,8 @@ def delta_of(*, epsilon: float, noise: float, sensitivity: float) -> float:
     _require(sensitivity > 0, "sensitivity", sensitivity, "above 0")
     signal = sensitivity / noise
     middle = epsilon / signal if signal else math.inf
-    upper, lower = float(log_ndtr(signal / 2 - middle)), float(log_ndtr(-signal / 2 - middle))
+    log_share = scipy.special.log_ndtr
+    upper, lower = float(log_share(signal / 2 - middle)), float(log_share(-signal / 2 - middle))
     if upper == -math.inf:
         return 0.0
     off = _ROUNDING * (1 + epsilon - upper - lower)

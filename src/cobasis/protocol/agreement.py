@@ -192,5 +192,5 @@ def _sentence(error: ValidationError) -> str:
     ]
     return (
         f"the agreement has {len(findings)} field(s) that cannot stand: {'; '.join(findings[:5])}. "
-        "Correct them and have the agreement signed again."
+        "Correct them; where it was signed, have it signed again."
     )

@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES, AnchorKind
-from cobasis.algorithms.bases import BASES, BasisName, check_basis_rule
-from cobasis.algorithms.options import AlignerName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
+from cobasis.algorithms.bases import BASES, check_basis_rule
 from cobasis.errors import AgreementError
 from cobasis.features.encoding import Feature, width_of
-from cobasis.models.families import FAMILIES, ModelName, Task, family
+from cobasis.models import ModelName, Task
+from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms
 from cobasis.protocol.enrolment import PublicIdentity
 
@@ -107,10 +108,11 @@ def refuse_contradictions(agreement: AgreementFields) -> None:
     if agreement.dp is not None:
         problems += _dp_problems(agreement, agreement.dp)
     if problems:
-        raise AgreementError(
-            f"the agreement contradicts itself: {'; '.join(problems)}. "
-            "Change one of the two fields and have it signed again."
-        )
+        what, then = "these options contradict each other", "Change one of them."
+        if agreement.enrolled:
+            what = "the agreement contradicts itself"
+            then = "Change one of the two fields and have it signed again."
+        raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
 
 
 NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")

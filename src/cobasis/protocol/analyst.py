@@ -15,7 +15,7 @@ from cobasis.algorithms.gopp import ITERATE
 from cobasis.algorithms.images import Reported
 from cobasis.algorithms.views import View
 from cobasis.errors import RowCarryingError, StepError
-from cobasis.models.families import Estimator, ModelName
+from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass
 from cobasis.models.training import Model, train
 from cobasis.progress import Report, silent

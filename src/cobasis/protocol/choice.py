@@ -125,8 +125,8 @@ class Chooser:
         if consensus is None:
             raise StepError(
                 f"party '{self.party}' has no consensus yet, and basis='{self.agreement.basis}' "
-                "takes two exchanges. Send propose(rows) to the analyst first, and give prepare() "
-                "what comes back."
+                "takes two exchanges. Propose first, and prepare the upload with the consensus= "
+                "that comes back from the analyst."
             )
         span = anchor.apply_transposed(consensus.rows)
         if orthonormality_defect(span) > ORTHONORMAL:
@@ -154,7 +154,7 @@ def require_proposals(agreement: Agreement, *, party: str) -> None:
         return
     raise StepError(
         f"basis='{agreement.basis}' takes one exchange, so there is nothing for party '{party}' to "
-        "propose. Make the upload: prepare(rows, labels)."
+        "propose. Its upload is the only message: prepare that."
     )
 
 

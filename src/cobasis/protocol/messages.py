@@ -6,7 +6,7 @@ out of a message's representation, so that no log shows what a person's row was 
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import LabelError, LocalError
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.models import Task
 from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
 from cobasis.protocol.agreement import Agreement
@@ -164,6 +165,10 @@ class Upload:
         ``A F_i``.
     simulated : bool
         Drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** The analyst sees all of it, and nobody else. **Cost.** What its arrays weigh.
     """
 
     party: str
@@ -229,6 +234,11 @@ class Return:
         The parties whose trace target or consensus basis carry, those that left included.
     simulated : bool
         Drawn from a seed.
+
+    Notes
+    -----
+    **Who sees what.** For its party alone: with its basis, ``F_i G_i`` projects everybody's rows
+    back. **Cost.** What its arrays weigh.
     """
 
     party: str
@@ -320,3 +330,29 @@ def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.gen
         classes: npt.NDArray[np.generic] = np.array(agreement.classes)
         return classes[predicted.astype(np.int64)]
     return predicted
+
+
+def scored(
+    labels: npt.ArrayLike, predicted: npt.NDArray[np.generic], *, agreement: Agreement, party: str
+) -> float:
+    """Check labels as a party's and return how good predictions of them are."""
+    truth = encode_labels(labels, agreement, n_rows=len(predicted), party=party)
+    known = decode_labels(cast("Labels", truth), agreement)
+    return figure_of(known, predicted, task=agreement.task)
+
+
+def figure_of(
+    truth: npt.NDArray[np.generic], predicted: npt.NDArray[np.generic], *, task: Task
+) -> float:
+    """Return accuracy for classification, R2 for regression.
+
+    Examples
+    --------
+    >>> figure_of(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
+    0.5
+    """
+    if task == "classification":
+        return float(np.mean(truth == predicted))
+    true, found = truth.astype(np.float64), predicted.astype(np.float64)
+    spread, missed = np.sum((true - true.mean()) ** 2), np.sum((true - found) ** 2)
+    return float(1 - missed / spread) if spread else float(missed == 0)

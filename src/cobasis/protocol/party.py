@@ -124,6 +124,11 @@ class Party(Predictor):
         """Show the name only."""
         return f"<Party '{self.name}'>"
 
+    @property
+    def finished(self) -> bool:
+        """Whether a return was accepted, so that the party can predict."""
+        return self._return is not None
+
     def propose(
         self, rows: npt.ArrayLike | Blocks, *, memory: Memory | None = None
     ) -> SpanProposal:

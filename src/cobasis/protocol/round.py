@@ -4,14 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 
+import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
-from cobasis.models.families import Estimator
+from cobasis.algorithms.certificate import PartyFigures
+from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
+from cobasis.errors import LabelError, StepError
+from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.messages import ConsensusSpan, weight_of
+from cobasis.protocol.messages import ConsensusSpan, scored, weight_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -34,7 +39,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Round:
+class Round(Readable):
     """Parties and an analyst, all in one process, exchanging the real messages.
 
     Attributes
@@ -67,7 +72,7 @@ class Round:
 
     def __repr__(self) -> str:
         """Name the round and its parties."""
-        return f"<Round '{self.agreement.round_id}' of {', '.join(self.parties)}>"
+        return f"<Round '{self.agreement.round_id}' of {named(tuple(self.parties))}>"
 
     def run(
         self,
@@ -129,6 +134,131 @@ class Round:
             self.traffic[name].down += weight_of(returned)
             self.parties[name].accept(returned)  # 18
         return self
+
+    def predict(
+        self, rows: npt.ArrayLike | Mapping[str, npt.ArrayLike]
+    ) -> dict[str, npt.NDArray[np.generic]]:
+        """Let every party predict with its own basis and the common model, eq. (9).
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features), or mapping of str to such
+            Rows that every party predicts; or each party's own, by its name.
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n_rows,)
+            Classes or numbers, by party name.
+
+        Raises
+        ------
+        UnknownPartyError, LocalError
+            A party that has no return, as one that was excluded; as ``Party.predict``.
+
+        Notes
+        -----
+        **Who sees what.** Each party sees its own rows; one process plays all of them.
+
+        **Cost.** As ``Party.predict``, for each party.
+        """
+        return {name: self.parties[name].predict(own) for name, own in self._each(rows).items()}
+
+    def score(
+        self,
+        rows: npt.ArrayLike | Mapping[str, npt.ArrayLike],
+        labels: npt.ArrayLike | Mapping[str, npt.ArrayLike],
+    ) -> dict[str, float]:
+        """Compare every party's predictions with labels: accuracy, or R2 of a regression.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features), or mapping of str to such
+            As in `predict`.
+        labels : array-like of shape (n_rows,), or mapping of str to such
+            The true labels, for all parties or by the names that `rows` has.
+
+        Returns
+        -------
+        dict of str to float
+            By party name; 1 is perfect.
+
+        Raises
+        ------
+        UnknownPartyError, LocalError
+            As `predict`; labels that are not one for each row, or no classes of the agreement.
+
+        Notes
+        -----
+        **Who sees what.** Each party sees its own score.
+
+        **Cost.** As `predict`.
+
+        Examples
+        --------
+        >>> from cobasis import simulate
+        >>> table = np.random.default_rng(0).normal(size=(60, 3))
+        >>> rows = {name: (table[i::3], table[i::3].sum(1)) for i, name in enumerate("abc")}
+        >>> done = simulate(
+        ...     rows, rng=np.random.default_rng(0), n_components=3, task="regression")
+        >>> {name: round(score, 2) for name, score in done.score(table, table.sum(1)).items()}
+        {'a': 1.0, 'b': 1.0, 'c': 1.0}
+        """
+        found = self.predict(rows)
+        if isinstance(rows, Mapping) != isinstance(labels, Mapping) or (
+            isinstance(labels, Mapping) and {*labels} != {*found}
+        ):
+            raise LabelError(
+                "rows and labels do not go together: either both are mappings with the same "
+                "parties, or neither is one. Give both by party, or one table and its labels."
+            )
+        truth = labels if isinstance(labels, Mapping) else dict.fromkeys(found, labels)
+        return {
+            name: scored(truth[name], predicted, agreement=self.agreement, party=name)
+            for name, predicted in found.items()
+        }
+
+    def _each(
+        self, rows: npt.ArrayLike | Mapping[str, npt.ArrayLike]
+    ) -> Mapping[str, npt.ArrayLike]:
+        """Return whose rows are whose."""
+        ready = [name for name, party in self.parties.items() if party.finished]
+        if not ready:
+            raise StepError("this round has not run yet. Call run(rows) first, or simulate(rows).")
+        if not isinstance(rows, Mapping):
+            return dict.fromkeys(ready, rows)
+        for name in rows:
+            require_known(name, ready)
+        return rows
+
+    def _table(self) -> Table:
+        """Show what everybody sent and got, and what the certificate says."""
+        agreed, told = self.agreement, dict[str, PartyFigures]()
+        notes = ["It has not run yet: call run(rows)."]
+        if any(party.finished for party in self.parties.values()):
+            told = dict(self.analyst.certificate.parties)
+            aligner = type(self.analyst.alignment.aligner).__name__
+            used = f"{agreed.anchor} anchor, basis {agreed.basis}, aligned by {aligner}"
+            model = f"model {agreed.model}" if agreed.model else "no model"
+            notes = [f"{used}, {model}.", f"Evidence: {self.analyst.certificate.headline}."]
+        counted = {name: self.traffic.get(name, Traffic()) for name in self.parties}
+        return Table(
+            title=(
+                f"Round {agreed.round_id}: {agreed.task}, {len(self.parties)} parties, "
+                f"{agreed.n_features} features as {agreed.n_components} components."
+            ),
+            header=("party", "bytes up", "bytes down", "evidence"),
+            rows=[
+                (
+                    name,
+                    f"{each.up:,}",
+                    f"{each.down:,}",
+                    told[name].evidence if name in told else "-",
+                )
+                for name, each in islice(counted.items(), MOST_ROWS)
+            ],
+            n_rows=len(self.parties),
+            notes=tuple(notes),
+        )
 
     def _agree_on_a_span(self, rows: Rows) -> ConsensusSpan:
         """Make the one small exchange more that a consensus basis takes."""

@@ -3,24 +3,28 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import accuracy_score, r2_score
 
-from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, AnchorKind
-from cobasis.algorithms.bases import BasisName, check_basis_rule
-from cobasis.algorithms.options import AlignerName
-from cobasis.errors import AgreementError
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
+from cobasis.algorithms.bases import check_basis_rule
+from cobasis.errors import AgreementError, OptionError
 from cobasis.features.encoding import encode
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models.families import ModelName, Task
+from cobasis.models import ModelName, Task
 from cobasis.models.training import train
+from cobasis.protocol.messages import figure_of
 from cobasis.protocol.round import Round
 from cobasis.protocol.simulation import simulate
+from cobasis.report import DataName, Split
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 Labels = npt.NDArray[Any]
 
@@ -140,7 +144,7 @@ def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> C
     else:
         tell("together with a consensus basis: one small exchange more")
         common = _round(data, replace(settings, basis="consensus"))
-        consensus = _scores(common, data)
+        consensus = common.score(data.test_rows, data.test_labels)
     tell("alone: every party by itself")
     alone = {name: _raw_score(*rows, data, settings) for name, rows in data.rows.items()}
     tell("pooled: what nobody may do")
@@ -150,7 +154,7 @@ def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> C
         data=data,
         settings=settings,
         alone=alone,
-        together=_scores(together, data),
+        together=together.score(data.test_rows, data.test_labels),
         consensus=consensus,
         consensus_refusal=refusal,
         pooled=pooled,
@@ -178,18 +182,12 @@ def _round(data: Dealt, settings: Settings) -> Round:
     )
 
 
-def _scores(done: Round, data: Dealt) -> dict[str, float]:
-    """Let every party predict the whole test set with its own basis."""
-    return {
-        name: score(data.test_labels, party.predict(data.test_rows), task=data.task)
-        for name, party in done.parties.items()
-    }
-
-
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) -> float:
     """Train on raw features and score; a single class can only be repeated."""
     if _one_class(labels, data):
-        return score(data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.task)
+        return figure_of(
+            data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.task
+        )
     classes, told = np.unique(labels, return_inverse=True)
     trained = train(
         encode(rows, data.features, party="raw"),
@@ -203,7 +201,7 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) ->
     test = encode(data.test_rows, data.features, party="raw")
     found = trained.predict(test)
     found = classes[found] if data.task == "classification" else found
-    return score(data.test_labels, found, task=data.task)
+    return figure_of(data.test_labels, found, task=data.task)
 
 
 def _one_class(labels: Labels, data: Dealt) -> bool:
@@ -211,14 +209,161 @@ def _one_class(labels: Labels, data: Dealt) -> bool:
     return data.task == "classification" and len(np.unique(labels)) == 1
 
 
-def score(truth: Labels, predicted: npt.NDArray[Any], *, task: Task) -> float:
-    """Return accuracy for classification, R2 for regression.
+ROWS_OF_EACH_LABEL = 25
+PUBLIC_ROWS = 100
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
-    0.5
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One data set with the numbers that the demo runs with.
+
+    Attributes
+    ----------
+    name, task : str
+        What it is called and what it is for.
+    rows, labels : ndarray of shape (n_rows, n_features) and (n_rows,)
+        As published.
+    features : tuple of NumericFeature
+        Centre and scale, standing in for what a consortium would take from a code book.
+    parties, rows_each, n_components : int
+        Defaults.
     """
-    measure = accuracy_score if task == "classification" else r2_score
-    return float(measure(truth, predicted))
+
+    name: str
+    task: Task
+    rows: Matrix
+    labels: Labels
+    features: tuple[NumericFeature, ...]
+    parties: int
+    rows_each: int
+    n_components: int
+
+
+def load(name: DataName) -> Table:
+    """Load one of the three data sets."""
+    return {"digits": _digits, "cancer": _cancer, "diabetes": _diabetes}[name]()
+
+
+def _digits() -> Table:
+    """Load 1,797 handwritten digits; a pixel is a count from 0 to 16."""
+    from sklearn.datasets import load_digits  # noqa: PLC0415 -- a second
+
+    bunch = load_digits()
+    features = numeric_features(bunch.feature_names, centre=8.0, scale=16.0)
+    return _table("digits", bunch, features, parties=10, rows_each=50, n_components=24)
+
+
+def _cancer() -> Table:
+    """Load 569 breast tumours; the whole table's mean and deviation stand in for a code book."""
+    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 -- a second
+
+    bunch = load_breast_cancer()
+    features = numeric_features(
+        bunch.feature_names, centre=bunch.data.mean(axis=0), scale=bunch.data.std(axis=0)
+    )
+    return _table("cancer", bunch, features, parties=4, rows_each=25, n_components=10)
+
+
+def _diabetes() -> Table:
+    """Load 442 patients; published centred, each column of length 1."""
+    from sklearn.datasets import load_diabetes  # noqa: PLC0415 -- a second
+
+    bunch = load_diabetes()
+    features = numeric_features(bunch.feature_names, scale=1 / np.sqrt(len(bunch.data)))
+    return _table("diabetes", bunch, features, parties=4, rows_each=40, n_components=7)
+
+
+def _table(
+    name: str,
+    bunch: "Bunch",
+    features: tuple[NumericFeature, ...],
+    *,
+    parties: int,
+    rows_each: int,
+    n_components: int,
+) -> Table:
+    """Put a scikit-learn data set into our own table."""
+    return Table(
+        name=name,
+        task="regression" if name == "diabetes" else "classification",
+        rows=bunch.data,
+        labels=bunch.target,
+        features=features,
+        parties=parties,
+        rows_each=rows_each,
+        n_components=n_components,
+    )
+
+
+def deal(table: Table, *, n_parties: int, split: Split, seed: int) -> Dealt:
+    """Deal a data set out to parties; what is left is test set, and some public rows.
+
+    By label, party i holds 25 rows of each of two labels, i and i + 1 of a random cycle.
+    """
+    if n_parties < 1:
+        raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
+    rng = np.random.default_rng(seed)
+    dealers: dict[Split, Callable[[], list[Labels]]] = {
+        "iid": lambda: _iid(table, n_parties, rng),
+        "by-label": lambda: _by_label(table, n_parties, rng),
+    }
+    dealt = dealers[split]()
+    rest = np.setdiff1d(np.arange(len(table.rows)), np.concatenate(dealt))
+    public, test = np.split(rng.permutation(rest), [PUBLIC_ROWS])
+    return Dealt(
+        name=table.name,
+        task=table.task,
+        split=split,
+        features=table.features,
+        rows={
+            f"party-{number}": (table.rows[chosen], table.labels[chosen])
+            for number, chosen in enumerate(dealt, start=1)
+        },
+        test_rows=table.rows[test],
+        test_labels=table.labels[test],
+        public_rows=table.rows[public],
+    )
+
+
+def _iid(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
+    """Deal rows out in random order."""
+    _refuse_too_many(table, n_parties, table.rows_each, len(table.rows) - 2 * PUBLIC_ROWS)
+    order = rng.permutation(len(table.rows))[: n_parties * table.rows_each]
+    return np.split(order, n_parties)
+
+
+def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
+    """Deal each party two labels that are neighbours in a random cycle of labels."""
+    if table.name != "digits":
+        raise OptionError(
+            f"--split by-label is for digits; {table.name} has too few labels for parties that "
+            "each hold two. Use --data digits, or --split iid."
+        )
+    cycle = rng.permutation(np.unique(table.labels))
+    counts = np.unique(table.labels, return_counts=True)[1]
+    often = -(-n_parties // len(cycle)) * 2 * ROWS_OF_EACH_LABEL
+    if often > counts.min():
+        most = int(counts.min() // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
+        raise OptionError(
+            f"--parties {n_parties} would need {often} rows of one digit, and there are only "
+            f"{counts.min()} of some. Use --parties {most} or fewer."
+        )
+    waiting = {label: rng.permutation(np.flatnonzero(table.labels == label)) for label in cycle}
+    dealt = []
+    for number in range(n_parties):
+        taken = []
+        for label in (cycle[number % len(cycle)], cycle[(number + 1) % len(cycle)]):
+            rows, waiting[label] = np.split(waiting[label], [ROWS_OF_EACH_LABEL])
+            taken.append(rows)
+        dealt.append(np.concatenate(taken))
+    return dealt
+
+
+def _refuse_too_many(table: Table, n_parties: int, rows_each: int, available: int) -> None:
+    """Raise OptionError where parties would take the rows that the test needs."""
+    if n_parties * rows_each > available:
+        raise OptionError(
+            f"--parties {n_parties} of {rows_each} rows each need {n_parties * rows_each} rows, "
+            f"and {table.name} has {available} to deal out. "
+            f"Use --parties {available // rows_each} or fewer."
+        )

@@ -206,8 +206,8 @@ def _of_file(
     what = f"the table '{path.name}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
         raise OptionError(
-            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Save "
-            "it as one of these; Python takes data frames, too."
+            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Save it as "
+            "one of these; a spreadsheet program saves a sheet as CSV."
         )
     stamp = stamp_of(path)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)

@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import floor, log10
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cobasis.algorithms.bases import BASES, BasisName
+from cobasis.algorithms.bases import BASES
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.passes import Labels
 from cobasis.privacy.audit.grading import SMALLEST_CHANGE, SMALLEST_CHANGED_SHARE, SMALLEST_CLASS
 from cobasis.privacy.audit.settings import Budget, Setting, check_asked
 from cobasis.privacy.audit.words import per_cent
+
+if TYPE_CHECKING:
+    from cobasis.algorithms import BasisName
 
 NOISE, EPSILON = (0.1, 0.2, 0.4), (32.0, 8.0, 2.0)
 """What is measured where nobody asks for other values."""

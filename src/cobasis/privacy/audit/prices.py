@@ -10,7 +10,7 @@ from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.models.families import Task
+from cobasis.models import Task
 from cobasis.models.passes import Labels
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.audit.choices import Offer, choices

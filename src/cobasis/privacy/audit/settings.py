@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms import BasisName
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.audit.subject import Subject

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms import BasisName
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns

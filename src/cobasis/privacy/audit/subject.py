@@ -7,11 +7,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.anchors import AnchorKind
-from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
-from cobasis.models.families import ModelName, Task
+from cobasis.models import ModelName, Task
 from cobasis.privacy.attacks.release import Release
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cobasis.algorithms.bases import BasisName
+from cobasis.algorithms import BasisName
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
 from cobasis.models.passes import Labels

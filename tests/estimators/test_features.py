@@ -1,0 +1,158 @@
+"""What columns hold is said by `features`; whose rows are whose by labels of any kind."""
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import GridSearchCV
+
+from cobasis import CategoryFeature, NumericFeature, numeric_features, simulate
+from cobasis.errors import FeatureError, ShapeError
+from cobasis.estimators import CollaborativeClassifier, CollaborativeTransformer
+
+FEATURES = (
+    NumericFeature(name="age", centre=55.0, scale=20.0),
+    NumericFeature(name="lactate", centre=2.0, missing="fill", fill=2.0),
+    CategoryFeature(name="ward", values=("icu", "surgery"), missing="level"),
+)
+
+
+@pytest.fixture(scope="module")
+def patients():
+    rng = np.random.default_rng(1)
+    return pl.DataFrame(
+        {
+            "id": np.arange(300),
+            "ward": rng.choice(["icu", "surgery", None], 300),
+            "lactate": np.where(rng.random(300) < 0.1, np.nan, rng.normal(2, 1, 300)),
+            "age": rng.uniform(20, 90, 300),
+            "site": rng.choice(["east", "north", "south"], 300),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def sick(patients):
+    risk = (patients["age"] - 55) / 20 + (patients["ward"] == "icu").fill_null(value=False)
+    return np.where(risk > 0.4, "ill", "well")
+
+
+def model(**options):
+    return CollaborativeClassifier(
+        **{"n_components": 5, "basis": "haar", "random_state": 0, "features": FEATURES} | options
+    )
+
+
+def test_columns_are_taken_by_name_and_others_are_left_alone(patients, sick):
+    found = model().fit(patients, sick, parties=patients["site"])
+    assert found.round_.agreement.features == FEATURES
+    assert found.n_features_in_ == 5
+    assert found.feature_names_in_.tolist() == patients.columns
+    expected = found.predict(patients, parties=patients["site"])
+    assert np.mean(expected == sick) > 0.9
+    turned = patients.select("site", "age", "ward", "lactate").with_columns(other=pl.lit("x"))
+    np.testing.assert_array_equal(found.predict(turned, parties=turned["site"]), expected)
+
+
+def test_the_round_is_the_one_that_simulate_runs(patients, sick):
+    found = model(random_state=3).fit(patients, sick, parties=patients["site"])
+    names = [feature.name for feature in FEATURES]
+    rows = {
+        site: (
+            patients.filter(patients["site"] == site).select(names),
+            sick[(patients["site"] == site).to_numpy()],
+        )
+        for site in ("east", "north", "south")
+    }
+    direct = simulate(
+        rows, rng=np.random.default_rng(3), n_components=5, basis="haar", features=FEATURES
+    )
+    north, _ = rows["north"]
+    np.testing.assert_allclose(
+        direct.parties["north"].transform(north), found.round_.parties["north"].transform(north)
+    )
+
+
+def test_a_column_of_a_frame_says_whose_row_each_is(patients, sick):
+    plain = model().fit(patients, sick, parties=patients["site"])
+    bound = model(party_column="site").fit(patients, sick)
+    np.testing.assert_array_equal(
+        bound.predict(patients), plain.predict(patients, parties=patients["site"])
+    )
+
+
+def test_permutation_importance_of_a_frame_with_words_and_blanks(patients, sick):
+    """Scikit-learn makes an array of objects of the frame, without its names."""
+    bound = model(party_column="site").fit(patients, sick)
+    drops = permutation_importance(bound, patients, sick, n_repeats=3, random_state=0)
+    found = dict(zip(patients.columns, drops.importances_mean, strict=True))
+    assert found["age"] == max(found.values())
+    assert found["ward"] > found["id"] == 0
+
+
+def test_a_search_hands_features_to_every_fit(patients, sick):
+    search = GridSearchCV(
+        model(party_column="site"), {"n_components": [1, 5]}, cv=2, error_score="raise"
+    )
+    assert search.fit(patients, sick).best_params_ == {"n_components": 5}
+
+
+def test_a_missing_column_and_a_foreign_array_are_refused_in_words_of_the_table(patients, sick):
+    found = model().fit(patients, sick, parties=patients["site"])
+    with pytest.raises(FeatureError, match=r"X has no column ward, which features= names"):
+        found.predict(patients.drop("ward"), parties=patients["site"])
+    with pytest.raises(ShapeError, match=r"shape \(300, 3\), and 5 columns are expected"):
+        found.predict(np.zeros((300, 3)), parties=patients["site"])
+
+
+def test_an_array_takes_features_by_their_order_with_blanks_filled(small):
+    features = [*numeric_features("abcde"), NumericFeature(name="f", missing="fill", fill=0.0)]
+    blank = np.where(np.arange(6) == 5, np.nan, small.X)
+    filled = np.where(np.arange(6) == 5, 0.0, small.X)
+    found = CollaborativeTransformer(features=features, random_state=0)
+    np.testing.assert_array_equal(
+        found.fit_transform(blank, parties=small.parties),
+        found.fit_transform(filled, parties=small.parties),
+    )
+
+
+DAYS = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
+LABELS = {
+    "integers": ([3, 10], ["3", "10"]),
+    "numpy's integers": (np.array([3, 10], dtype=np.int16), ["3", "10"]),
+    "floats": ([0.5, 1.5], ["0.5", "1.5"]),
+    "booleans": ([False, True], ["False", "True"]),
+    "tuples": ([("north", 1), ("north", 2)], ["('north', 1)", "('north', 2)"]),
+    "days": (DAYS, ["2026-01-01", "2026-01-02"]),
+    "text": (["north", "south"], ["north", "south"]),
+    "two that are written alike": ([1, "1"], ["party 0", "party 1"]),
+    "long ones": (["a" * 101, "b" * 101], ["party 0", "party 1"]),
+    "frozen sets": ([frozenset({1}), frozenset({2})], ["frozenset({1})", "frozenset({2})"]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_a_party_has_any_label_with_a_hash(small, kind):
+    labels, names = LABELS[kind]
+    turns = np.arange(90) % 2
+    parties = [labels[turn] for turn in turns]
+    found = CollaborativeTransformer(n_components=3, random_state=0)
+    aligned = found.fit_transform(small.X, parties=parties)
+    assert list(found.round_.parties) == names
+    assert found.parties_.shape == (2,)
+    assert set(found.parties_.tolist()) == {
+        each.item() if isinstance(each, np.generic) else each for each in labels
+    }
+    by_text = CollaborativeTransformer(n_components=3, random_state=0)
+    expected = by_text.fit_transform(small.X, parties=np.array(["p0", "p1"])[turns])
+    np.testing.assert_array_equal(aligned, expected)
+
+
+def test_labels_come_from_a_series_an_index_or_a_list(small):
+    expected = CollaborativeTransformer(random_state=0).fit_transform(
+        small.X, parties=small.parties
+    )
+    given = pl.Series(small.parties), pl.Series(small.parties, dtype=pl.Categorical)
+    for parties in (*given, small.parties.tolist(), tuple(small.parties)):
+        found = CollaborativeTransformer(random_state=0).fit_transform(small.X, parties=parties)
+        np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,169 @@
+"""A round, an alignment and a certificate show themselves, on 80 columns and in a notebook."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import polars as pl
+import pytest
+
+from cobasis import Round, numeric_features, simulate
+from cobasis.errors import LabelError, StepError, UnknownPartyError
+
+EVIL = "<script>alert('south')</script>\x1b[2J"
+NAMES = ("north", EVIL, "e" * 90)
+
+
+def rows_of(names=NAMES):
+    rng = np.random.default_rng(7)
+    table = rng.normal(size=(30 * len(names), 6)) * [4, 3, 2, 1, 1, 1]
+    label = np.where(table @ [1, 1, 1, 0, 0, 0] > 0, "ill", "well")
+    step = len(names)
+    return {name: (table[i::step], label[i::step]) for i, name in enumerate(names)}
+
+
+def done(names=NAMES, **options):
+    return simulate(rows_of(names), rng=np.random.default_rng(0), n_components=5, **options)
+
+
+class Outline(HTMLParser):
+    """Which tags there are, opened and closed, and the text between them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.opened, self.closed, self.words = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.opened.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        self.closed.append(tag)
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+RESULTS = {
+    "round": lambda made: made,
+    "round that has not run": lambda made: Round(
+        agreement=made.agreement, parties=made.parties, analyst=made.analyst
+    ),
+    "certificate": lambda made: made.analyst.certificate,
+    "alignment": lambda made: made.analyst.alignment,
+    "alignment that somebody left": lambda made: made.analyst.alignment.remove("north"),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+@pytest.mark.parametrize("aligner", ["odc", "gopp"])
+def test_a_result_fits_on_80_columns_and_obeys_no_party_s_name(kind, aligner):
+    shown = RESULTS[kind](done(aligner=aligner))
+    text = shown.summary()
+    assert str(shown) == text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.replace("\n", "").isprintable()
+    assert "array(" not in repr(shown) + text
+    assert "object at 0x" not in repr(shown)
+    assert "\n" not in repr(shown)
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_a_notebook_shows_a_table_with_headings_in_which_names_are_text(kind):
+    shown = RESULTS[kind](done())
+    page = Outline(shown._repr_html_())
+    tags = [tag for tag, _ in page.opened]
+    assert set(tags) == {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
+    assert sorted(tags) == sorted(page.closed)
+    assert {told["scope"] for tag, told in page.opened if tag == "th"} == {"col", "row"}
+    assert EVIL.replace("\x1b", "?") in page.words
+    assert not [told for _, told in page.opened if {"src", "href"} & set(told)]
+
+
+def test_a_summary_of_many_parties_says_how_many_it_does_not_show():
+    made = done([f"clinic-{i:02}" for i in range(25)])
+    for shown in (made, made.analyst.certificate, made.analyst.alignment):
+        assert "And 5 parties more." in shown.summary().splitlines()
+        assert "And 5 parties more." in shown._repr_html_()
+        assert "clinic-19" in shown.summary()
+        assert "clinic-20" not in shown.summary()
+    assert repr(made).endswith(
+        "of clinic-00, clinic-01, clinic-02, clinic-03, clinic-04 and 20 more>"
+    )
+
+
+def test_an_alignment_says_its_method_and_whose_trace_it_carries():
+    found = done(("north", "south", "east"), aligner="gopp").analyst.alignment
+    assert repr(found) == "<Alignment by GOPP of 3 parties to a target of 6 x 5>"
+    words = " ".join(found.remove("south").summary().split())
+    assert "It still carries south, who left." in words
+    assert f"It converged after {found.target.iterations} iterations." in words
+
+
+def test_a_round_says_what_went_up_and_down_and_whom_it_left_out():
+    made = done(("north", "south", "east"), exclude=["south"])
+    lines = {line.split()[0]: line for line in made.summary().splitlines()}
+    assert f"{made.traffic['north'].up:,}" in lines["north"]
+    assert lines["south"].split()[-1] == "-"
+    assert "aligned by ODC, model logistic" in made.summary()
+
+
+def test_a_round_that_has_not_run_says_so_and_predicts_nothing():
+    made = done()
+    fresh = RESULTS["round that has not run"](made)
+    for party in fresh.parties.values():
+        party._return = None
+    assert "It has not run yet: call run(rows)." in fresh.summary()
+    with pytest.raises(StepError, match=r"Call run\(rows\) first"):
+        fresh.predict(rows_of()["north"][0])
+
+
+def test_every_party_predicts_one_table_or_its_own_rows():
+    made, rows = done(), rows_of()
+    table, label = rows["north"]
+    together = made.predict(table)
+    assert list(together) == list(NAMES)
+    for name in NAMES:
+        np.testing.assert_array_equal(together[name], made.parties[name].predict(table))
+    own = made.predict({name: own for name, (own, _) in rows.items()})
+    np.testing.assert_array_equal(own[EVIL], made.parties[EVIL].predict(rows[EVIL][0]))
+    scores = made.score(
+        {name: own for name, (own, _) in rows.items()}, {name: y for name, (_, y) in rows.items()}
+    )
+    assert scores == {name: np.mean(own[name] == rows[name][1]) for name in NAMES}
+    assert made.score(table, label)["north"] == scores["north"]
+
+
+def test_a_regression_is_scored_by_r2():
+    rows = {name: (X, X[:, 0] - 2 * X[:, 1]) for name, (X, _) in rows_of().items()}
+    made = simulate(rows, rng=np.random.default_rng(0), n_components=5, task="regression")
+    X, y = rows["north"]
+    missed = np.sum((y - made.parties["north"].predict(X)) ** 2)
+    assert made.score(X, y)["north"] == pytest.approx(1 - missed / np.sum((y - y.mean()) ** 2))
+
+
+def test_only_who_has_a_return_predicts_and_strangers_are_named():
+    made, (table, label) = done(("north", "south", "east"), exclude=["south"]), rows_of()["north"]
+    assert list(made.score(table, label)) == ["north", "east"]
+    for name in ("south", "west"):
+        with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here \(east, north\)"):
+            made.predict({name: table})
+
+
+def test_labels_that_do_not_go_with_the_rows_are_refused():
+    made, (table, label) = done(), rows_of()["north"]
+    for labels in (label[:-1], np.ones(30), np.full(30, "healthy"), None, {"north": label}):
+        with pytest.raises(LabelError):
+            made.score(table, labels)
+    with pytest.raises(LabelError, match="go together"):
+        made.score({"north": table}, {EVIL: label})
+
+
+def test_a_data_frame_needs_no_features_where_its_columns_are_numbers():
+    rows = {
+        name: (pl.DataFrame(X, schema=["age", "pulse", "ph", "u", "v", "w"]), y)
+        for name, (X, y) in rows_of().items()
+    }
+    made = simulate(rows, rng=np.random.default_rng(0), n_components=5)
+    assert made.agreement.features == numeric_features(["age", "pulse", "ph", "u", "v", "w"])
+    table, label = rows["north"]
+    assert made.score(table, label) == done().score(*rows_of()["north"])
