@@ -40,7 +40,7 @@ class RealRound:
     def work(self):
         return WorkFolder(self.folder / "icu.round")
 
-    def desk(self):
+    def session(self):
         """A fresh session, as every command opens one."""
         identity, path = self.identities["lab"], self.folder / "icu.toml"
         return AnalystSession(self.agreement, identity=identity, path=path)
@@ -51,7 +51,7 @@ class RealRound:
 
     def reply(self, name, number=-1, *, to=None):
         """What a party gets back."""
-        return (to or self.returns) / self.desk().reply(name, exchanges(self.agreement)[number])
+        return (to or self.returns) / self.session().reply(name, exchanges(self.agreement)[number])
 
     def news(self):
         """The signed news beside the agreement."""

@@ -66,8 +66,8 @@ def spanned(made, names=NAMES, **options):
     """Everybody's proposals, received and made one span of."""
     for name in names:
         made.proposal(name)
-    assert not receive(made.desk(), [made.inbox]).refused
-    return run(made.desk(), to=made.returns, **options)
+    assert not receive(made.session(), [made.inbox]).refused
+    return run(made.session(), to=made.returns, **options)
 
 
 def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
@@ -78,8 +78,8 @@ def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     assert len(made.news().ended) == 1
     for name in NAMES:
         made.upload(name, consensus=adopted(made, name))
-    assert not receive(made.desk(), [made.inbox]).refused
-    ran = run(made.desk(), to=made.returns)
+    assert not receive(made.session(), [made.inbox]).refused
+    ran = run(made.session(), to=made.returns)
     assert set(ran.concluded.outcome.target_carries) == set(NAMES)
     assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
 
@@ -90,16 +90,16 @@ def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
     assert (first.plan.members, first.plan.without) == (NAMES[:3], ("west",))
     rows = adopted(made, "west").rows
     made.proposal("west")
-    late = receive(made.desk(), [made.inbox])
+    late = receive(made.session(), [made.inbox])
     assert verdicts(late)["west.proposal"] == "CB804"
     assert "send 'west' the file outbox/icu.west.1-span" in late.refused[0].reason
     made.reply("north", 0).unlink()
-    again = run(made.desk(), to=made.returns)
+    again = run(made.session(), to=made.returns)
     assert (again.plan.members, set(again.written)) == (NAMES[:3], {"north"})
     assert "waits for the upload of east, north, south" in again.plan.waits
     np.testing.assert_array_equal(adopted(made, "north").rows, rows)
     with pytest.raises(WaitingError):  # nothing is lost now
-        run(made.desk(), to=made.returns)
+        run(made.session(), to=made.returns)
 
 
 def test_an_upload_before_the_span_is_refused_with_its_exchange(consensual):
@@ -112,7 +112,7 @@ def test_an_upload_before_the_span_is_refused_with_its_exchange(consensual):
     forged = type(prepared)(**{**vars(prepared), "agreement_digest": digest, "anchor_tag": tag})
     made.party("north").prepare = lambda *_, **__: forged
     made.upload("north", file="early.upload")
-    found = receive(made.desk(), [made.inbox])
+    found = receive(made.session(), [made.inbox])
     assert verdicts(found)["early.upload"] == "CB804"
     assert (
         "of exchange 2 of 2, and exchange 1 ('proposal') has not ended" in found.refused[0].reason
@@ -124,9 +124,9 @@ def test_too_few_proposals_are_refused_with_who_is_missing(consensual):
     made.proposal("north")
     made.proposal("south")
     (made.inbox / "x.span").write_bytes(b"junk")
-    assert verdicts(receive(made.desk(), [made.inbox]))["x.span"] == "CB801"
+    assert verdicts(receive(made.session(), [made.inbox]))["x.span"] == "CB801"
     with pytest.raises(WaitingError, match="waits for the proposal of east, west"):
-        run(made.desk(), to=made.returns)
+        run(made.session(), to=made.returns)
 
 
 def test_killed_anywhere_the_span_is_one_and_the_same_for_all(tmp_path):
@@ -139,10 +139,10 @@ def test_killed_anywhere_the_span_is_one_and_the_same_for_all(tmp_path):
         made.work.span.unlink(missing_ok=True)
         for name in NAMES:
             made.reply(name, 0).unlink(missing_ok=True)
-        if not died(dying_after, number, lambda: run(made.desk(), to=made.returns)):
+        if not died(dying_after, number, lambda: run(made.session(), to=made.returns)):
             break
         with suppress(WaitingError):  # where no file was lost any more
-            run(made.desk(), to=made.returns)
+            run(made.session(), to=made.returns)
         for name in NAMES:
             np.testing.assert_allclose(adopted(made, name).rows, wanted, rtol=0, atol=1e-12)
     assert number > 60
@@ -153,8 +153,8 @@ def done(tmp_path):
     made = real_round(tmp_path)
     made.file = signed(made)
     made.uploads()
-    receive(made.desk(), [made.inbox])
-    run(made.desk(), to=made.folder / "outbox")
+    receive(made.session(), [made.inbox])
+    run(made.session(), to=made.folder / "outbox")
     return made
 
 
@@ -166,7 +166,7 @@ def kinds(verified):
 
 
 def test_a_whole_round_verifies_fits_included(done):
-    remove(done.desk(), "west", to=done.folder / "outbox")
+    remove(done.session(), "west", to=done.folder / "outbox")
     assert not done.reply("west", to=done.folder / "outbox").exists()
     found = verify(done.file, done.folder)
     assert not found.failed
@@ -234,7 +234,7 @@ def test_a_receipt_of_somebody_else_is_found(done):
     other = real_round(done.folder / "other", names=NAMES)
     other.folder.mkdir()
     other.upload("north")
-    receive(other.desk(), [other.inbox])
+    receive(other.session(), [other.inbox])
     forged = other.news().receipts_of(1)["north"]
     told = done.news().model_copy(update={"receipts": (forged,)})
     (other.folder / "icu.news").write_bytes(told.text(done.identities["lab"].sign))
@@ -269,8 +269,8 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
     made = real_round(tmp_path, aligner=aligner, precision=precision)
     made.file = signed(made)
     made.uploads()
-    receive(made.desk(), [made.inbox])
-    run(made.desk(), to=made.returns)
+    receive(made.session(), [made.inbox])
+    run(made.session(), to=made.returns)
     found = verify(made.file, made.work.path)
     assert kinds(found)["fit"] == [""] * 4
     rng = np.random.default_rng(0)
@@ -293,4 +293,4 @@ def test_another_key_than_the_enrolled_analysts_opens_no_desk(tmp_path):
     made = real_round(tmp_path)
     made.identities["lab"] = Identity.new("lab", role="analyst")
     with pytest.raises(Exception, match=r"is not the one.*\[CB702\]"):
-        made.desk()
+        made.session()

@@ -37,7 +37,7 @@ def contents(folder):
 
 def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt(made):
     paths = made.uploads(["north", "south"])
-    found = receive(made.desk(), [made.inbox])
+    found = receive(made.session(), [made.inbox])
     assert verdicts(found) == {"north.upload": "accepted", "south.upload": "accepted"}
     assert (found.missing, found.late) == (("east", "west"), ())
     line = verify_transcript(made.work.transcript).entries[1]
@@ -56,19 +56,19 @@ def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt
 
 def test_an_inbox_that_is_received_again_changes_nothing(made):
     made.uploads(["north", "south"])
-    receive(made.desk(), [made.inbox])
+    receive(made.session(), [made.inbox])
     before = contents(made.work.path)
-    again = receive(made.desk(), [made.inbox])
+    again = receive(made.session(), [made.inbox])
     assert verdicts(again) == dict.fromkeys(("north.upload", "south.upload"), "received before")
     assert contents(made.work.path) == before
 
 
 def test_a_second_upload_of_a_party_is_refused_and_the_first_stays(made):
     first = made.upload("north").read_bytes()
-    receive(made.desk(), [made.inbox])
+    receive(made.session(), [made.inbox])
     made.upload("north")
     made.upload("north", file="older.upload", created=datetime.now(UTC) - timedelta(hours=3))
-    found = receive(made.desk(), [made.inbox])
+    found = receive(made.session(), [made.inbox])
     assert verdicts(found) == {"north.upload": "CB805", "older.upload": "CB805"}
     assert made.sealed("north").read_bytes() == first
 
@@ -88,7 +88,7 @@ def test_each_bad_file_gets_its_code_and_the_good_one_between_them_is_taken(made
     (made.inbox / "i-folder.upload").mkdir()
     (made.inbox / "j-gone.upload").symlink_to(made.inbox / "nowhere")
     (made.inbox / "k-text.txt").write_text("no file of ours")
-    found = receive(made.desk(), [made.inbox])
+    found = receive(made.session(), [made.inbox])
     assert verdicts(found) == {
         "a-forged.upload": "CB802",
         "b-for-east.upload": "CB801",
@@ -119,7 +119,7 @@ def test_an_upload_whose_tables_cannot_be_used_is_refused_before_it_is_acknowled
         spoilt = type(prepared)(**{**vars(prepared), **broken})
         party.prepare = lambda *_, spoilt=spoilt, **__: spoilt
         made.upload("north", file=f"{name}.upload")
-    found = receive(made.desk(), [made.inbox])
+    found = receive(made.session(), [made.inbox])
     assert verdicts(found) == {
         "class.upload": "CB306",
         "huge.upload": "CB306",
@@ -140,7 +140,7 @@ def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_
         folder.mkdir()
         made = real_round(folder, identities=identities, secret=secret)
         made.inbox.symlink_to(trial.inbox)
-        if not died(dying_after, number, lambda made=made: receive(made.desk(), [made.inbox])):
+        if not died(dying_after, number, lambda made=made: receive(made.session(), [made.inbox])):
             break
         path = made.work.transcript
         entries = verify_transcript(path).entries if path.exists() else ()
@@ -150,7 +150,7 @@ def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_
             assert file_digest(made.work.payload(each["party"])) == each["payload"]
         if (folder / "icu.news").exists():  # a receipt only after that
             assert set(made.news().receipts_of(1)) <= {each["party"] for each in told}
-        found = receive(made.desk(), [made.inbox])
+        found = receive(made.session(), [made.inbox])
         assert not found.refused
         assert set(found.received) == set(made.news().receipts_of(1)) == {"north", "south"}
         assert not list(made.work.path.rglob("*.part"))
@@ -158,30 +158,30 @@ def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_
 
 def test_two_processes_at_work_in_one_folder_are_refused(made):
     made.upload("north")
-    with made.desk().at_work(), pytest.raises(AnotherRunError, match=r"\[CB604\]"):
-        receive(made.desk(), [made.inbox])
+    with made.session().at_work(), pytest.raises(AnotherRunError, match=r"\[CB604\]"):
+        receive(made.session(), [made.inbox])
 
 
 def test_a_changed_transcript_stops_everything(made):
     made.uploads(["north", "south"])
-    receive(made.desk(), [made.inbox])
+    receive(made.session(), [made.inbox])
     text = made.work.transcript.read_text()
     made.work.transcript.write_text(text.replace('"n_rows":40', '"n_rows":41'))
     with pytest.raises(TranscriptError):
-        receive(made.desk(), [made.inbox])
+        receive(made.session(), [made.inbox])
 
 
 def test_the_work_folder_of_another_agreement_is_refused(made):
     made.upload("north")
-    receive(made.desk(), [made.inbox])
+    receive(made.session(), [made.inbox])
     other = real_round(made.folder, identities=made.identities, secret=made.secret, purpose="b")
     with pytest.raises(AnotherRunError, match="another agreement"):
-        receive(other.desk(), [made.inbox])
+        receive(other.session(), [made.inbox])
 
 
 def test_an_inbox_that_is_not_there_is_refused(made):
     with pytest.raises(OptionError, match="neither a file nor a folder"):
-        receive(made.desk(), [made.folder / "nowhere"])
+        receive(made.session(), [made.folder / "nowhere"])
 
 
 def test_a_full_disk_of_the_analyst_stops_and_a_retry_goes_on(made, monkeypatch):
@@ -197,14 +197,14 @@ def test_a_full_disk_of_the_analyst_stops_and_a_retry_goes_on(made, monkeypatch)
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(DiskError, match="No space left"):
-        receive(made.desk(), [made.inbox])
+        receive(made.session(), [made.inbox])
     monkeypatch.undo()
-    assert set(receive(made.desk(), [made.inbox]).received) == {"north", "south"}
+    assert set(receive(made.session(), [made.inbox]).received) == {"north", "south"}
 
 
 def test_the_work_folder_holds_no_secret_and_only_its_owner_may_read_it(made):
     made.uploads()
-    receive(made.desk(), [made.inbox])
+    receive(made.session(), [made.inbox])
     secret = made.secret._key
     columns = [made.party(name)._basis._columns for name in made.agreement.parties]
     wanted = [secret, secret.hex().encode(), *(each.tobytes() for each in columns)]

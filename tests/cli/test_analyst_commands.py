@@ -242,7 +242,7 @@ def test_on_a_terminal_only_the_rounds_name_destroys(ran, monkeypatch, typed, co
     done = ran("forget icu.toml --early", code=code, typed=f"{typed}\n")
     assert "Type the round's name" in done.stderr
     assert (code == 0) == ("was destroyed on" in done.stdout)
-    assert ran.made.desk().history().forgotten == "" or code == 0
+    assert ran.made.session().history().forgotten == "" or code == 0
 
 
 def test_verify_needs_no_key_and_exits_with_3_when_something_does_not_hold(ran):

@@ -53,7 +53,7 @@ class Schedule:
         Clock.moment = START
         cast.trainings.clear()
 
-    def desk(self):
+    def session(self):
         """A fresh session, as every command opens one."""
         identity, path = self.cast.identities["lab"], self.folder / "icu.toml"
         return AnalystSession(self.agreement, identity=identity, path=path)
