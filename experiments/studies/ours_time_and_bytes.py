@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.protocol.messages import weight_of
 from experiments.data.adult import adult
 from experiments.data.images import images
 from experiments.fedavg import After, FedAvg, federated
@@ -172,12 +171,12 @@ class Exchange:
             started = time.process_time()
             consensus = self.analyst.consensus(proposals.values())
             self.seconds += time.process_time() - started
-            self.n_bytes += weight_of(proposals[self.first]) + weight_of(consensus)
+            self.n_bytes += proposals[self.first].n_bytes + consensus.n_bytes
             self.messages += 2
         uploads = self._side_by_side(
             lambda name: self.parties[name].prepare(*self.rows[name], consensus=consensus)
         )
-        self.n_bytes += weight_of(uploads[self.first])
+        self.n_bytes += uploads[self.first].n_bytes
         self.messages += 1
         started = time.process_time()
         for upload in uploads.values():

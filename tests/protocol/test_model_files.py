@@ -10,7 +10,6 @@ import pytest
 from cobasis.errors import MessageError, StepError
 from cobasis.models.chain import Chain
 from cobasis.models.sources import read_chain
-from cobasis.protocol.messages import weight_of
 from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
 
 TASKS = {"classification": ((0, 1), "ridge"), "regression": ((), "rff")}
@@ -81,7 +80,7 @@ def test_before_a_return_and_without_a_model_nothing_is_exported():
 def test_a_return_weighs_its_model():
     for returns in finished()[1:]:
         change = COMPONENTS * COMPONENTS * 8
-        assert weight_of(returns["north"]) == change + returns["north"].model.n_bytes
+        assert returns["north"].n_bytes == change + returns["north"].model.n_bytes
 
 
 def test_a_chain_for_another_task_or_other_classes_is_not_accepted():

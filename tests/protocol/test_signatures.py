@@ -53,7 +53,7 @@ def test_who_is_missing_is_named(absent):
     match = rf"missing: {', '.join(absent)}; {5 - len(absent)} of 5 are good.*\[CB311\]$"
     with pytest.raises(UnsignedError, match=match) as caught:
         check_sealed(real(), signatures=given)
-    assert caught.value.exit_code == 2
+    assert caught.value.exit_code == 4
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _print(found: "Comparison", report: Path, console: "Console") -> None:
     """Print scores per party and on average, the certificate, traffic and time."""
     from rich.table import Table as RichTable
 
-    from cobasis.report.page import means
+    from cobasis.report.page import conclusion, means
 
     def shown(value: float | None) -> str:
         if value is None:
@@ -127,6 +127,7 @@ def _print(found: "Comparison", report: Path, console: "Console") -> None:
     table.add_section()
     table.add_row("mean", *(shown(value) for value in means(found).values()), "", "")
     console.print(table)
+    console.print(conclusion(found), highlight=False)
     if found.consensus_refusal:
         console.print(f"No consensus basis: {found.consensus_refusal}", highlight=False)
     certificate = found.round.analyst.certificate

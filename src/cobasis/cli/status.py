@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Owner, agreed, owned, wrapped
+from cobasis.cli.options import Owner, owned, wrapped
+from cobasis.cli.run import alone
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
@@ -137,7 +138,7 @@ def status(
     from cobasis.bundle.agreement_file import read_draft
     from cobasis.cli.answers import StatusAnswer
 
-    path, _ = agreed([] if agreement is None else [agreement])
+    path = alone(agreement)
     draft = read_draft(path)
     if draft.missing:
         lead = f"{path} is a draft of round '{draft.fields.get('round_id', '')}'."

@@ -22,8 +22,19 @@ from cobasis.protocol.agreement import Agreement
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 
+class Message:
+    """What all messages have."""
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of a message's arrays, those of a return's model among them."""
+        model: Chain | TrainedModel | None = getattr(self, "model", None)
+        arrays = [each for each in vars(self).values() if isinstance(each, np.ndarray)]
+        return sum(each.nbytes for each in arrays) + (0 if model is None else model.n_bytes)
+
+
 @dataclass(frozen=True, kw_only=True)
-class SpanProposal:
+class SpanProposal(Message):
     """Party to analyst, consensus bases only: the party's directions, seen by the anchor.
 
     Attributes
@@ -47,7 +58,7 @@ class SpanProposal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConsensusSpan:
+class ConsensusSpan(Message):
     """Analyst to every party, consensus bases only: the common span, hidden by the anchor.
 
     Attributes
@@ -148,7 +159,7 @@ class UploadHeader:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upload:
+class Upload(Message):
     """Party to analyst: all that a party ever shows of its rows.
 
     Attributes
@@ -213,7 +224,7 @@ class Upload:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Return:
+class Return(Message):
     """Analyst to one party: its own change of basis, and the model that all get.
 
     Attributes
@@ -249,13 +260,6 @@ class Return:
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
     simulated: bool
-
-
-def weight_of(message: SpanProposal | ConsensusSpan | Upload | Return) -> int:
-    """Return the bytes of a message's arrays, those of a return's model among them."""
-    arrays = [each for each in vars(message).values() if isinstance(each, np.ndarray)]
-    model = message.model if isinstance(message, Return) else None
-    return sum(each.nbytes for each in arrays) + (0 if model is None else model.n_bytes)
 
 
 def encode_labels(

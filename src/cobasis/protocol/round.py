@@ -16,7 +16,7 @@ from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.messages import ConsensusSpan, scored, weight_of
+from cobasis.protocol.messages import ConsensusSpan, scored
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -125,13 +125,13 @@ class Round(Readable):
             for name, party in self.parties.items()
         ]
         for upload in uploads:
-            self.traffic[upload.party].up += weight_of(upload)
+            self.traffic[upload.party].up += upload.n_bytes
             self.analyst.receive(upload)  # 5, 9
         returns = self.analyst.run(  # lines 7 to 16, at the analyst
             exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
         )
         for name, returned in returns.items():  # lines 17 to 20, at each party
-            self.traffic[name].down += weight_of(returned)
+            self.traffic[name].down += returned.n_bytes
             self.parties[name].accept(returned)  # 18
         return self
 
@@ -265,6 +265,6 @@ class Round(Readable):
         proposals = {name: party.propose(rows[name][0]) for name, party in self.parties.items()}
         consensus = self.analyst.consensus(proposals.values())
         for name, proposal in proposals.items():
-            self.traffic[name].up += weight_of(proposal)
-            self.traffic[name].down += weight_of(consensus)
+            self.traffic[name].up += proposal.n_bytes
+            self.traffic[name].down += consensus.n_bytes
         return consensus

@@ -38,6 +38,7 @@ def render(found: Comparison) -> str:
         found=found,
         certificate=certificate,
         means=means(found),
+        conclusion=conclusion(found),
         seen=what_each_role_saw(found),
         scores=scores_chart(found),
         angles=angles_chart(images),
@@ -53,6 +54,26 @@ def means(found: Comparison) -> dict[str, float | None]:
         "together_consensus": consensus,
         "pooled": found.pooled,
     }
+
+
+def conclusion(found: Comparison) -> str:
+    """Return in one sentence what the four numbers say of taking part."""
+    alone, together, consensus = (
+        float(np.mean(list(each.values()))) if each else 0.0
+        for each in (found.alone, found.together, found.consensus)
+    )
+
+    def size(difference: float) -> str:
+        points = f"{100 * abs(difference):.1f} points"
+        return points if found.metric == "accuracy" else f"{abs(difference):.3f} of R2"
+
+    worth = "brings" if together > alone else "costs"
+    said = f"With these rows, taking part {worth} the average party {size(together - alone)}"
+    more = found.pooled - together
+    said += f", and pooling all rows would add {size(more) if more > 0 else 'nothing'}"
+    if together < consensus:
+        said += f"; a consensus basis adds {size(consensus - together)}"
+    return f"{said}."
 
 
 def what_each_role_saw(found: Comparison) -> list[Seen]:
@@ -87,6 +108,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "data": found.data.name,
         "metric": found.metric,
         **means(found),
+        "conclusion": conclusion(found),
         "parties": len(found.alone),
         "n_components": found.settings.n_components,
         "aligner": found.settings.aligner,
