@@ -9,7 +9,7 @@ import pytest
 
 from cobasis.protocol.messages import figure_of
 from cobasis.report.comparison import Settings, compare, deal, load
-from cobasis.report.page import as_json, means, render
+from cobasis.report.page import as_json, conclusion, means, render
 
 FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [1, pytest.param(10, marks=pytest.mark.soak)])
 
@@ -140,3 +140,12 @@ def test_bytes_up_are_what_the_upload_s_arrays_weigh():
 def test_score_is_accuracy_or_r2(task, predicted, expected):
     found = figure_of(np.array([1, 2, 3]), np.array(predicted), task=task)
     assert found == pytest.approx(expected)
+
+
+def test_one_sentence_says_what_to_conclude_on_the_page_and_in_json():
+    found = comparison("digits", "iid", 0)
+    told = means(found)
+    points = [100 * (told[word] - told["alone"]) for word in ("together", "together_consensus")]
+    assert all(f"{each:+.1f} points" in conclusion(found) for each in points)
+    assert conclusion(found) in render(found).replace("&#43;", "+")
+    assert as_json(found)["conclusion"] == conclusion(found)

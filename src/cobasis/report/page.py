@@ -1,5 +1,6 @@
 """The report as one HTML file that refers to nothing outside itself."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -47,33 +48,32 @@ def render(found: Comparison) -> str:
 
 def means(found: Comparison) -> dict[str, float | None]:
     """Return the four numbers, each as mean over parties."""
-    consensus = None if found.consensus is None else float(np.mean(list(found.consensus.values())))
     return {
-        "alone": float(np.mean(list(found.alone.values()))),
-        "together": float(np.mean(list(found.together.values()))),
-        "together_consensus": consensus,
+        "alone": _mean(found.alone),
+        "together": _mean(found.together),
+        "together_consensus": None if found.consensus is None else _mean(found.consensus),
         "pooled": found.pooled,
     }
 
 
 def conclusion(found: Comparison) -> str:
     """Return in one sentence what the four numbers say of taking part."""
-    alone, together, consensus = (
-        float(np.mean(list(each.values()))) if each else 0.0
-        for each in (found.alone, found.together, found.consensus)
+    alone = _mean(found.alone)
+
+    def gain(value: float) -> str:
+        points = f"{100 * (value - alone):+.1f} points"
+        return points if found.metric == "accuracy" else f"{value - alone:+.3f} of R2"
+
+    said = (
+        f"Against being alone, taking part brings the average party {gain(_mean(found.together))}"
     )
+    if found.consensus:
+        said += f", with a consensus basis {gain(_mean(found.consensus))}"
+    return f"{said}; pooling all rows would bring {gain(found.pooled)}."
 
-    def size(difference: float) -> str:
-        points = f"{100 * abs(difference):.1f} points"
-        return points if found.metric == "accuracy" else f"{abs(difference):.3f} of R2"
 
-    worth = "brings" if together > alone else "costs"
-    said = f"With these rows, taking part {worth} the average party {size(together - alone)}"
-    more = found.pooled - together
-    said += f", and pooling all rows would add {size(more) if more > 0 else 'nothing'}"
-    if together < consensus:
-        said += f"; a consensus basis adds {size(consensus - together)}"
-    return f"{said}."
+def _mean(scores: Mapping[str, float]) -> float:
+    return float(np.mean(list(scores.values())))
 
 
 def what_each_role_saw(found: Comparison) -> list[Seen]:
