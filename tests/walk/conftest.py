@@ -7,11 +7,14 @@ import pytest
 from walk.comparing import assert_same_predictions
 from walk.world import World
 
-REPEATABLE = {"propose", "adopt", "consensus"}
+LAST = 17
+"""The step that ends the round, which test_refusals.py types."""
 CONSENSUS = (
     ("--holdout 0.2", "--holdout 0.2 --basis consensus"),
     ("--models logistic,mlp", "--models logistic,rff"),
-    ("--model logistic -o", "--model rff -o"),
+    ("--model logistic --without", "--model rff --without"),
+    ("1-upload", "2-upload"),
+    ("1-return", "2-return"),
 )
 
 
@@ -46,11 +49,11 @@ def walked(keys, tmp_path_factory):
 
     def type_line(role, words, line):
         found.append((line, world(role, words)))
-        if words.startswith("cobasis party export"):  # of the return before a party left
+        if words.startswith("cobasis export"):  # of the return before a party left
             assert_same_predictions(world, role)
             world.compared.append(role)
 
-    world.walk(type_line, numbers=range(2, 21))
+    world.walk(type_line, numbers=range(2, LAST))
     return world
 
 
@@ -60,13 +63,19 @@ def agreed(keys, tmp_path_factory):
     world = begun(keys, tmp_path_factory.mktemp("consensus"))
     world.answers = []
 
-    def type_line(role, words, line):
-        if words.split()[2] in REPEATABLE:
-            world.read.append((line, world(role, words)))
-        if " > " not in words:
-            world.answers.append((role, world.json(role, words)))
+    def answered(role, words, _):
+        world.answers.append((role, world.json(role, words)))
 
-    world.walk(type_line, numbers=range(2, 21), consensus=True, changes=CONSENSUS)
+    def read_and_answered(role, words, line):  # as after a file was lost
+        world.read.append((line, world(role, words)))
+        for lost in (world.folder(role) / "outbox").glob("*.1-span"):
+            lost.unlink()
+        again = "cobasis send icu.toml --again"
+        answered(role, again if words.startswith("cobasis send") else words, line)
+
+    world.walk(answered, numbers=range(2, 5), consensus=True, changes=CONSENSUS)
+    world.walk(read_and_answered, numbers=range(5, 8), consensus=True, changes=CONSENSUS)
+    world.walk(answered, numbers=range(8, LAST), consensus=True, changes=CONSENSUS)
     return world
 
 

@@ -16,6 +16,7 @@ NUMBERS = (
     (r"\b[0-9a-f]{16,64}\b", "HEX"),
     (r"\b[0-9a-f]{4}( [0-9a-f]{4}){3}\b", "FINGERPRINT"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"),
+    (r"\b\d{1,2} [A-Z][a-z]{2} \d{4}( \d\d:\d\d UTC)?", "DAY"),
     (r"icu-[0-9a-f]+\b", "ROUND"),
     (r"-?\d+(,\d{3})*(\.\d+)?(e-?\d+)?", "NUMBER"),
     (r"^Note: the common model is worse.*$\n?", ""),  # which so few rows can bring about
@@ -39,6 +40,13 @@ class Line:
     def by(self, role):
         """What another party types in north's place; what it reads is not on the page."""
         return Line(words=re.sub(r"\bnorth\b", role, self.words))
+
+    def changed(self, changes):
+        """The same line of another round: words in the place of others."""
+        words = self.words
+        for old, new in changes:
+            words = words.replace(old, new)
+        return Line(words=words, shown=self.shown)
 
 
 @dataclass(frozen=True, kw_only=True)
