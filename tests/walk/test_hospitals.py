@@ -51,7 +51,7 @@ def test_every_patient_is_uploaded_or_held_back_and_nobody_is_left_out(done):
     _, said, found, _ = done
     assert {site: each.n_rows for site, each in found.items()} == SIZES
     assert {site: each.n_held for site, each in found.items()} == {
-        site: each["n_held"] for site, each in said.items()
+        site: each["score"]["n_rows"] for site, each in said.items()
     }
     assert all(set(each["trained_on"]) == set(SITES) for each in said.values())
     assert 0.1 < sum(each.n_held for each in found.values()) / 920 < 0.3
@@ -60,7 +60,8 @@ def test_every_patient_is_uploaded_or_held_back_and_nobody_is_left_out(done):
 
 def test_accept_tells_what_is_measured_from_outside(done):
     _, said, found, _ = done
-    for site, told in said.items():
+    for site, each in said.items():
+        told = each["score"]
         assert told["together"] == pytest.approx(found[site].together, abs=1e-12)
         assert told["local"] == pytest.approx(found[site].local, abs=1e-12)
         assert told["baseline"] == pytest.approx(found[site].constant, abs=1e-12)

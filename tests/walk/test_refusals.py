@@ -111,8 +111,6 @@ def test_after_the_end_of_retention_nobody_is_added_or_removed(world):
         printed for line, printed in told if line.shown and not shows(line.shown, printed)
     ] == []
     assert len(told) == len(PARTIES) + 1
-    assert "[CB305]" in world(
-        "north", "cobasis predict icu.toml new.csv -o new.out.csv", code=2
-    )
+    assert "[CB305]" in world("north", "cobasis predict icu.toml new.csv -o new.out.csv", code=2)
     assert "[CB313]" in world("lab", "cobasis remove icu.toml late", code=2)
     assert not list(world.folder("lab").rglob("*.safetensors"))
