@@ -118,7 +118,7 @@ def go_through(folder, patch, *, basis):
 
 
 def encoded(folder, site):
-    """A hospital's rows and labels in numbers, and which of them never left."""
+    """A hospital's rows and labels in numbers; which left, and which are like none that left."""
     desk = open_session(
         folder / "heart.toml",
         home=folder / f"home-{site}",
@@ -126,22 +126,23 @@ def encoded(folder, site):
         passphrase=lambda: "correct horse",
     )
     rows = open_rows(desk, folder / f"{site}.csv")
-    return gathered(rows.table), rows.table.labels(), rows.held
+    left = ~rows.held
+    return gathered(rows.table), rows.table.labels(), left, ~np.isin(rows.marks, rows.marks[left])
 
 
 def worth(folder):
     """What three models are worth to each hospital, and the AUC over all held rows of two."""
     sites = {site: encoded(folder, site) for site in SITES}
-    sent = [(rows[~held], labels[~held]) for rows, labels, held in sites.values()]
+    sent = [(rows[left], labels[left]) for rows, labels, left, _ in sites.values()]
     pooled = fitted(*(np.concatenate(each) for each in zip(*sent, strict=True)))
     found, truth, scores = {}, [], {"together": [], "pooled": []}
-    for site, (rows, labels, held) in sites.items():
+    for site, (rows, labels, left, held) in sites.items():
         out = pl.read_csv(folder / f"{site}.out.csv").filter(pl.Series(held))
         right = {
             "together": np.array([("no", "yes").index(word) for word in out["prediction"]]),
-            "local": fitted(rows[~held], labels[~held]).predict(rows[held]),
+            "local": fitted(rows[left], labels[left]).predict(rows[held]),
             "pooled": pooled.predict(rows[held]),
-            "constant": np.full(held.sum(), round(labels[~held].mean())),
+            "constant": np.full(held.sum(), round(labels[left].mean())),
         }
         shares = {name: float(np.mean(each == labels[held])) for name, each in right.items()}
         share = float(labels.mean())
