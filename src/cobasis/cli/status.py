@@ -22,29 +22,13 @@ if TYPE_CHECKING:
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
-_TAKEN = {"span": "adopted", "return": "accepted"}
-"""How a party's transcript calls what it took."""
+_TAKEN = {"span": ("adopted", "consensus"), "return": ("accepted", "return")}
+"""How a party's transcript calls what it took, and the word of its digest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What a home, and the analyst's newest news, show of a round.
-
-    Attributes
-    ----------
-    path, agreement : Path, Agreement
-        The agreement's file, and what it says.
-    signed : tuple of str
-        Whose good signatures are known.
-    name, role : str, Role or None
-        Who asks; empty and None where the home has no key of the round.
-    own : tuple of Entry
-        The transcript of whoever asks.
-    news : News or None
-        The newest.
-    now : datetime
-        By this machine's clock.
-    """
+    """What a home, and the analyst's newest news, show of a round."""
 
     path: Path
     agreement: "Agreement"
@@ -77,7 +61,7 @@ class Standing:
     @property
     def open(self) -> "Exchange | None":
         """The exchange that has not ended, as far as is known."""
-        taken = sum(self.has(_TAKEN[each.reply]) for each in self.exchanges)
+        taken = sum(bool(self.taken(each.reply)) for each in self.exchanges)
         ended = max(taken, len(self.news.ended) if self.news else 0)
         return self.exchanges[ended] if ended < len(self.exchanges) else None
 
@@ -100,6 +84,11 @@ class Standing:
     def has(self, event: str) -> bool:
         """Whether the transcript of whoever asks says so."""
         return any(each.event == event for each in self.own)
+
+    def taken(self, reply: str) -> tuple[str, ...]:
+        """Return the digests of the spans or the returns that whoever asks has accepted."""
+        event, word = _TAKEN[reply]
+        return tuple(str(each.told[word]) for each in self.own if each.event == event)
 
     def receipts(self, exchange: "Exchange") -> "dict[str, Receipt]":
         """Return what the analyst has received of an exchange, by party."""
@@ -287,7 +276,8 @@ def _signatures(of: Standing) -> Iterator[str]:
         yield f"  {'agreement':<11}sealed{when} by all {len(of.signed)}"
         return
     yield from wrapped(_listed(of.signed) or "nobody", lead=f"  {'agreement':<11}signed by ")
-    yield from wrapped(_listed(of.unsigned), lead=f"  {'':<11}missing ")
+    known = "missing" if of.news or of.role == "analyst" else "not known"
+    yield from wrapped(_listed(of.unsigned), lead=f"  {'':<11}{known} ")
 
 
 def _messages(of: Standing) -> Iterator[str]:
@@ -345,7 +335,7 @@ def waits_for(of: Standing) -> tuple[str, ...]:
 
 def next_command(of: Standing) -> tuple[str, bool]:
     """Return what whoever asks types next, and whether now or when others' files have come."""
-    if of.role is None or of.has("forgotten"):
+    if of.role is None or of.has("forgotten") or of.out.get(of.name) == "removed":
         return "", False
     if of.name in of.unsigned:
         return f"cobasis sign {of.path.name}", True
@@ -364,14 +354,15 @@ def _next_of_analyst(of: Standing) -> tuple[str, bool]:
 
 def _next_of_party(of: Standing) -> tuple[str, bool]:
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.party_side.session import SENT_AS
+    from cobasis.party_side.session import SENT_AS, file_digest
 
     for each in of.exchanges:
         if not of.has(SENT_AS[each.message]):
             return f"cobasis send {of.path.name} data.csv", True
-        if not of.has(_TAKEN[each.reply]):
-            file = f"{stem_of(of.path)}.{of.name}.{each.number}-{each.reply}"
-            return f"cobasis accept {file}", of.path.with_name(file).exists()
+        file = of.path.with_name(f"{stem_of(of.path)}.{of.name}.{each.number}-{each.reply}")
+        came = file.exists() and file_digest(file) not in of.taken(each.reply)
+        if came or not of.taken(each.reply):
+            return f"cobasis accept {file.name}", came
     return f"cobasis predict {of.path.name} new.csv -o out.csv", True
 
 
