@@ -15,7 +15,6 @@ from cobasis.errors import (
     StepError,
     UnknownPartyError,
 )
-from cobasis.protocol.messages import weight_of
 from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables, trained
 
 
@@ -143,7 +142,7 @@ def test_a_consensus_is_orthonormal_and_names_who_shaped_it(asked):
     _, _, span = asked
     np.testing.assert_allclose(span.rows.T @ span.rows, np.eye(COMPONENTS), atol=1e-12)
     assert span.contributors == NAMES
-    assert weight_of(span) == 8 * 8 * COMPONENTS
+    assert span.n_bytes == 8 * 8 * COMPONENTS
 
 
 PROPOSALS = {
@@ -185,7 +184,7 @@ def test_a_proposal_shows_only_directions_that_the_rows_have():
     X, _ = tables()["north"]
     proposal = made.parties["north"].propose(X[:2])
     assert proposal.image.shape == (8, 2)
-    assert weight_of(proposal) == 8 * 8 * 2
+    assert proposal.n_bytes == 8 * 8 * 2
 
 
 def test_rows_without_any_direction_cannot_be_proposed():

@@ -362,7 +362,7 @@ def _next_of_party(of: Standing) -> tuple[str, bool]:
         file = of.path.with_name(f"{stem_of(of.path)}.{of.name}.{each.number}-{each.reply}")
         came = file.exists() and file_digest(file) not in of.taken(each.reply)
         if came or not of.taken(each.reply):
-            return f"cobasis accept {file.name}", came
+            return f"cobasis accept {stem_of(of.path)}.news {file.name}", came
     return f"cobasis predict {of.path.name} new.csv -o out.csv", True
 
 
@@ -370,7 +370,7 @@ def _when(of: Standing) -> str:
     """Return what a command that comes later waits for."""
     if of.role == "analyst":
         return "signatures have come" if of.unsigned else "files have come"
-    what = "sealed agreement lies here" if of.unsigned else "file has come"
+    what = "sealed agreement lies here" if of.unsigned else "files have come"
     return f"{of.analyst}'s {what}"
 
 
