@@ -10,50 +10,25 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 
 @dataclass(frozen=True, kw_only=True)
 class BasisRule:
-    """One row of the table of bases.
-
-    Attributes
-    ----------
-    span : str
-        Whose directions the basis spans, in words.
-    exchanges : int
-        How many times files go back and forth before training: of two, parties first propose
-        directions, and take the span that comes back.
-    needs : str
-        In words.
-    under_dp : bool
-        Whether the span is fixed before the rows are seen.
-    anchor : str or None
-        The one anchor it works with, if there is only one.
-    min_parties : int
-        The fewest parties it protects anybody among.
-    weighted : bool
-        Whether a party's directions count by their singular values, where it proposes them.
-    """
+    """One row of the table of bases."""
 
     span: str
-    exchanges: int
-    needs: str
-    under_dp: bool
-    anchor: AnchorKind | None = None
-    min_parties: int = 1
-    weighted: bool = False
+    exchanges: int  # of two, the first proposes directions, and the span comes back
+    under_dp: bool  # whether the span is fixed before the rows are seen
+    anchor: AnchorKind | None = None  # the only one that it works with, if any
+    min_parties: int = 1  # the fewest among whom it protects anybody
+    weighted: bool = False  # whether proposed directions count by their singular values
 
 
 BASES: dict[BasisName, BasisRule] = {
-    "svd": BasisRule(span="own", exchanges=1, needs="n_i >= l", under_dp=False),
-    "pca": BasisRule(span="own, agreed centre", exchanges=1, needs="n_i > l", under_dp=False),
-    "lpp": BasisRule(
-        span="own, agreed centre; orthonormalised", exchanges=1, needs="n_i > l", under_dp=False
-    ),
-    "haar": BasisRule(span="from the consortium secret", exchanges=1, needs="", under_dp=True),
-    "public": BasisRule(
-        span="agreed public rows", exchanges=1, needs="public rows at every party", under_dp=True
-    ),
+    "svd": BasisRule(span="own", exchanges=1, under_dp=False),
+    "pca": BasisRule(span="own, agreed centre", exchanges=1, under_dp=False),
+    "lpp": BasisRule(span="own, agreed centre; orthonormalised", exchanges=1, under_dp=False),
+    "haar": BasisRule(span="from the consortium secret", exchanges=1, under_dp=True),
+    "public": BasisRule(span="agreed public rows", exchanges=1, under_dp=True),
     "consensus": BasisRule(
         span="common, from everybody's directions",
         exchanges=2,
-        needs="isometric anchor, c >= 3",
         under_dp=False,
         anchor="isometric",
         min_parties=3,
@@ -61,7 +36,6 @@ BASES: dict[BasisName, BasisRule] = {
     "weighted_consensus": BasisRule(
         span="common, from everybody's directions by their energy",
         exchanges=2,
-        needs="isometric anchor, c >= 3",
         under_dp=False,
         anchor="isometric",
         min_parties=3,

@@ -1,6 +1,5 @@
 """``remove``: a party that leaves, certified: what is gone and what is not, in words and signed."""
 
-import json
 import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,15 +7,16 @@ from typing import Any, cast
 
 from cobasis.analyst_side.history import REMOVED, History, Outcome, history_of
 from cobasis.analyst_side.plan import listed
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.run import Concluded, conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
 from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
+from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/removal/1"
 _SIGNED = b"cobasis/removal/1\0"
@@ -25,42 +25,20 @@ _MAX_BYTES, _WIDE = 2**20, 79
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """A removal, as the transcript has it.
-
-    Attributes
-    ----------
-    round_id, agreement, analyst : str
-        The round, the agreement's digest, and who certifies.
-    party : str
-        Who left.
-    files : tuple of str
-        Digests of all that it sent, as it was sealed.
-    time, transcript : str
-        When, and the hash of the transcript's line.
-    trained_again : bool
-        Whether a model had been trained on its rows, and was replaced.
-    realigned : bool
-        Whether the target was made again without it, then or when another party left.
-    trained_on : tuple of str
-        Whose rows shaped the model that is in use now.
-    target_carries : tuple of str
-        From whom the target that is in use now descends.
-    model_sha256 : str
-        The model that is in use now; empty where there is none.
-    """
+    """A removal, as the transcript has it."""
 
     round_id: str
     agreement: str
     analyst: str
     party: str
-    files: tuple[str, ...]
+    files: tuple[str, ...]  # digests of all that it sent, as it was sealed
     time: str
-    transcript: str
+    transcript: str  # hash of the transcript's line
     trained_again: bool
-    realigned: bool
-    trained_on: tuple[str, ...]
-    target_carries: tuple[str, ...]
-    model_sha256: str
+    realigned: bool  # whether the target was made again without it, then or later
+    trained_on: tuple[str, ...]  # whose rows shaped the model that is in use now
+    target_carries: tuple[str, ...]  # from whom the target in use descends
+    model_sha256: str  # in use now; empty where there is none
 
     @property
     def gone(self) -> tuple[str, ...]:
@@ -159,10 +137,10 @@ def write_removal(session: AnalystSession, removal: Removal, *, to: Path) -> tup
     """Write the certificate, signed, and its text for people."""
     make_folder(to)
     told = removal.told()
-    signature = session.identity.sign(_SIGNED + _canonical(told)).hex()
+    signature = session.identity.sign(_SIGNED + canonical_json(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}
     paths = to / f"removal-{removal.party}.json", to / f"removal-{removal.party}.txt"
-    write_whole(paths[0], _canonical(data) + b"\n")
+    write_whole(paths[0], canonical_json(data) + b"\n")
     write_whole(paths[1], removal.text().encode())
     return paths
 
@@ -170,16 +148,16 @@ def write_removal(session: AnalystSession, removal: Removal, *, to: Path) -> tup
 def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
     """Check that a certificate is the analyst's."""
     try:
-        found: Any = json.loads(text) if len(text) <= _MAX_BYTES else None
+        found = json_object(text[: _MAX_BYTES + 1])
         told, signature = found["removal"], bytes.fromhex(found["signature"])
         good = found["format"] == FORMAT and isinstance(told, dict)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         good = False
     if not good:
         raise BundleError(
             "this is no certificate of a removal. Ask the analyst for the .json file once more."
         )
-    if not verify(analyst, _SIGNED + _canonical(told), signature=signature):
+    if not verify(analyst, _SIGNED + canonical_json(told), signature=signature):
         raise SignatureError(
             f"this certificate of a removal is not signed by analyst '{analyst.name}', so it "
             "proves nothing. Ask the analyst for it once more."
@@ -187,27 +165,13 @@ def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
     return cast("dict[str, Any]", told)
 
 
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Removed:
-    """What a removal has made.
-
-    Attributes
-    ----------
-    removal : Removal
-        What is gone, and what is not; as the certificate says it.
-    files : tuple of Path
-        The certificate, for programs and for people.
-    concluded : Concluded or None
-        The returns of those who stay; None where nothing had been trained on the party.
-    """
+    """What a removal has made."""
 
     removal: Removal
-    files: tuple[Path, ...]
-    concluded: Concluded | None
+    files: tuple[Path, ...]  # the certificate, for programs and for people
+    concluded: Concluded | None  # None where nothing had been trained on the party
 
 
 def remove(

@@ -21,12 +21,12 @@ from cobasis.analyst_side.forget import kept_uploads
 from cobasis.analyst_side.history import ADDED, RUN, History, Outcome, Training
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, planned
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.incoming import model_in
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
 from cobasis.models import ModelName
@@ -41,42 +41,20 @@ _NAME_DIGITS = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Concluded:
-    """A run, an addition or a removal that has come to its end.
-
-    Attributes
-    ----------
-    outcome : Outcome
-        As the transcript has it.
-    certificate : Certificate
-        Facts and evidence.
-    files : mapping of str to Path
-        The sealed return of each party.
-    written : mapping of str to Path
-        Those of them that were not there as they are.
-    """
+    """A run, an addition or a removal that has come to its end."""
 
     outcome: Outcome
     certificate: Certificate
-    files: Mapping[str, Path]
-    written: Mapping[str, Path]
+    files: Mapping[str, Path]  # the sealed return of each party
+    written: Mapping[str, Path]  # those of them that were not there as they are
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """What a run has made.
-
-    Attributes
-    ----------
-    plan : Plan
-        What was to be done.
-    concluded : Concluded or None
-        Outcome, certificate and returns; None where spans were made.
-    written : mapping of str to Path
-        The files that were written.
-    """
+    """What a run has made."""
 
     plan: Plan
-    concluded: Concluded | None
+    concluded: Concluded | None  # None where spans were made
     written: Mapping[str, Path]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from cobasis.analyst_side.history import OPENED, History, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
-from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
@@ -25,6 +24,7 @@ from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement_fields import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News
@@ -35,13 +35,7 @@ SUFFIX, NEWS, OUTBOX = ".round", ".news", "outbox"
 
 
 class WorkFolder:
-    """The analyst's folder of one round: ``icu.round`` beside ``icu.toml``.
-
-    Attributes
-    ----------
-    transcript, received, payloads, incoming, alignments, models, certificates, span : Path
-        Inside it: files as they came, uploads opened; what was signed; what was made of them.
-    """
+    """The analyst's folder of one round: ``icu.round`` beside ``icu.toml``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,17 +72,7 @@ class WorkFolder:
 
 
 class AnalystSession(Hidden):
-    """What each of the analyst's commands works with.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        The round's; ``sealed`` says whether everybody has signed it.
-    identity : Identity
-        The analyst's, unlocked.
-    path : Path
-        The agreement's file; work folder, news and outbox lie beside it.
-    """
+    """What each of the analyst's commands works with."""
 
     def __init__(
         self, agreement: Agreement, *, identity: Identity, path: Path, sealed: bool = True

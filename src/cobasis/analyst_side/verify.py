@@ -10,13 +10,12 @@ from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
 from cobasis.analyst_side.membership import check_removal
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.bundle.uploads import UploadFolder
-from cobasis.disk.files import opened
+from cobasis.disk.files import file_digest, opened
 from cobasis.errors import (
     CobasisError,
     FileChangedError,
@@ -41,22 +40,11 @@ _MAX_SMALL = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was checked.
-
-    Attributes
-    ----------
-    what : {"agreement", "transcript", "news", "receipt", "proposal", "upload", "payload",
-            "return", "removal", "fit"}
-        Its kind.
-    name : str
-        Whose, or which file.
-    code, reason : str
-        Why it failed; empty where it holds.
-    """
+    """One thing that was checked."""
 
     what: str
     name: str
-    code: str = ""
+    code: str = ""  # of what failed; empty where it holds
     reason: str = ""
 
     @property
@@ -76,21 +64,11 @@ def checked(what: str, name: str, *, by: Callable[[], object]) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What was checked of a round.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        The round's.
-    findings : tuple of Finding
-        All that was found to check.
-    heads : mapping of str to str
-        The last hash of each transcript, by file. Whoever notes it can tell later whether lines
-        are missing.
-    """
+    """What was checked of a round."""
 
     agreement: Agreement
     findings: tuple[Finding, ...]
+    # each transcript's last hash: whoever notes it can tell later whether lines are missing
     heads: Mapping[str, str]
 
     @property

@@ -5,14 +5,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cobasis.disk.files import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import DEADLINE, missing_fields
+from cobasis.protocol.agreement_fields import missing_fields, moment_text
 from cobasis.protocol.enrolment import OneLine
 from cobasis.protocol.signatures import Signature, check_sealed
 
@@ -27,18 +27,10 @@ _SOME = 3
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementFile:
-    """An agreement as it stands in a file.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        Whole and without contradictions.
-    signatures : tuple of Signature
-        Those that stand in the file, verified or not.
-    """
+    """An agreement as it stands in a file."""
 
     agreement: Agreement
-    signatures: tuple[Signature, ...]
+    signatures: tuple[Signature, ...]  # verified or not
 
     @property
     def sealed(self) -> bool:
@@ -56,17 +48,9 @@ class AgreementFile:
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementDraft:
-    """An agreement that may still lack fields.
+    """An agreement that may still lack fields."""
 
-    Attributes
-    ----------
-    fields : mapping of str to object
-        What is filled, by the names of `Agreement`'s fields, as the file has it.
-    missing : tuple of str
-        What has to be filled before anybody may sign.
-    """
-
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any]  # as the file has them
     missing: tuple[str, ...]
 
 
@@ -201,7 +185,7 @@ def _fields_of(document: Mapping[str, Any], *, path: str | Path) -> dict[str, An
 def _plain(value: object) -> object:
     """Return a value as JSON can say it: times as text, in UTC."""
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).strftime(DEADLINE)
+        return moment_text(value)
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -1,17 +1,17 @@
 """What a bundle says of itself: signed, checked field by field, and never believed unsigned."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cobasis.errors import BundleError, OptionError
-from cobasis.protocol.enrolment import IdentityName
-from cobasis.strict_json import json_object
+from cobasis.protocol.agreement_fields import Digest, Moment, moment_text
+from cobasis.protocol.enrolment import IdentityName, field_findings
+from cobasis.strict_json import canonical_json, json_object
 
 MAX_RATIO = 1000
 """A part of more than a megabyte may not be this many times larger than it is stored."""
@@ -43,30 +43,16 @@ PARTS: dict[Kind, dict[str, PartRule]] = {
 }
 """By kind: which parts there are. No bundle names anything else."""
 
-Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-
 
 class Part(BaseModel):
-    """One file inside a bundle.
-
-    Attributes
-    ----------
-    name : str
-        One of the names that `PARTS` gives for the bundle's kind.
-    n_bytes : int
-        How many bytes it has.
-    sha256 : str
-        Of these bytes, 64 hexadecimal digits.
-    stored_bytes : int
-        How many bytes its zstd frame has.
-    """
+    """One file inside a bundle."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
-    sha256: Digest
-    stored_bytes: Annotated[int, Field(ge=1, lt=2**48)]
+    sha256: Digest  # of the plain bytes
+    stored_bytes: Annotated[int, Field(ge=1, lt=2**48)]  # of its zstd frame
 
 
 def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
@@ -90,25 +76,6 @@ def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
 
 FORMAT: Literal["cobasis/bundle/1"] = "cobasis/bundle/1"
 MAX_MANIFEST = 2**20
-_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
-
-
-def moment_text(moment: datetime) -> str:
-    """Return a moment as manifests write it: UTC, whole seconds, ``Z`` at the end."""
-    return moment.astimezone(UTC).strftime(_MOMENT)
-
-
-def moment_of(text: str) -> datetime:
-    """Return the moment that `moment_text` wrote; ValueError for any other text."""
-    moment = datetime.strptime(text, _MOMENT).replace(tzinfo=UTC)
-    if moment_text(moment) != text:
-        raise ValueError("not of the form 2026-11-21T15:30:00Z")
-    return moment
-
-
-def _moment(text: str) -> str:
-    moment_of(text)
-    return text
 
 
 def _printable(text: str) -> str:
@@ -125,35 +92,7 @@ Told = bool | Whole | Number | Words | list[Words]
 
 
 class Manifest(BaseModel):
-    """What a bundle says of itself; the signature is over it.
-
-    Attributes
-    ----------
-    format : str
-        ``cobasis/bundle/1``.
-    kind : {"upload", "return", "proposal", "consensus", "receipt", "secret"}
-        What it carries.
-    software : str
-        What wrote it.
-    round_id, agreement : str
-        The round, and the agreement's SHA-256 in hexadecimal digits.
-    sender : str
-        Who signed it.
-    recipients : tuple of str
-        Whom it is sealed for.
-    anchor_tag : str or None
-        Which anchor it belongs to, 64 hexadecimal digits, where it belongs to one.
-    simulated : bool
-        Drawn from a seed.
-    created : str
-        When, by the sender's clock: ISO 8601, UTC, whole seconds.
-    parts : tuple of Part
-        In the order in which they stand in the bundle.
-    told : dict
-        Row counts, dtypes, evidence, who shaped a model: words for people and for checks.
-    audit, dp : dict or None
-        Records of the audit and of noise, where there are some.
-    """
+    """What a bundle says of itself; the signature is over it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -161,33 +100,28 @@ class Manifest(BaseModel):
     kind: Kind
     software: Annotated[Words, Field(max_length=100)]
     round_id: Annotated[Words, Field(min_length=1, max_length=100)]
-    agreement: Digest
+    agreement: Digest  # its SHA-256
     sender: IdentityName
     recipients: Annotated[tuple[IdentityName, ...], Field(min_length=1, max_length=2000)]
-    anchor_tag: Digest | None = None
+    anchor_tag: Digest | None = None  # where it belongs to an anchor
     simulated: bool = False
-    created: Annotated[str, AfterValidator(_moment)]
+    created: Moment  # by the sender's clock
     parts: Annotated[tuple[Part, ...], Field(min_length=1, max_length=8)]
+    # row counts, dtypes, evidence: for people and for checks
     told: Annotated[
         dict[Annotated[str, Field(pattern="^[a-z0-9_]{1,64}$")], Told], Field(max_length=100)
     ] = Field(default_factory=dict)
     audit: dict[str, Any] | None = None
-    dp: dict[str, Any] | None = None
+    dp: dict[str, Any] | None = None  # the record of noise
 
     def encoded(self) -> bytes:
         """Return the canonical JSON: sorted names, no spaces, UTF-8."""
-        return canonical(self.model_dump())
+        return canonical_json(self.model_dump(), ascii_only=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What the maker of a bundle has to say; the rest of the manifest follows from the parts.
-
-    Attributes
-    ----------
-    kind, round_id, agreement, sender, anchor_tag, simulated, told, audit, dp
-        As in `Manifest`.
-    """
+    """What the maker of a bundle has to say; the rest of the manifest follows from the parts."""
 
     kind: Kind
     round_id: str
@@ -198,13 +132,6 @@ class Draft:
     told: Mapping[str, Any] = field(default_factory=dict)
     audit: Mapping[str, Any] | None = None
     dp: Mapping[str, Any] | None = None
-
-
-def canonical(value: object) -> bytes:
-    """Return a value's canonical JSON as UTF-8; ValueError for infinity and NaN."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
 
 
 def signed_message(manifest: bytes) -> bytes:
@@ -250,8 +177,7 @@ def make_manifest(
         )
         length = len(manifest.encoded())
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        problem = "; ".join(found[:5])
+        problem = "; ".join(field_findings(error, whole="manifest")[:5])
     except (TypeError, ValueError) as error:
         problem = f"audit or dp is not JSON: {error}"
     else:

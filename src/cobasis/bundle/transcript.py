@@ -1,7 +1,6 @@
 """A transcript: what one side did, line by line, so that nobody can change a line unnoticed."""
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +10,11 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cobasis.bundle.manifest import moment_text
 from cobasis.disk.files import opened
 from cobasis.disk.lock import Lock
 from cobasis.errors import DiskError, OptionError, TranscriptError
+from cobasis.protocol.agreement_fields import moment_text
+from cobasis.strict_json import canonical_json, json_object
 
 Fact = str | int | float | bool | list[str]
 """What a line may tell: words, numbers that are about no row, and lists of words."""
@@ -28,27 +28,13 @@ _FIELDS = ["event", "hash", "previous", "seq", "time", "told"]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One line of a transcript.
+    """One line of a transcript."""
 
-    Attributes
-    ----------
-    seq : int
-        Counts lines, from 1.
-    time : str
-        By the clock of whoever wrote it, ISO 8601 in UTC, whole seconds.
-    event : str
-        What happened.
-    told : mapping of str to str, int, float, bool or list of str
-        Details.
-    previous, hash : str
-        Of the line before, and of this one; 64 hexadecimal digits.
-    """
-
-    seq: int
-    time: str
+    seq: int  # counts lines, from 1
+    time: str  # by the clock of whoever wrote it
     event: str
     told: Mapping[str, Fact]
-    previous: str
+    previous: str  # hash of the line before
     hash: str
 
     @property
@@ -69,18 +55,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """Where a chain has got to.
+    """Where a chain has got to."""
 
-    Attributes
-    ----------
-    seq : int
-        Lines so far.
-    hash : str
-        Of the last one.
-    """
-
-    seq: int = 0
-    hash: str = START
+    seq: int = 0  # lines so far
+    hash: str = START  # of the last one
 
 
 def following(last: Link, event: str, *, told: Mapping[str, Fact], time: str) -> Entry:
@@ -105,10 +83,10 @@ def following(last: Link, event: str, *, told: Mapping[str, Fact], time: str) ->
 def read_line(line: bytes, last: Link) -> Entry | str:
     """Read the line that has to come next; a sentence says what is wrong with it."""
     try:
-        found: object = json.loads(line)
-    except (ValueError, RecursionError):
+        found = json_object(line)
+    except ValueError:
         return "it is no JSON"
-    if not isinstance(found, dict) or sorted(found) != _FIELDS:
+    if sorted(found) != _FIELDS:
         return "it has other fields"
     told = found["told"]
     words = all(type(found[name]) is str for name in ("time", "event", "previous", "hash"))
@@ -129,8 +107,7 @@ def _misfit(entry: Entry, line: bytes, last: Link) -> str:
 
 
 def _line(fields: Mapping[str, Any]) -> bytes:
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode() + b"\n"
+    return canonical_json(fields) + b"\n"
 
 
 def _is_fact(fact: object) -> bool:
@@ -151,21 +128,11 @@ def now() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A transcript whose every line is as it was written.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-        All of them.
-    head : str
-        The last line's hash. Whoever notes it can tell later whether lines are missing.
-    torn_bytes : int
-        Bytes of a last line that a crash tore; 0 where there is none.
-    """
+    """A transcript whose every line is as it was written."""
 
     entries: tuple[Entry, ...]
-    head: str
-    torn_bytes: int
+    head: str  # the last line's hash: whoever notes it can tell later whether lines are missing
+    torn_bytes: int  # of a last line that a crash tore
 
 
 class Transcript:

@@ -13,6 +13,7 @@ from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
 from cobasis.errors import OptionError
 from cobasis.planning import work
 from cobasis.planning.memory import BYTES_PER_NUMBER
+from cobasis.planning.rates import Rates
 from cobasis.planning.work import Size
 
 POLAR = 18.0
@@ -27,28 +28,16 @@ SKETCH_PASSES = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Operations by kernel.
-
-    Attributes
-    ----------
-    product, factor, triangle, eigen, outer : float
-        As :class:`cobasis.planning.rates.Rates` names them.
-    eigen_order : float
-        Order of the eigenproblem.
-    copied : float
-        Bytes that are read from memory.
-    steps : float
-        Small array operations.
-    """
+    """Operations by kernel."""
 
     product: float = 0.0
     factor: float = 0.0
     triangle: float = 0.0
     eigen: float = 0.0
     outer: float = 0.0
-    eigen_order: float = 1.0
-    copied: float = 0.0
-    steps: float = 0.0
+    eigen_order: float = 1.0  # of the eigenproblem
+    copied: float = 0.0  # bytes that are read from memory
+    steps: float = 0.0  # small array operations
 
 
 def _odc(size: Size) -> Work:
@@ -144,3 +133,23 @@ def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool 
         together = min(BYTES_PER_NUMBER * a * c * l, HELD_BYTES)
         gram = 4 * BYTES_PER_NUMBER * order**2 if a <= GRAM_ROWS else 2 * together
     return image + under_way + kept + gram
+
+
+def predict_alignment(
+    size: Size, *, rates: Rates, method: str = "odc", workers: int = 1, one_span: bool = False
+) -> float:
+    """Return how many seconds an alignment of arrays in memory will take, within a factor of 3."""
+    found = work_of(method, size, one_span=one_span)
+    columns = size.n_components
+    shared = (
+        found.product / rates.product.at(columns)
+        + found.factor / rates.factor.at(columns)
+        + found.triangle / rates.triangle.at(columns)
+        + found.copied / rates.copied
+    )
+    alone = (
+        found.eigen / rates.eigen.at(found.eigen_order)
+        + found.outer / rates.outer
+        + found.steps * rates.step
+    )
+    return shared / workers + alone

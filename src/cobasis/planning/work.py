@@ -1,7 +1,7 @@
 """Operations that an alignment takes by the ODC paper's count (Table 2 and eqs. 36-80).
 
 The paper counts what its own baselines' *full* decompositions take. What our streamed code does
-is in :mod:`cobasis.planning.own`, and how long that takes in :mod:`cobasis.planning.prediction`.
+is in :mod:`cobasis.planning.own`, with how long that takes.
 """
 
 from dataclasses import dataclass
@@ -9,21 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The size of one alignment.
+    """The size of one alignment."""
 
-    Attributes
-    ----------
-    n_anchor_rows : int
-        a.
-    n_components : int
-        l.
-    n_parties : int
-        c.
-    """
-
-    n_anchor_rows: int
-    n_components: int
-    n_parties: int
+    n_anchor_rows: int  # a
+    n_components: int  # l
+    n_parties: int  # c
 
     @property
     def letters(self) -> tuple[int, int, int]:

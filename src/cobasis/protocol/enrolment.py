@@ -4,7 +4,6 @@ Plain values only: the private half lives in ``cobasis.keys``, which nothing her
 """
 
 import hashlib
-import json
 import re
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cobasis.errors import AgreementError
+from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/identity/1"
 
@@ -22,20 +22,22 @@ IdentityName = Annotated[str, Field(pattern=_NAME)]
 Role = Literal["party", "analyst"]
 
 
-class OneLine(BaseModel):
-    """A few fields that travel as a small file of their own: one line of canonical JSON.
+def field_findings(error: ValidationError, *, whole: str) -> list[str]:
+    """Say of each field why it cannot stand, without what it holds."""
+    return [
+        f"{'.'.join(map(str, found['loc'])) or whole}: {found['msg']}"
+        for found in error.errors(include_input=False, include_url=False)
+    ]
 
-    Attributes
-    ----------
-    form, what, ask : str
-        Of the class: what the line says of its format, what it is, and where to get a good one.
-    """
+
+class OneLine(BaseModel):
+    """A few fields that travel as a small file of their own: one line of canonical JSON."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     form: ClassVar[str]
-    what: ClassVar[str]
-    ask: ClassVar[str]
+    what: ClassVar[str]  # in words
+    ask: ClassVar[str]  # where to get a good one
 
     if not TYPE_CHECKING:
 
@@ -44,10 +46,7 @@ class OneLine(BaseModel):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                findings = [
-                    f"{'.'.join(str(part) for part in found['loc']) or self.what}: {found['msg']}"
-                    for found in error.errors(include_input=False, include_url=False)
-                ]
+                findings = field_findings(error, whole=self.what)
                 raise AgreementError(
                     f"the {self.what} has {len(findings)} field(s) that cannot stand: "
                     f"{'; '.join(findings)}. {self.ask}"
@@ -56,16 +55,16 @@ class OneLine(BaseModel):
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""
         fields = {"format": self.form, **self.model_dump()}
-        return json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n"
+        return canonical_json(fields).decode() + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Read what `text` wrote."""
         try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
-        if not isinstance(fields, dict) or fields.pop("format", None) != cls.form:
+            fields = json_object(text.encode())
+        except ValueError:
+            fields = {}
+        if fields.pop("format", None) != cls.form:
             raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
                 f"{', '.join(cls.model_fields)}. {cls.ask}"
@@ -74,26 +73,14 @@ class OneLine(BaseModel):
 
 
 class PublicIdentity(OneLine):
-    """What a party or the analyst shows of its identity: enough to check and to seal for it.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the agreement: letters, digits, ``.``, ``_`` and ``-``, no leading dot.
-    role : {"party", "analyst"}
-        As what it takes part; its fingerprint is of that, too.
-    signing_key : str
-        The raw Ed25519 public key, 64 hexadecimal digits.
-    recipient : str
-        The age X25519 recipient, ``age1...``, to which files for it are sealed.
-    """
+    """What a party or the analyst shows of its identity: enough to check and to seal for it."""
 
     form = FORMAT
     what = "public identity"
     ask = "Ask its owner for the .pub file that 'cobasis key new' writes."
 
     name: IdentityName
-    role: Role
+    role: Role  # its fingerprint is of that, too
     signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 

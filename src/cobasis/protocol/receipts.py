@@ -4,79 +4,52 @@ Three parts have to agree before anybody can say later what was trained on: the 
 party wrote down, the receipt, and the analyst's transcript, whose line the receipt names.
 """
 
-import json
 from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from cobasis.errors import ForeignBundleError, SignatureError
+from cobasis.protocol.agreement_fields import Digest, Moment
 from cobasis.protocol.enrolment import IdentityName, PublicIdentity, verify
+from cobasis.strict_json import canonical_json
 
 Sign = Callable[[bytes], bytes]
 """Ed25519: 64 bytes for a message."""
 
-_Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 _SIGNED, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
 
 class Receipt(BaseModel):
-    """What is signed.
-
-    Attributes
-    ----------
-    round_id : str
-        The round.
-    agreement : str
-        The agreement's digest, 64 hexadecimal digits.
-    party, analyst : str
-        Who sent, and who received.
-    exchange : int
-        Which of the round's exchanges the file belongs to, from 1.
-    file : str
-        SHA-256 of the sealed file as it was received, 64 hexadecimal digits.
-    time : str
-        When, ISO 8601 in UTC, whole seconds.
-    transcript : str
-        Hash of the line of the analyst's transcript that says so. Whoever keeps the receipt can
-        tell later whether that line, and every line before it, is still as it was.
-    """
+    """What is signed."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     round_id: Annotated[str, Field(min_length=1, max_length=100)]
-    agreement: _Digest
+    agreement: Digest
     party: IdentityName
     analyst: IdentityName
-    exchange: Annotated[int, Field(ge=1)]
-    file: _Digest
-    time: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-    transcript: _Digest
+    exchange: Annotated[int, Field(ge=1)]  # counted from 1
+    file: Digest  # SHA-256 of the sealed file as it was received
+    time: Moment
+    # hash of the analyst's line: whoever keeps it can tell later whether that line, and every line
+    # before it, is still as it was
+    transcript: Digest
 
     def message(self) -> bytes:
         """Return the bytes that the analyst signs."""
-        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
-        return _SIGNED + text.encode()
+        return _SIGNED + canonical_json(self.model_dump())
 
 
 class SignedReceipt(BaseModel):
-    """A receipt with the analyst's signature, and the party's once it has checked it.
-
-    Attributes
-    ----------
-    receipt : Receipt
-        What is signed.
-    signature : str
-        The analyst's, 128 hexadecimal digits.
-    countersignature : str or None
-        The party's over receipt and signature; in the party's own transcript.
-    """
+    """A receipt with the analyst's signature, and the party's once it has checked it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     receipt: Receipt
-    signature: _Signature
+    signature: _Signature  # the analyst's
+    # the party's over receipt and signature; in the party's own transcript
     countersignature: _Signature | None = None
 
     def message(self) -> bytes:
