@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from cobasis import simulate
 from cobasis.cli.main import app
 from cobasis.cli.send import Asked
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from party_side.sites import consortium
 
 SOURCE = Path(__file__).parents[1] / "src" / "cobasis"

@@ -3,7 +3,7 @@
 import pytest
 
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from party_side.sites import NAMES, consortium
 

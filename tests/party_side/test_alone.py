@@ -8,7 +8,7 @@ import pytest
 from cobasis.errors import AnotherRunError
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from cobasis.party_side.session import alone, forget
 from cobasis.vault import Fresh

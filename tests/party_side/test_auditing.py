@@ -13,7 +13,7 @@ from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.party_side.audit import Approval, Question, approve, audited, keep, require_approval
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import gathered
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import projected, send
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault import Forced

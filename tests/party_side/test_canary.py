@@ -9,7 +9,7 @@ import pytest
 from cobasis.party_side.accept import accept
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import gathered, open_rows
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from faults import Killed, at_call, dying_after
 from party_side.sites import NAMES, NUMBERS, frame

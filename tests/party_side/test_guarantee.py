@@ -17,7 +17,7 @@ from cobasis.errors import (
 )
 from cobasis.party_side import preview as guarantee
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import projected, send
 from cobasis.protocol.dp_terms import DPTerms
 from faults import Killed, at_call, calls_of, died, dying_after, dying_before, on

@@ -16,7 +16,7 @@ from cobasis.errors import (
 )
 from cobasis.keys.identity import Identity
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.session import forget
 
 

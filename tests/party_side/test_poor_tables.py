@@ -9,7 +9,7 @@ from cobasis.bundle.precision import UploadFile
 from cobasis.errors import CobasisError
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from cobasis.tables import open_table
 from party_side.sites import NAMES, NUMBERS, frame

@@ -25,7 +25,7 @@ from cobasis.party_side.accept import accept, accept_news, adopt, look_at, newes
 from cobasis.party_side.predict import export_onnx, predict, usable
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import News

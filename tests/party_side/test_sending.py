@@ -18,7 +18,7 @@ from cobasis.errors import (
 )
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check, gathered, open_rows
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import (
     finish,
     require_span,

@@ -10,7 +10,7 @@ from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.predict import export_onnx, predict
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from party_side.sites import NAMES, NUMBERS, frame
 

@@ -12,7 +12,7 @@ from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from models import chains
 from models.chains import WIDTH

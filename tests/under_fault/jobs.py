@@ -25,7 +25,7 @@ from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.authoring import Authorship, issue
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
-from cobasis.party_side.secret import join
+from cobasis.party_side.session import join
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget
 from cobasis.privacy.audit import audit

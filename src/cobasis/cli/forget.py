@@ -5,17 +5,14 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.options import Owner, Yes, ask_round, owned
-from cobasis.cli.run import alone
+from cobasis.cli.options import Agreement, Owner, Yes, alone, ask_round, owned
 from cobasis.errors import OptionError
 
 
 @owned
 def forget(
     owner: Owner,
-    agreement: Annotated[
-        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
-    ] = None,
+    agreement: Agreement = None,
     early: Annotated[
         bool, typer.Option("--early", help="The analyst: before the agreed time.")
     ] = False,
