@@ -54,6 +54,7 @@ def audit(
     """
     from cobasis.party_side.audit import Question, audited, keep
     from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.rows import check
     from cobasis.party_side.send import projected, require_span, take_secret
 
     agreement, rest = agreed(words)
@@ -68,7 +69,8 @@ def audit(
     take_secret(session)
     require_span(session)
     with progress() as report:
-        ready = make_ready(session, data, looking=True, public_rows=public_rows, report=report)
+        rows = check(session, data, report=report)
+        ready = make_ready(session, rows, looking=True, public_rows=public_rows)
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
     kept = keep(session, found)

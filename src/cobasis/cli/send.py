@@ -142,6 +142,7 @@ class Asked:
 def _ready(asked: Asked, session: "PartySession", data: Path, public_rows: Path | None) -> "Ready":
     """Make a table ready for the next file, say what would leave, and ask about a proposal."""
     from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.rows import check
     from cobasis.party_side.send import require_turn, take_secret
 
     owner = asked.owner
@@ -150,9 +151,8 @@ def _ready(asked: Asked, session: "PartySession", data: Path, public_rows: Path 
         owner.tell(f"The secret that '{maker}' made is the agreement's, and is kept in the vault.")
     require_turn(session)
     with progress() as report:
-        ready = make_ready(
-            session, data, forced=asked.override, public_rows=public_rows, report=report
-        )
+        found = check(session, data, report=report)
+    ready = make_ready(session, found, forced=asked.override, public_rows=public_rows)
     for line in _in_words(ready):
         owner.tell(line)
     if ready.exchange.message == "proposal":
@@ -163,13 +163,13 @@ def _ready(asked: Asked, session: "PartySession", data: Path, public_rows: Path 
 def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
     """Say what would leave, or all that does not fit."""
     from cobasis.cli.answers import ColumnAnswer, DryAnswer, PreviewAnswer
-    from cobasis.party_side.preview import ready_of
+    from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.session import upcoming
 
     with progress() as report:
         found = check(session, data, report=report)
-    ready = ready_of(found, session, looking=True) if found.fits else None
+    ready = make_ready(session, found, looking=True) if found.fits else None
     exchange = upcoming(session)
     answer = DryAnswer.of(
         found,

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy.typing as npt
 
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.rows import Findings, PartyRows, check, public_rows_in
+from cobasis.party_side.rows import Findings, PartyRows, public_rows_in
 from cobasis.party_side.session import PartySession, digest_of, upcoming
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent
@@ -47,23 +46,7 @@ class Ready(Hidden):
 
 def make_ready(
     session: PartySession,
-    table: Path,
-    *,
-    forced: Forced | None = None,
-    looking: bool = False,
-    public_rows: Path | None = None,
-    report: Report = silent,
-) -> Ready:
-    """Hold a table against the agreement, and make it ready for the exchange that is next."""
-    if not looking:
-        session.round.secret()  # without it nothing can be made: says so before the table is read
-    found = check(session, table, report=report)
-    return ready_of(found, session, forced=forced, looking=looking, public_rows=public_rows)
-
-
-def ready_of(
     found: Findings,
-    session: PartySession,
     *,
     forced: Forced | None = None,
     looking: bool = False,

@@ -72,6 +72,7 @@ class Sent:
 def take_secret(session: PartySession) -> str | None:
     """Open the secret that lies beside the agreement, where the vault has none; say who made it."""
     if session.round.joined or session.history("forgotten"):
+        session.round.secret()  # that it was forgotten is said before a table is read
         return None
     path = session.path.with_name(f"{session.name}{SUFFIX}")
     if path.exists():
