@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
     from cobasis.privacy.audit import Plan
 
+WithTable = Annotated[
+    list[Path],
+    typer.Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+]
 Public = Annotated[
     Path | None, typer.Option(help="Table of public rows, where the agreement names some.")
 ]
@@ -36,10 +40,7 @@ Sizes = Annotated[str, typer.Option(help="Numbers of components to compare, such
 @owned
 def audit(
     owner: Owner,
-    words: Annotated[
-        list[Path],
-        typer.Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
-    ],
+    words: WithTable,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="The page; a .json beside it.")
     ] = None,
@@ -60,7 +61,7 @@ def audit(
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
     question = Question(
-        n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),
+        n_components=numbers(n_components, int, option="--n-components"),
         noise=numbers(noise, float, option="--noise"),
         sensitive=tuple(sensitive or ()),
     )
@@ -84,19 +85,16 @@ def _answer(
     found: "Audited", session: "PartySession", *, kept: Path, pages: list[Path]
 ) -> "AuditAnswer":
     """Return the audit for ``--json``."""
-    from cobasis.cli.answers import AuditAnswer, EffectAnswer, FindingAnswer
+    from cobasis.cli.answers import AuditAnswer
 
     report = found.report
-    return AuditAnswer.of(
+    return AuditAnswer.by(
+        session,
         report,
         command="audit",
-        round=session.agreement.round_id,
-        party=session.name,
         policy=found.record["policy"],
         blocked=bool(report.blocking),
         to_sign=[each.id for each in report.to_sign],
-        findings=[FindingAnswer.of(each) for each in report.findings],
-        effects=[EffectAnswer.of(each) for each in report.effects],
         report_sha256=found.record["report"],
         report_path=str(kept),
         pages=[str(page) for page in pages],
@@ -153,10 +151,7 @@ def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
 
 
 def plan(
-    words: Annotated[
-        list[Path],
-        typer.Argument(metavar="[AGREEMENT] DATA", help="And your table, CSV or Parquet."),
-    ],
+    words: WithTable,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="The same as a page.")] = None,
     public: Annotated[
         Path | None, typer.Option(help="Table of public rows with the same columns.")
@@ -174,7 +169,7 @@ def plan(
     Example: cobasis plan icu.toml data.csv --public public.csv -o plan.html
     """
     from cobasis.bundle.agreement_file import read_terms
-    from cobasis.cli.answers import EffectAnswer, PlanAnswer
+    from cobasis.cli.answers import PlanAnswer
     from cobasis.disk.whole import write_whole
     from cobasis.party_side.pricing import Asked, priced
     from cobasis.party_side.session import refuse_target
@@ -183,7 +178,7 @@ def plan(
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
     asked = Asked(
-        n_components=tuple(map(int, numbers(n_components, int, option="--n-components"))),
+        n_components=numbers(n_components, int, option="--n-components"),
         noise=numbers(noise, float, option="--noise"),
         epsilon=numbers(epsilon, float, option="--epsilon"),
     )
@@ -194,21 +189,18 @@ def plan(
     with progress() as report:
         found = priced(terms, data, public=public, asked=asked, report=report)
     if out is not None:
-        page = render_plan(found, round_id=terms.round_id, task=terms.task)
-        write_whole(out, page.encode())
+        write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     answer = PlanAnswer.of(
         found,
         command="plan",
         round=terms.round_id,
         metric={"classification": "accuracy", "regression": "r2"}.get(terms.task, ""),
-        effects=[EffectAnswer.of(each) for each in found.effects],
-        told=list(found.told),
         page="" if out is None else str(out),
     )
     if not as_json:
         _print(found, task=terms.task)
-    told = [f"- {each}" for each in found.told]
-    say(answer, as_json=as_json, lines=[*told, *([f"Wrote {out}"] if out is not None else [])])
+    wrote = [] if out is None else [f"Wrote {out}"]
+    say(answer, as_json=as_json, lines=[*(f"- {each}" for each in found.told), *wrote])
 
 
 def _print(found: "Plan", *, task: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -47,6 +47,8 @@ PassphraseFile = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before something leaves.")]
+
+Number = TypeVar("Number", int, float)
 
 _OTHERS = 0o077
 """What a passphrase file's mode may not hold: anything for the group or for all."""
@@ -317,7 +319,7 @@ def wrapped(text: str, *, lead: str = "") -> list[str]:
     )
 
 
-def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:
+def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:
     """Return the numbers of an option; OptionError where it is no list of numbers."""
     try:
         return tuple(kind(each) for each in text.split(",") if each.strip())

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cobasis.cli.accept import score_part, scores_in_words
+from cobasis.cli.accept import scores_in_words
 from cobasis.cli.options import Agreement, Owner, agreed, alone, owned, progress, the_one
 
 
@@ -31,13 +31,7 @@ def predict(
     with progress() as report:
         n_rows = predicting.predict(session, data, to=out, report=report)
     owner.say(
-        PredictAnswer(
-            command="predict",
-            round=session.agreement.round_id,
-            party=session.name,
-            path=str(out),
-            n_rows=n_rows,
-        ),
+        PredictAnswer.by(session, command="predict", path=str(out), n_rows=n_rows),
         lines=[f"Wrote {out}: {n_rows:,} predictions."],
     )
 
@@ -68,12 +62,7 @@ def score(
     with progress() as report:
         scores = scoring.score(session, table=table, report=report)
     owner.say(
-        ScoreAnswer(
-            command="score",
-            round=session.agreement.round_id,
-            party=session.name,
-            score=score_part(scores),
-        ),
+        ScoreAnswer.by(session, command="score", score=scores),
         lines=scores_in_words(scores),
     )
 
@@ -99,13 +88,7 @@ def export(
     session = owner.party(alone(agreement))
     n_bytes = export_onnx(session, out, precision=precision)
     owner.say(
-        ExportAnswer(
-            command="export",
-            round=session.agreement.round_id,
-            party=session.name,
-            path=str(out),
-            n_bytes=n_bytes,
-        ),
+        ExportAnswer.by(session, command="export", path=str(out), n_bytes=n_bytes),
         lines=[
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
             "With it, rows that any party uploaded can be turned back.",

@@ -49,21 +49,16 @@ def receive(
 
 
 def _say(owner: Owner, found: "Reception", agreement: "Agreement") -> None:
-    from cobasis.cli.analyst_answers import ReceiveAnswer, file_answers, said_of_files
+    from cobasis.cli.analyst_answers import ReceiveAnswer, said_of_files
 
     owner.say(
-        ReceiveAnswer(
+        ReceiveAnswer.of(
+            found,
             command="receive",
             round=agreement.round_id,
-            files=file_answers(found.files),
-            agreed=list(found.agreed),
-            unsigned=list(found.unsigned),
             sealed=None if found.sealed is None else str(found.sealed),
             exchange=found.exchange.number,
             message=found.exchange.message,
-            received=list(found.received),
-            missing=list(found.missing),
-            late=list(found.late),
             news=None if found.news is None else str(found.news),
             minimum_parties=agreement.minimum_parties,
             deadline=agreement.deadline,

@@ -162,7 +162,7 @@ def _ready(asked: Asked, session: "PartySession", data: Path, public_rows: Path 
 
 def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
     """Say what would leave, or all that does not fit."""
-    from cobasis.cli.answers import ColumnAnswer, DryAnswer, PreviewAnswer
+    from cobasis.cli.answers import DryAnswer
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.session import upcoming
@@ -171,16 +171,14 @@ def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
         found = check(session, data, report=report)
     ready = make_ready(session, found, looking=True) if found.fits else None
     exchange = upcoming(session)
-    answer = DryAnswer.of(
+    answer = DryAnswer.by(
+        session,
         found,
         command="send",
-        round=session.agreement.round_id,
-        party=session.name,
         exchange=exchange.number,
         message=exchange.message,
-        findings=[ColumnAnswer.of(each) for each in found.findings],
         problems=[str(each.args[0]) for each in found.problems],
-        preview=None if ready is None else PreviewAnswer.of(ready.preview),
+        preview=None if ready is None else ready.preview,
     )
     lines = [*_checked(found), *(() if ready is None else _in_words(ready))]
     owner.say(answer, lines=lines)
@@ -204,16 +202,15 @@ def _say_sent(
     from cobasis.cli.answers import SendAnswer
 
     exchange, analyst = sent.exchange, session.analyst.name
-    answer = SendAnswer.of(
+    answer = SendAnswer.by(
+        session,
         sent,
         command="send",
-        round=session.agreement.round_id,
-        party=session.name,
         exchange=exchange.number,
         message=exchange.message,
         path=str(sent.path),
         sha256=sent.digest,
-        warnings=list(warnings),
+        warnings=warnings,
     )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
     same = "The same file as before, to the last byte." if sent.again else ""
