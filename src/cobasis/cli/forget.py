@@ -64,8 +64,8 @@ def _as_analyst(
 def _as_party(owner: Owner, path: Path, *, yes: bool) -> tuple[str, list[str], str]:
     from cobasis.party_side.session import forget as destroy
 
-    desk = owner.party(path)
-    round_id = desk.agreement.round_id
+    session = owner.party(path)
+    round_id = session.agreement.round_id
     ask_round(round_id, yes=yes, what="its secret, span and return")
-    time = destroy(desk)
-    return round_id, [f"'{desk.name}' forgot round '{round_id}' on {time}."], time
+    time = destroy(session)
+    return round_id, [f"'{session.name}' forgot round '{round_id}' on {time}."], time

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
+from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.inbox import Reception
     from cobasis.protocol.agreement import Agreement
-
-REMOTE = 3
 
 
 @owned
@@ -45,7 +44,7 @@ def receive(
         found = seal_only(path, files)
     _say(owner, found, agreement)
     if found.refused:
-        raise typer.Exit(REMOTE)
+        raise typer.Exit(RemoteError.exit_code)
 
 
 def _say(owner: Owner, found: "Reception", agreement: "Agreement") -> None:
