@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.options import Agreement, Owner, Yes, alone, ask_round, owned
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, ask_round, owned
 from cobasis.errors import OptionError
 
 
 @owned
 def forget(
     owner: Owner,
-    agreement: Agreement = None,
+    agreement: AgreementFile = None,
     early: Annotated[
         bool, typer.Option("--early", help="The analyst: before the agreed time.")
     ] = False,

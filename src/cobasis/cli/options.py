@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.party_side.session import PartySession
     from cobasis.progress import Report
-    from cobasis.protocol.agreement import Agreement as Terms
+    from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
 
-Agreement = Annotated[
+AgreementFile = Annotated[
     Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
 ]
 Home = Annotated[
@@ -120,7 +120,7 @@ class Owner:
         path = self.key(name)
         return load_identity(path, passphrase=self.passphrase())
 
-    def who(self, agreement: "Terms") -> "PublicIdentity":
+    def who(self, agreement: "Agreement") -> "PublicIdentity":
         """Return who of a round types this: whose key is in the home folder."""
         from cobasis.keys.at_rest import enrolled_here, home
 

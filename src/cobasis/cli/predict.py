@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from cobasis.cli.accept import scores_in_words
-from cobasis.cli.options import Agreement, Owner, agreed, alone, owned, progress, the_one
+from cobasis.cli.options import AgreementFile, Owner, agreed, alone, owned, progress, the_one
 
 
 @owned
@@ -70,7 +70,7 @@ def score(
 @owned
 def export(
     owner: Owner,
-    agreement: Agreement = None,
+    agreement: AgreementFile = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
     precision: Annotated[
         Literal["float64", "float32"], typer.Option(help="Of its numbers.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cobasis.cli.options import (
-    Agreement,
+    AgreementFile,
     Owner,
     Yes,
     agreed,
@@ -39,7 +39,7 @@ Cluster = Annotated[
 @owned
 def run(
     owner: Owner,
-    agreement: Agreement = None,
+    agreement: AgreementFile = None,
     without: Annotated[
         list[str] | None, typer.Option(help="Go on without a party, until --with; repeat.")
     ] = None,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Agreement, Owner, Yes, alone, consent, owned, wrapped
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, owned, wrapped
 from cobasis.errors import DiskError, OptionError, StepError
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.party_side.session import PartySession, SentSecret
-    from cobasis.protocol.agreement import Agreement as Terms
+    from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
 
 _TITLE, _MOST = 10, 240
@@ -23,7 +23,7 @@ _TITLE, _MOST = 10, 240
 @owned
 def sign(
     owner: Owner,
-    agreement: Agreement = None,
+    agreement: AgreementFile = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="By default NAME.sig beside the agreement.")
     ] = None,
@@ -66,7 +66,7 @@ def sign(
 
 def _sign(
     owner: Owner,
-    agreement: "Terms",
+    agreement: "Agreement",
     identity: "Identity",
     *,
     session: "PartySession | None",
@@ -110,7 +110,7 @@ def _sign(
     owner.say(answer, lines=[done, then])
 
 
-def _stands(to: Path, agreement: "Terms", *, name: str) -> bool:
+def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     """Whether this very signature stands there; DiskError where another file is in the way."""
     from cobasis.bundle.agreement_reading import line_in
     from cobasis.errors import AgreementError
@@ -156,7 +156,7 @@ def _of_secret(session: "PartySession | None", sent: "SentSecret | None") -> str
     return "checked and kept before" if session.round.joined else "not here, and not checked"
 
 
-def _screen(agreement: "Terms", who: "PublicIdentity", *, secret: str) -> Iterator[str]:
+def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> Iterator[str]:
     """Yield what is signed, in lines that fit 80 columns."""
     as_what = "the analyst" if who.role == "analyst" else "a party"
     yield f"Round {agreement.round_id}, to be signed by you: {who.name}, {as_what}"
@@ -169,7 +169,7 @@ def _screen(agreement: "Terms", who: "PublicIdentity", *, secret: str) -> Iterat
     yield ""
 
 
-def _terms(agreement: "Terms", who: "PublicIdentity") -> Iterator[tuple[str, list[str]]]:
+def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, list[str]]]:
     """Yield what is agreed, by titles."""
     from cobasis.protocol.signatures import signers
 
@@ -198,7 +198,7 @@ def _terms(agreement: "Terms", who: "PublicIdentity") -> Iterator[tuple[str, lis
     )
 
 
-def _end(agreement: "Terms") -> Iterator[tuple[str, list[str]]]:
+def _end(agreement: "Agreement") -> Iterator[tuple[str, list[str]]]:
     """Yield for how long, until when, and the digest."""
     yield "Kept", [f"uploads for {agreement.retention_days:,} days after the last one came"]
     closes = agreement.closes
@@ -208,7 +208,7 @@ def _end(agreement: "Terms") -> Iterator[tuple[str, list[str]]]:
     yield "Digest", [agreement.digest().hex()]
 
 
-def _analyst(agreement: "Terms") -> str:
+def _analyst(agreement: "Agreement") -> str:
     """Return what the analyst is called; nobody signs before there is one."""
     return "" if agreement.analyst is None else agreement.analyst.name
 
@@ -223,7 +223,7 @@ def _cut(words: Iterable[object]) -> str:
     return ", ".join(listed) + (f" and {left:,} more" if left else "")
 
 
-def _label(agreement: "Terms") -> str:
+def _label(agreement: "Agreement") -> str:
     """Say what is learned."""
     if agreement.task == "representation":
         return "none; no model is trained"
@@ -233,7 +233,7 @@ def _label(agreement: "Terms") -> str:
     return f"'{agreement.label}', {kind}; it leaves {how}"
 
 
-def _leaves(agreement: "Terms") -> Iterator[str]:
+def _leaves(agreement: "Agreement") -> Iterator[str]:
     """Yield what every party sends, exchange by exchange."""
     from cobasis.protocol.exchanges import exchanges
 
@@ -250,7 +250,7 @@ def _leaves(agreement: "Terms") -> Iterator[str]:
         yield "An upload is pseudonymised personal data, not anonymous data."
 
 
-def _method(agreement: "Terms") -> str:
+def _method(agreement: "Agreement") -> str:
     """Say how rows are projected and aligned."""
     public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
     return (
@@ -259,7 +259,7 @@ def _method(agreement: "Terms") -> str:
     )
 
 
-def _model(agreement: "Terms", lab: str) -> str:
+def _model(agreement: "Agreement", lab: str) -> str:
     """Say which model is made, and who gets it."""
     if agreement.model is None:
         return f"none; {lab} returns to each party how its rows are aligned"
