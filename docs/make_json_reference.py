@@ -31,7 +31,7 @@ def models() -> list[type[Answer]]:
     """Return every model of an answer, in the order of the files."""
     found = [*vars(answers).values(), *vars(analyst_answers).values()]
     chosen = [each for each in found if isinstance(each, type) and issubclass(each, Answer)]
-    return [each for each in dict.fromkeys(chosen) if each is not Answer]
+    return [each for each in dict.fromkeys(chosen) if not each.__subclasses__()]
 
 
 def page() -> str:

@@ -221,7 +221,7 @@ def test_remove_certifies_and_says_what_is_left_to_do(ran):
     assert removed["trained_on"] == ["east", "north", "west"]
     done = ran("remove icu.toml north", code=2)
     assert "without party 'north' 2 would stay (east, west)" in done.stderr
-    assert "takes one party's name" in ran("remove icu.toml", code=2).stderr
+    assert "takes the name of one party" in ran("remove icu.toml", code=2).stderr
 
 
 def test_forget_refuses_before_it_asks_and_asks_for_the_rounds_name(ran):

@@ -2,10 +2,9 @@
 
 import pytest
 
-from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
-from party_side.sites import NAMES, consortium
+from cobasis.party_side.session import join
+from party_side.sites import NAMES, consortium, ready_from
 
 
 @pytest.fixture
@@ -28,6 +27,6 @@ def uploaded(site):
     paths = {}
     for name in NAMES:
         to = site.folder(name) / f"{name}.upload"
-        send(make_ready(site.session(name), site.table(name)), to)
+        send(ready_from(site.session(name), site.table(name)), to)
         paths[name] = to
     return site, paths

@@ -24,6 +24,8 @@ from cobasis.features.category import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.sources import read_chain
 from cobasis.party_side import session as session_module
+from cobasis.party_side.preview import make_ready
+from cobasis.party_side.rows import check
 from cobasis.party_side.session import open_session
 from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
@@ -164,6 +166,11 @@ class Consortium:
         enclosed = self.enclosed(returned, upload=upload)
         path = to or self.folder(name) / f"{name}.return"
         return self.sealed(enclosed, path, name=name, **options)
+
+
+def ready_from(session, table, **how):
+    """Hold a table against the agreement, and make it ready for the next exchange."""
+    return make_ready(session, check(session, table), **how)
 
 
 def copied(site, to):

@@ -7,12 +7,11 @@ import pytest
 
 from cobasis.errors import AnotherRunError
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
-from cobasis.party_side.session import alone, forget
+from cobasis.party_side.session import alone, forget, join
 from cobasis.vault import Fresh
 from faults import Killed, at_call, dying_after, on
+from party_side.sites import ready_from
 
 HOLDS = """
 import fcntl, os, sys
@@ -25,7 +24,7 @@ sys.stdin.read()
 
 def test_while_another_process_is_at_work_every_command_is_refused_and_touches_nothing(site):
     session, to = site.session("north"), site.folder("north") / "north.upload"
-    ready = make_ready(session, site.table("north"))
+    ready = ready_from(session, site.table("north"))
     (session.work / "upload.safetensors").write_bytes(b"of the other process")
     words = [sys.executable, "-c", HOLDS, str(session.work)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -69,7 +68,7 @@ def test_a_secret_that_a_killed_join_had_opened_goes_when_the_next_command_begin
 
 def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
     to = site.folder("north") / "north.upload"
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     assert isinstance(ready.choice, Fresh)
     projected = on("replace", "upload.safetensors")
     with pytest.raises(Killed), at_call(1, dying_after, counts=projected):

@@ -11,13 +11,12 @@ from cobasis.bundle.payload import open_payload
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.party_side.audit import Approval, Question, approve, audited, keep, require_approval
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import gathered
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import projected, send
+from cobasis.party_side.session import join
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault import Forced
-from party_side.sites import agreed, frame
+from party_side.sites import agreed, frame, ready_from
 
 QUICK = Question(compared=False)
 SIGNED = Approval(signed_by=("A. Officer",))
@@ -25,7 +24,7 @@ PEOPLE = Forced(reason="the board asked for it", by=("A. Curator", "B. Officer")
 
 
 def looked(site, *, question=QUICK, name="north", **options):
-    with projected(make_ready(site.session(name), site.table(name), looking=True)) as made:
+    with projected(ready_from(site.session(name), site.table(name), looking=True)) as made:
         return audited(made, question=question, **options)
 
 
@@ -38,7 +37,7 @@ def sent(site, *, approval=SIGNED, name="north", forced=None):
         return approve(session, found, approval=approval)
 
     to = site.folder(name) / f"{session.work.name}.upload"
-    done = send(make_ready(session, site.table(name), forced=forced), to, allow=allow)
+    done = send(ready_from(session, site.table(name), forced=forced), to, allow=allow)
     return done, *seen[0]
 
 
@@ -48,7 +47,7 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
         "cobasis.party_side.audit.audit",
         lambda subject, **told: seen.append((subject, told)) or "a report",
     )
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     with projected(ready) as made:
         audited(made, question=QUICK)
         payload = open_payload(made.payload)

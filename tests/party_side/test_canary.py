@@ -7,12 +7,11 @@ import polars as pl
 import pytest
 
 from cobasis.party_side.accept import accept
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import gathered, open_rows
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
+from cobasis.party_side.session import join
 from faults import Killed, at_call, dying_after
-from party_side.sites import NAMES, NUMBERS, frame
+from party_side.sites import NAMES, NUMBERS, frame, ready_from
 
 WORD = "CANARY-PATIENT"
 
@@ -51,14 +50,14 @@ def test_no_marked_value_is_in_any_byte_that_leaves(marked, capfd):
     proposals = []
     for name in NAMES:
         to = site.folder(name) / f"{name}.span"
-        send(make_ready(site.session(name), site.table(name)), to)
+        send(ready_from(site.session(name), site.table(name)), to)
         proposals.append(site.proposal(name, to))
         left[to] = b"".join(each.read_bytes() for each in site.opened(name, to).parts.values())
     span = site.analyst_of({}).consensus(proposals)
     for name in NAMES:
         session, to = site.session(name), site.folder(name) / f"{name}.upload"
         session.round.adopt(span)
-        send(make_ready(session, site.table(name)), to)
+        send(ready_from(session, site.table(name)), to)
         bundle = site.opened(name, to)
         left[to] = bundle.manifest.encoded() + bundle.parts["upload.safetensors"].read_bytes()
     told = capfd.readouterr()
@@ -85,14 +84,14 @@ def in_folder(folder, kind):
 
 def test_no_marked_value_is_in_a_traceback(site):
     to = site.root / "x.upload"
-    send(make_ready(site.session("north"), site.table("north")), to)
+    send(ready_from(site.session("north"), site.table("north")), to)
     marks = canaries(site, "north")
     told = []
     for folder, kind in (("datasets", "open"), ("datasets", "replace"), (to.parent.name, "open")):
         session = site.session("north")
         with at_call(1, dying_after, counts=in_folder(folder, kind)):
             try:
-                send(make_ready(session, site.table("north")), to)
+                send(ready_from(session, site.table("north")), to)
             except Killed as error:
                 frames = traceback.walk_tb(error.__traceback__.tb_next)  # but for this one
                 lines = traceback.StackSummary.extract(frames, capture_locals=True)
@@ -111,7 +110,7 @@ def test_no_marked_value_is_in_an_error(site):
     for change in (bad, frame(1).with_columns(age=pl.lit(1.0) / 0), frame(1).drop("pulse")):
         change.write_csv(folder / "bad.csv")
         try:
-            ready = make_ready(site.session("north"), folder / "bad.csv")
+            ready = ready_from(site.session("north"), folder / "bad.csv")
             send(ready, folder / "x.upload")
         except Exception as error:  # noqa: BLE001 -- whatever it is, it is printed
             messages.append("".join(traceback.format_exception(error)).encode())

@@ -8,12 +8,11 @@ import pytest
 from cobasis.errors import LocalError
 from cobasis.party_side.accept import accept
 from cobasis.party_side.audit import Approval, Question, approve, audited
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import digest_of
 from faults import BROKEN, FULL, at_call, died, dying_after
-from party_side.sites import copied
+from party_side.sites import copied, ready_from
 
 
 def prepared(site, *, found=[]):  # noqa: B006 -- one audit stands for all: its figures do not matter
@@ -24,7 +23,7 @@ def prepared(site, *, found=[]):  # noqa: B006 -- one audit stands for all: its 
             found.append(audited(made, question=Question(compared=False)))
         return approve(session, found[0], approval=Approval(signed_by=("A. Officer",)))
 
-    return send(make_ready(session, site.table("north")), to, allow=allow)
+    return send(ready_from(session, site.table("north")), to, allow=allow)
 
 
 def payload(site):
@@ -104,7 +103,7 @@ def accept_and_score(session, path):
 
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["full", "broken"])
 def test_a_disk_that_fails_at_the_kth_call_is_one_coded_error_and_a_retry_succeeds(site, act):
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     to = site.folder("north") / "north.upload"
     for number in count(1, 4):  # every fourth call; the slow tests of the walk take each
         before = {entry.number for entry in site.session("north").vault.history() if entry.upload}
@@ -116,6 +115,6 @@ def test_a_disk_that_fails_at_the_kth_call_is_one_coded_error_and_a_retry_succee
         assert not to.exists() or digest_of(to.read_bytes()) in known, number
         assert before <= {each.number for each in site.session("north").vault.history()}
         to.unlink(missing_ok=True)
-        ready = make_ready(site.session("north"), site.table("north"))
+        ready = ready_from(site.session("north"), site.table("north"))
     assert number > 40
     assert outside(site) == {"north.upload"}

@@ -16,12 +16,11 @@ from cobasis.errors import (
     LocalError,
 )
 from cobasis.party_side import preview as guarantee
-from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import projected, send
+from cobasis.party_side.session import join
 from cobasis.protocol.dp_terms import DPTerms
 from faults import Killed, at_call, calls_of, died, dying_after, dying_before, on
-from party_side.sites import NAMES, agreed, copied, frame
+from party_side.sites import NAMES, agreed, copied, frame, ready_from
 
 TERMS = DPTerms(
     epsilon=2,
@@ -46,7 +45,7 @@ def noisy(make):
 
 def prepared(site, name="north"):
     to = site.folder(name) / f"{name}.upload"
-    return send(make_ready(site.session(name), site.table(name)), to)
+    return send(ready_from(site.session(name), site.table(name)), to)
 
 
 def payload(site, name="north"):
@@ -56,7 +55,7 @@ def payload(site, name="north"):
 
 def charges(site, name="north"):
     session = site.session(name)
-    ready = make_ready(session, site.table(name))
+    ready = ready_from(session, site.table(name))
     return session.vault.ledger.spent(ready.choice.asked).charges
 
 
@@ -103,7 +102,7 @@ def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
     prepared(noisy)
     upload = noisy.opened_upload("north", noisy.folder("north") / "north.upload")
     session = noisy.session("north")
-    ready = make_ready(session, noisy.table("north"))
+    ready = ready_from(session, noisy.table("north"))
     agreement, key = noisy.agreement, ready.choice.key
     party = Party("north", agreement=agreement, secret=noisy.secret, key=key)
     labels = ready.rows.sent.labels()
@@ -126,7 +125,7 @@ def refuse(_):
 
 def test_a_refused_audit_spends_nothing_and_leaves_nothing(noisy):
     ready, to = (
-        make_ready(noisy.session("north"), noisy.table("north")),
+        ready_from(noisy.session("north"), noisy.table("north")),
         noisy.folder("north") / "up",
     )
     with pytest.raises(AuditBlockedError, match="an officer said no"):
@@ -147,12 +146,12 @@ def test_what_the_audit_looks_at_never_leaves(noisy):
         return {}
 
     ready, to = (
-        make_ready(noisy.session("north"), noisy.table("north")),
+        ready_from(noisy.session("north"), noisy.table("north")),
         noisy.folder("north") / "up",
     )
     send(ready, to, allow=allow)
     left = noisy.opened_upload("north", to).rows
-    with projected(make_ready(noisy.session("north"), noisy.table("north"))) as made:
+    with projected(ready_from(noisy.session("north"), noisy.table("north"))) as made:
         looked = open_payload(made.payload).row_block(0, len(left))
     np.testing.assert_array_equal(looked, seen[0])
     assert len(charges(noisy)) == 1
@@ -183,7 +182,7 @@ def test_nothing_is_made_beyond_the_lifetime(noisy):
         else:
             to = noisy.folder("north") / "north.upload"
             before = to.read_bytes()
-            ready = make_ready(noisy.session("north"), noisy.table("north"))
+            ready = ready_from(noisy.session("north"), noisy.table("north"))
             with pytest.raises(BudgetError, match=r"release 3.*lifetime of 6.*\[CB705\]$"):
                 send(ready, to)
             assert to.read_bytes() == before
@@ -196,7 +195,7 @@ def test_another_round_that_cannot_be_afforded_is_refused_before_anything(make):
     agreed(noisy.root, **{**NOISY, "purpose": "another"})
     joined(noisy)
     with pytest.raises(BudgetError, match="lifetime of 3"):
-        make_ready(noisy.session("north"), noisy.table("north"))
+        ready_from(noisy.session("north"), noisy.table("north"))
 
 
 def test_a_round_without_noise_is_refused_for_rows_that_were_promised_some(noisy):
@@ -204,7 +203,7 @@ def test_a_round_without_noise_is_refused_for_rows_that_were_promised_some(noisy
     agreed(noisy.root)
     joined(noisy)
     with pytest.raises(BudgetError, match="take the guarantee back"):
-        make_ready(noisy.session("north"), noisy.table("north"))
+        ready_from(noisy.session("north"), noisy.table("north"))
 
 
 def test_a_round_with_noise_is_refused_for_rows_that_left_without(make):
@@ -213,36 +212,36 @@ def test_a_round_with_noise_is_refused_for_rows_that_left_without(make):
     agreed(site.root, **NOISY)
     joined(site)
     with pytest.raises(BudgetError, match="epsilon is infinite"):
-        make_ready(site.session("north"), site.table("north"))
+        ready_from(site.session("north"), site.table("north"))
 
 
 def test_a_proposal_counts_as_something_without_noise(make):
     site = joined(make(basis="consensus"))
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     send(ready, site.folder("north") / "north.span")
     agreed(site.root, **NOISY)
     joined(site)
     with pytest.raises(BudgetError, match="epsilon is infinite"):
-        make_ready(site.session("north"), site.table("north"))
+        ready_from(site.session("north"), site.table("north"))
 
 
 def test_a_kill_after_a_proposal_was_sealed_cannot_hide_it(make):
     site = joined(make(basis="consensus"))
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     sealed = on("replace", "1-proposal.made")
     with pytest.raises(Killed), at_call(1, dying_after, counts=sealed):
         send(ready, site.folder("north") / "north.span")
     agreed(site.root, **NOISY)
     joined(site)
     with pytest.raises(BudgetError, match="epsilon is infinite"):
-        make_ready(site.session("north"), site.table("north"))
+        ready_from(site.session("north"), site.table("north"))
 
 
 def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
     twice = pl.concat([frame(1), frame(1).head(60)])
     twice.write_csv(noisy.table("north"))
     with pytest.raises(AgreementError, match="more than rows_per_person=1") as caught:
-        make_ready(noisy.session("north"), noisy.table("north"))
+        ready_from(noisy.session("north"), noisy.table("north"))
     assert "000100" not in str(caught.value)
 
 
@@ -258,7 +257,7 @@ def test_a_table_that_changes_while_it_is_noised_leaves_nothing(noisy, monkeypat
 
 
 def test_the_dry_run_says_the_whole_guarantee_in_one_line(noisy):
-    said = make_ready(noisy.session("north"), noisy.table("north")).preview.guarantee
+    said = ready_from(noisy.session("north"), noisy.table("north")).preview.guarantee
     for words in (
         "epsilon 2, delta 1e-06, features and labels, one person (row) replaced by another",
         "D = 6, radius 3 about the origin, basis haar",
@@ -269,21 +268,21 @@ def test_the_dry_run_says_the_whole_guarantee_in_one_line(noisy):
         assert words in said
     assert "\n" not in said
     prepared(noisy)
-    said = make_ready(noisy.session("north"), noisy.table("north")).preview.guarantee
+    said = ready_from(noisy.session("north"), noisy.table("north")).preview.guarantee
     assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
 
 
 def test_without_noise_the_dry_run_promises_nothing(site):
     assert (
-        make_ready(site.session("north"), site.table("north")).preview.guarantee == guarantee.NONE
+        ready_from(site.session("north"), site.table("north")).preview.guarantee == guarantee.NONE
     )
 
 
 def test_what_leaves_is_said_with_its_noise(noisy, make):
-    [rows, *_] = make_ready(noisy.session("north"), noisy.table("north")).preview.leaves
+    [rows, *_] = ready_from(noisy.session("north"), noisy.table("north")).preview.leaves
     assert "as 3 numbers each with noise, and their column 'died' with some labels" in rows
     bare = joined(make(**{**NOISY, "id": ""}))
-    warned = make_ready(bare.session("north"), bare.table("north")).preview.warnings
+    warned = ready_from(bare.session("north"), bare.table("north")).preview.warnings
     assert any("names no id column" in each for each in warned)
 
 

@@ -15,9 +15,8 @@ from cobasis.errors import (
     StepError,
 )
 from cobasis.keys.identity import Identity
-from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
-from cobasis.party_side.session import forget
+from cobasis.party_side.send import take_secret
+from cobasis.party_side.session import forget, join
 
 
 class TestJoining:
@@ -83,7 +82,7 @@ class TestJoining:
         told = verify_transcript(session.transcript.path).entries[-1]
         assert (told.event, told.time) == ("forgotten", when)
         with pytest.raises(StepError, match="has forgotten the round"):
-            make_ready(session, site.table("north"))
+            take_secret(session)
 
     def test_joining_twice_is_the_same_as_once(self, site):
         join(site.session("north"), site.secret_file("north"))

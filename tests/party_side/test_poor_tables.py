@@ -7,12 +7,11 @@ import pytest
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features, simulate
 from cobasis.bundle.precision import UploadFile
 from cobasis.errors import CobasisError
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
+from cobasis.party_side.session import join
 from cobasis.tables import open_table
-from party_side.sites import NAMES, NUMBERS, frame
+from party_side.sites import NAMES, NUMBERS, frame, ready_from
 
 COLUMNS = {name: pl.lit(2.0) for name in NUMBERS}
 TABLES = {
@@ -88,7 +87,7 @@ def test_a_poor_table_has_the_same_code_at_the_command(kind, suffix, make):
     join(session, site.secret_file("north"))
     path, to = site.folder("north") / f"poor{suffix}", site.folder("north") / "north.upload"
     poor(kind).write_csv(path) if suffix == ".csv" else poor(kind).write_parquet(path)
-    refused_or_taken(code, lambda: send(make_ready(session, path), to))
+    refused_or_taken(code, lambda: send(ready_from(session, path), to))
     assert to.exists() == (not code)
     assert len(session.vault.history()) == (not code)
     assert {each.name for each in session.work.iterdir()} <= {"1-upload.sent", "notes.age"}

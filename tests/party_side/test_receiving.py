@@ -23,14 +23,13 @@ from cobasis.errors import (
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, accept_news, adopt, look_at, newest_news
 from cobasis.party_side.predict import export_onnx, predict, usable
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
+from cobasis.party_side.session import join
 from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.news import News
 from cobasis.protocol.receipts import Receipt, check_countersigned, sign_receipt
-from party_side.sites import NAMES, Consortium, agreed, frame
+from party_side.sites import NAMES, Consortium, agreed, frame, ready_from
 
 
 @pytest.fixture
@@ -98,7 +97,7 @@ def test_a_model_goes_with_the_basis_of_the_upload_that_it_was_made_for(returns)
     session, folder = site.session("north"), site.folder("north")
     sent = session.vault.upload_of(site.agreement)
     frame(77).write_csv(folder / "other.csv")
-    send(make_ready(session, folder / "other.csv"), folder / "not-sent.upload")
+    send(ready_from(session, folder / "other.csv"), folder / "not-sent.upload")
     last = session.vault.upload_of(site.agreement)
     assert last.dataset.name != sent.dataset.name
     accept(session, site.return_file(made["north"], upload=sent.entry.upload))
@@ -164,7 +163,7 @@ def test_without_a_holdout_there_is_nothing_to_score_on(make):
     for name in NAMES:
         join(site.session(name), site.secret_file(name))
         paths[name] = site.folder(name) / "x.upload"
-        send(make_ready(site.session(name), site.table(name)), paths[name])
+        send(ready_from(site.session(name), site.table(name)), paths[name])
     made = site.as_files(site.analyst_of(paths).run())
     accept(site.session("north"), site.return_file(made["north"]))
     assert "holds no rows back" in score(site.session("north")).remarks[0]
@@ -246,7 +245,7 @@ class TestAdopting:
         session = site.session("north")
         adopt(session, site.consensus_file("north", self.span(site, rows=one)))
         adopt(session, site.consensus_file("north", self.span(site, rows=two)))
-        send(make_ready(session, site.table("north")), site.folder("north") / "x.upload")
+        send(ready_from(session, site.table("north")), site.folder("north") / "x.upload")
         with pytest.raises(StepError, match="one span only"):
             adopt(session, site.consensus_file("north", self.span(site, rows=one)))
         adopt(session, site.consensus_file("north", self.span(site, rows=two)))

@@ -17,9 +17,7 @@ from cobasis.errors import (
     UnsignedError,
     WaitingError,
 )
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check, gathered, open_rows
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import (
     finish,
     require_span,
@@ -28,16 +26,16 @@ from cobasis.party_side.send import (
     send_again,
     take_secret,
 )
-from cobasis.party_side.session import open_session, upcoming
+from cobasis.party_side.session import join, open_session, upcoming
 from cobasis.vault import Forced
 from faults import Killed, at_call, dying_before, on
-from party_side.sites import FEATURES, NAMES, agreed, frame
+from party_side.sites import FEATURES, NAMES, agreed, frame, ready_from
 
 
 def sent_by(site, name, **options):
     session = site.session(name)
     to = site.folder(name) / f"{session.work.name}.upload"
-    ready = make_ready(session, site.table(name), **options)
+    ready = ready_from(session, site.table(name), **options)
     return ready, send(ready, to)
 
 
@@ -86,21 +84,21 @@ def test_the_same_people_on_another_scale_get_no_fresh_span(make):
     sent_by(site, "north")
     agreed(site.root, features=(FEATURES[0].model_copy(update={"low": -60.0}), *FEATURES[1:]))
     join(site.session("north"), site.secret_file("north"))
-    assert make_ready(site.session("north"), site.table("north")).preview.span == "kept"
+    assert ready_from(site.session("north"), site.table("north")).preview.span == "kept"
     agreed(site.root, features=(FEATURES[0].model_copy(update={"scale": 2.0}), *FEATURES[1:]))
     join(site.session("north"), site.secret_file("north"))
     with pytest.raises(SpanReuseError, match="become numbers in the same way"):
-        make_ready(site.session("north"), site.table("north"))
+        ready_from(site.session("north"), site.table("north"))
 
 
 def test_without_identifiers_nothing_is_uploaded_where_they_are_agreed(site):
     path = site.folder("north") / "bare.csv"
     frame(1).drop("patient").write_csv(path)
     with pytest.raises(FeatureError, match="table has none of that name"):
-        make_ready(site.session("north"), path)
+        ready_from(site.session("north"), path)
     frame(1).with_columns(patient=pl.lit(None, dtype=pl.String)).write_csv(path)
     with pytest.raises(FeatureError, match="120 cells of the id column"):
-        make_ready(site.session("north"), path)
+        ready_from(site.session("north"), path)
 
 
 def test_labels_stay_with_their_rows(site):
@@ -125,7 +123,7 @@ def test_a_second_call_makes_the_same_upload_again(site):
 
 
 def test_looking_writes_nothing_down(site):
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     assert ready.preview.span == "fresh"
     assert ready.preview.reader == "lab"
     assert site.session("north").vault.history() == ()
@@ -155,7 +153,7 @@ def test_a_later_round_of_other_sizes_is_refused_for_the_same_rows(make):
     session = site.session("north")
     join(session, site.secret_file("north"))
     with pytest.raises(SpanReuseError, match="CB703"):
-        make_ready(session, site.table("north"))
+        ready_from(session, site.table("north"))
     people = ("A. Curator", "B. Officer")
     forced = Forced(reason="the ethics board asked for fewer numbers", by=people)
     ready, _ = sent_by(site, "north", forced=forced)
@@ -180,14 +178,16 @@ def test_a_later_round_of_the_same_sizes_uses_the_stored_basis(make):
 def test_few_changed_rows_are_pointed_out(site):
     sent_by(site, "north")
     frame(1).extend(frame(8, 10)).write_csv(site.table("north"))  # all ten are not held back
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     assert any("came and 0 went" in each for each in ready.preview.warnings)
 
 
 def test_before_joining_nothing_can_be_made(make):
     site = make()
+    ready = ready_from(site.session("north"), site.table("north"))
     with pytest.raises(StepError, match="has not joined"):
-        make_ready(site.session("north"), site.table("north"))
+        send(ready)
+    assert not site.session("north").vault.datasets()
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_before_joining_nothing_can_be_made(make):
 def test_a_target_that_would_do_harm_is_refused_before_the_history_grows(site, target, error):
     table = site.table("north")
     before = table.read_bytes()
-    ready = make_ready(site.session("north"), table)
+    ready = ready_from(site.session("north"), table)
     with pytest.raises(error):
         send(ready, site.folder("north") / target)
     assert table.read_bytes() == before
@@ -245,7 +245,7 @@ def test_a_table_that_is_held_back_whole_is_refused(site):
     at = int(np.flatnonzero(whole.held)[0])
     frame(1)[at : at + 1].write_csv(site.folder("north") / "one.csv")
     with pytest.raises(ShapeError, match="all rows of party 'north' are held back"):
-        make_ready(session, site.folder("north") / "one.csv")
+        ready_from(session, site.folder("north") / "one.csv")
 
 
 def test_an_agreement_that_not_all_have_signed_opens_no_desk_but_for_a_check(site):
@@ -263,14 +263,14 @@ def test_a_number_that_nobody_can_have_is_refused_before_an_upload_too(make):
     table = site.folder("north") / "in-months.csv"
     frame(1).with_columns(age=pl.col("age") + 100.0).write_csv(table)
     with pytest.raises(FeatureError, match="column 'age' are outside the agreed range"):
-        make_ready(site.session("north"), table)
+        ready_from(site.session("north"), table)
 
 
 class TestTurns:
     def sent(self, site, **options):
         session = site.session("north")
         to = session.beside(f"{upcoming(session).number}-{upcoming(session).message}")
-        return send(make_ready(session, site.table("north")), to, **options)
+        return send(ready_from(session, site.table("north")), to, **options)
 
     def test_a_lost_file_is_written_again_to_the_last_byte(self, site):
         sent = self.sent(site)
@@ -336,5 +336,5 @@ class TestTurns:
         monkeypatch.setattr(
             session.vault._records, "_unseal", lambda sealed: read.append(1) or unseal(sealed)
         )
-        send(make_ready(session, site.table("north")), session.beside("1-upload"))
+        send(ready_from(session, site.table("north")), session.beside("1-upload"))
         assert len(read) <= 4  # the data set twice, for it was written once; secret; nothing else

@@ -8,11 +8,10 @@ import pytest
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.predict import export_onnx, predict
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
-from party_side.sites import NAMES, NUMBERS, frame
+from cobasis.party_side.session import join
+from party_side.sites import NAMES, NUMBERS, frame, ready_from
 
 
 def returned(site, paths, **options):
@@ -91,7 +90,7 @@ def test_a_consensus_basis_takes_two_exchanges(make):
     for name in NAMES:
         join(site.session(name), site.secret_file(name))
         to = site.folder(name) / f"{name}.span"
-        ready = make_ready(site.session(name), site.table(name))
+        ready = ready_from(site.session(name), site.table(name))
         send(ready, to)
         proposals.append(site.proposal(name, to))
     analyst = site.analyst_of({})
@@ -99,7 +98,7 @@ def test_a_consensus_basis_takes_two_exchanges(make):
     for name in NAMES:
         session = site.session(name)
         assert adopt(session, site.consensus_file(name, span)) == NAMES
-        send(make_ready(session, site.table(name)), site.folder(name) / f"{name}.upload")
+        send(ready_from(session, site.table(name)), site.folder(name) / f"{name}.upload")
         analyst.receive(site.opened_upload(name, site.folder(name) / f"{name}.upload"))
     made = site.as_files(analyst.run())
     session = site.session("east")
@@ -119,7 +118,7 @@ def test_uploads_stand_in_the_agreed_precision(make, precision):
     site = make(precision=precision, **({"int8_range": 40.0} if precision == "int8" else {}))
     session = site.session("north")
     join(session, site.secret_file("north"))
-    ready = make_ready(session, site.table("north"))
+    ready = ready_from(session, site.table("north"))
     to = site.folder("north") / "north.upload"
     send(ready, to)
     told = site.opened("north", to).manifest.told
@@ -139,7 +138,7 @@ def test_a_regression_is_scored_by_r2(make):
         )
         join(site.session(name), site.secret_file(name))
         paths[name] = site.folder(name) / f"{name}.upload"
-        send(make_ready(site.session(name), site.table(name)), paths[name])
+        send(ready_from(site.session(name), site.table(name)), paths[name])
     session = site.session("north")
     accept(session, site.return_file(returned(site, paths)["north"]))
     scores = score(session)

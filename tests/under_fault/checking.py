@@ -11,13 +11,12 @@ from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.files import file_digest
 from cobasis.disk.whole import PART
 from cobasis.errors import CobasisError
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.session import NOTES, SENT
 from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.news import News
 from cobasis.protocol.receipts import check_receipt
 from cobasis.protocol.secrets import ConsortiumSecret
-from party_side.sites import NAMES, PEOPLE, ROUND
+from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
 
 
 def analyst_of(site):
@@ -168,7 +167,7 @@ def _not_proposed(site):
     told = verify_transcript(desk.transcript.path).entries[-1].told
     if told.get("proposal") != file_digest(path):
         yield "the proposal is not the transcript's last"
-    ready = make_ready(desk, site.table("north"))
+    ready = ready_from(desk, site.table("north"))
     if not desk.vault.ledger.spent(ready.choice.asked).bare:
         yield "the ledger does not know the proposal"
 

@@ -10,14 +10,13 @@ from bundle import bundles
 from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
-from cobasis.party_side.preview import make_ready
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
+from cobasis.party_side.session import join
 from cobasis.protocol.agreement_fields import moment_text
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
-from party_side.sites import NAMES, PEOPLE, consortium
+from party_side.sites import NAMES, PEOPLE, consortium, ready_from
 from under_fault.in_files import PLACES
 from under_fault.in_others import OTHERS
 from under_fault.vectors import Vector, file_of
@@ -31,7 +30,7 @@ class Site:
         self.made = made
         join(made.session("north"), made.secret_file("north"))
         to = made.folder("north") / "north.upload"
-        self.upload = send(make_ready(made.session("north"), made.table("north")), to).digest
+        self.upload = send(ready_from(made.session("north"), made.table("north")), to).digest
         self.change = np.linalg.qr(np.random.default_rng(0).normal(size=(WIDTH, WIDTH)))[0]
         self.before = self.state()
 

@@ -23,15 +23,13 @@ from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.authoring import Authorship, issue
-from cobasis.party_side.preview import make_ready
 from cobasis.party_side.score import score
-from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
-from cobasis.party_side.session import forget
+from cobasis.party_side.session import forget, join
 from cobasis.privacy.audit import audit
 from cobasis.protocol import aligned
 from faults import at_call, calls_of, changes, half
-from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed
+from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed, ready_from
 from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems, reply
 from under_fault.warm import say
@@ -82,7 +80,7 @@ def _join(site):
 
 
 def _propose(site):
-    ready = make_ready(site.session("north"), site.table("north"))
+    ready = ready_from(site.session("north"), site.table("north"))
     send(ready, site.root / "north" / "north.span")
 
 
@@ -99,7 +97,7 @@ def _adopt(site):
 def _prepare(site):
     desk, to = site.session("north"), site.root / "north" / "north.upload"
     signed = Approval(signed_by=("A. Officer",))
-    ready, found = make_ready(desk, site.table("north")), _audited()
+    ready, found = ready_from(desk, site.table("north")), _audited()
     send(ready, to, allow=lambda _: approve(desk, found, approval=signed))
 
 
@@ -208,7 +206,7 @@ def _joined(site, folder):
 def _sent(site, folder, kind):
     """Everybody's upload, or proposal."""
     for name in NAMES:
-        ready = make_ready(site.session(name), site.table(name))
+        ready = ready_from(site.session(name), site.table(name))
         send(ready, site.folder(folder) / f"{name}.{kind}")
 
 

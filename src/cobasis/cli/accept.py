@@ -10,7 +10,7 @@ from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
 from cobasis.errors import CobasisError, WaitingError
 
 if TYPE_CHECKING:
-    from cobasis.cli.answers import NewsAnswer, ReturnAnswer, ScorePart, SpanAnswer
+    from cobasis.cli.answers import NewsAnswer, ReturnAnswer, SpanAnswer
     from cobasis.party_side.accept import Came, Taken
     from cobasis.party_side.score import Scores
     from cobasis.party_side.session import PartySession
@@ -43,10 +43,9 @@ def accept(
     taking = _Taking(session)
     for came in taking.looked_at(given or _beside(session)):
         taking.take(came)
-    answer = AcceptAnswer(
+    answer = AcceptAnswer.by(
+        session,
         command="accept",
-        round=session.agreement.round_id,
-        party=session.name,
         news=taking.news,
         span=taking.span,
         returned=taking.returned,
@@ -141,9 +140,7 @@ class _Taking:
 
         news, signed = accept_news(self.session, path)
         files = [each.receipt.file for each in signed]
-        self.news = NewsAnswer.of(
-            news, receipts=files, without=list(news.without), removed=list(news.removed)
-        )
+        self.news = NewsAnswer.of(news, receipts=files)
         self.lines += _news_in_words(self.session, news, signed)
 
     def _span(self, path: Path) -> None:
@@ -167,13 +164,7 @@ class _Taking:
         taken = accepting.accept(self.session, path)
         with progress() as report:
             scores = score_quietly(self.session, report=report)
-        self.returned = ReturnAnswer.of(
-            taken,
-            trained_on=list(taken.trained_on),
-            target_carries=list(taken.target_carries),
-            return_sha256=taken.bundle,
-            score=score_part(scores),
-        )
+        self.returned = ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores)
         self.lines += [*_return_in_words(path, taken), *scores_in_words(scores)]
         if taken.model_sha256:
             name = self.session.path.name
@@ -227,10 +218,3 @@ def scores_in_words(scores: "Scores") -> Iterator[str]:
             yield f"  {who:20} {'-' if figure is None else f'{figure:.3f}'}"
     for remark in scores.remarks:
         yield from wrapped(f"Note: {remark}.")
-
-
-def score_part(scores: "Scores") -> "ScorePart":
-    """Return the figures for ``--json``."""
-    from cobasis.cli.answers import ScorePart
-
-    return ScorePart.of(scores, remarks=list(scores.remarks))

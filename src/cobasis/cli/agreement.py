@@ -313,7 +313,7 @@ def _show(
 ) -> None:
     """Say how the agreement stands, and what is to be done with which file."""
     from cobasis.bundle.agreement_reading import agreement_in, draft_in
-    from cobasis.cli.answers import AgreementAnswer, PersonAnswer
+    from cobasis.cli.answers import AgreementAnswer
     from cobasis.party_side.authoring import People
 
     path, draft = author.path, draft_in(author.text(), path=author.path)
@@ -322,15 +322,15 @@ def _show(
     digest = None
     if not draft.missing:
         digest = agreement_in(author.text(), path=path).agreement.digest().hex()
-    answer = AgreementAnswer(
+    answer = AgreementAnswer.of(
+        draft,
         command="agreement new",
         round=str(draft.fields.get("round_id", "")),
         path=str(path),
         state="draft" if digest is None else "complete",
         digest=digest,
-        missing=list(draft.missing),
-        changed=list(changed),
-        people=[PersonAnswer.of(each) for each in people.everybody],
+        changed=tuple(changed),
+        people=people.everybody,
         secrets={} if digest is None else {each: str(author.secret(each)) for each in names},
     )
     owner.say(

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from cobasis.analyst_side.run import Concluded
 
 
-def file_answers(files: Iterable["FileVerdict"]) -> list["FileAnswer"]:
-    """Return what became of files, for ``--json``."""
-    return [
-        FileAnswer.of(each, audit=None if each.audit is None else AuditRecordAnswer.of(each.audit))
-        for each in files
-    ]
-
-
 def said_of_files(files: Iterable["FileVerdict"]) -> list[str]:
     """Return what became of files, and what parties say of their audits, for people."""
     lines, before = [], []

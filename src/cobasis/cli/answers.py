@@ -3,15 +3,18 @@
 ``docs/reference/json.md`` is written from these models.
 """
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from cobasis.party_side.session import PartySession
 
 
 class Part(BaseModel):
     """An object, or a part of one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
     @classmethod
     def of(cls, source: object, **more: object) -> Self:
@@ -25,6 +28,18 @@ class Answer(Part):
 
     command: str = Field(description="The command, such as `send`.")
     round: str | None = Field(description="The round; null where the command is about none.")
+
+
+class PartyAnswer(Answer):
+    """What every object of a party's command in a round has."""
+
+    party: str
+
+    @classmethod
+    def by(cls, session: "PartySession", source: object = None, **more: object) -> Self:
+        """Take who answers in which round from a session, and the rest as `of` does."""
+        about = {"round": session.agreement.round_id, "party": session.name}
+        return cls.of(source, **about, **more)
 
 
 class KeyAnswer(Answer):
@@ -126,10 +141,9 @@ class EffectAnswer(Part):
     n_scored: int = Field(description="People whom a split was scored on.")
 
 
-class AuditAnswer(Answer):
+class AuditAnswer(PartyAnswer):
     """`audit`: what an upload would give away."""
 
-    party: str
     policy: str
     verdict: str = Field(
         description="pseudonymised, pseudonymised-with-noise or differentially-private."
@@ -163,10 +177,9 @@ class ForgetAnswer(Answer):
     time: str = Field(description="When, as the transcript says.")
 
 
-class SendAnswer(Answer):
+class SendAnswer(PartyAnswer):
     """`send`: a sealed file."""
 
-    party: str
     exchange: int = Field(description="Which of the round's exchanges it belongs to, from 1.")
     message: str = Field(description="proposal or upload.")
     path: str
@@ -176,10 +189,9 @@ class SendAnswer(Answer):
     warnings: list[str]
 
 
-class DryAnswer(Answer):
+class DryAnswer(PartyAnswer):
     """`send --dry-run`: what would leave; exit code 2 where the table does not fit."""
 
-    party: str
     exchange: int
     message: str = Field(description="proposal or upload.")
     fits: bool
@@ -190,10 +202,9 @@ class DryAnswer(Answer):
     preview: PreviewAnswer | None = Field(description="What would leave; null if it does not fit.")
 
 
-class AcceptAnswer(Answer):
+class AcceptAnswer(PartyAnswer):
     """`accept`: what came; exit code 3 where a file was refused."""
 
-    party: str
     news: NewsAnswer | None = Field(description="The newest; null where none came.")
     span: SpanAnswer | None
     returned: ReturnAnswer | None
@@ -201,25 +212,22 @@ class AcceptAnswer(Answer):
     passed_over: list[str] = Field(description="Files of a folder that are not for this party.")
 
 
-class ScoreAnswer(Answer):
+class ScoreAnswer(PartyAnswer):
     """`score`: what the model is worth on rows that never left."""
 
-    party: str
     score: ScorePart
 
 
-class PredictAnswer(Answer):
+class PredictAnswer(PartyAnswer):
     """`predict`: predictions were written."""
 
-    party: str
     path: str
     n_rows: int
 
 
-class ExportAnswer(Answer):
+class ExportAnswer(PartyAnswer):
     """`export`: a secret model file was written."""
 
-    party: str
     path: str
     n_bytes: int
 

@@ -5,17 +5,14 @@ from typing import Annotated
 
 import typer
 
-from cobasis.cli.options import Owner, Yes, ask_round, owned
-from cobasis.cli.run import alone
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, ask_round, owned
 from cobasis.errors import OptionError
 
 
 @owned
 def forget(
     owner: Owner,
-    agreement: Annotated[
-        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
-    ] = None,
+    agreement: AgreementFile = None,
     early: Annotated[
         bool, typer.Option("--early", help="The analyst: before the agreed time.")
     ] = False,
@@ -67,8 +64,8 @@ def _as_analyst(
 def _as_party(owner: Owner, path: Path, *, yes: bool) -> tuple[str, list[str], str]:
     from cobasis.party_side.session import forget as destroy
 
-    desk = owner.party(path)
-    round_id = desk.agreement.round_id
+    session = owner.party(path)
+    round_id = session.agreement.round_id
     ask_round(round_id, yes=yes, what="its secret, span and return")
-    time = destroy(desk)
-    return round_id, [f"'{desk.name}' forgot round '{round_id}' on {time}."], time
+    time = destroy(session)
+    return round_id, [f"'{session.name}' forgot round '{round_id}' on {time}."], time

@@ -41,20 +41,19 @@ def new(
 
     path, to = owner.key(name), Path(f"{name}.pub")
     role: Role = "analyst" if analyst else "party"
-    made_now = not path.exists()
-    if made_now and to.exists():
+    made_now, other = not path.exists(), to.exists()
+    if not made_now:
+        public = _found(owner, name, role).public
+        other = other and to.read_text(encoding="utf-8") != public.text()
+    if other:
+        whose = "that would be made. Nothing was made" if made_now else f"'{path}'"
         raise DiskError(
-            f"'{to}' exists, and is not of the key that would be made. Nothing was made. Move it "
-            "away, or type this in another folder."
+            f"'{to}' exists, and is not of the key {whose}. Move it away, or type this in another "
+            "folder."
         )
-    public = (_made(owner, name, role) if made_now else _found(owner, name, role)).public
-    if not (to.exists() and to.read_text(encoding="utf-8") == public.text()):
-        if to.exists():
-            raise DiskError(
-                f"'{to}' exists, and is not of the key '{path}'. Move it away, or type this in "
-                "another folder."
-            )
-        write_whole(to, public.text().encode(), mode=0o644)
+    if made_now:
+        public = _made(owner, name, role).public
+    write_whole(to, public.text().encode(), mode=0o644)
     answer = KeyAnswer.of(public, command="key new", round=None, path=str(to))
     owner.say(
         answer,

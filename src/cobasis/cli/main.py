@@ -8,16 +8,13 @@ from typer.core import TyperGroup
 
 from cobasis.cli import agreement, key
 from cobasis.cli.accept import accept
-from cobasis.cli.audit import audit
+from cobasis.cli.audit import audit, plan
 from cobasis.cli.demo import demo
-from cobasis.cli.export import export
 from cobasis.cli.forget import forget
-from cobasis.cli.plan import plan
-from cobasis.cli.predict import predict
+from cobasis.cli.predict import export, predict, score
 from cobasis.cli.receive import receive
-from cobasis.cli.remove import remove
+from cobasis.cli.run import remove
 from cobasis.cli.run import run as run_round
-from cobasis.cli.score import score
 from cobasis.cli.send import send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import status

@@ -2,17 +2,16 @@
 
 import inspect
 import os
-import re
 import signal
 import stat
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
 
-Agreed = Annotated[Path, typer.Argument(metavar="AGREEMENT", help="The agreement's file.")]
+AgreementFile = Annotated[
+    Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
+]
 Home = Annotated[
     Path | None,
     typer.Option("--home", help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis."),
@@ -47,21 +48,15 @@ PassphraseFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before something leaves.")]
 
+Number = TypeVar("Number", int, float)
+
 _OTHERS = 0o077
 """What a passphrase file's mode may not hold: anything for the group or for all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Owner:
-    """Whose key and vault a command uses, and how it answers: what `owned` gives it.
-
-    Attributes
-    ----------
-    home, name, passphrase_file : Path or str, or None
-        As ``--home``, ``--as`` and ``--passphrase-file`` say; None where they were not given.
-    as_json : bool
-        From ``--json``.
-    """
+    """Whose key and vault a command uses, and how it answers: what `owned` gives it."""
 
     home: Path | None
     name: str | None
@@ -69,13 +64,7 @@ class Owner:
     as_json: bool
 
     def passphrase(self, *, new: bool = False) -> str:
-        """Return a file's first line, or what a person types; twice for a new key.
-
-        Raises
-        ------
-        PassphraseError, DiskError
-            The file is empty, open to others or cannot be read, or there is nobody to ask.
-        """
+        """Return a file's first line, or what a person types; twice for a new key."""
         if self.passphrase_file is not None:
             return _first_line(self.passphrase_file)
         if not on_terminal():
@@ -155,19 +144,7 @@ _SHARED: dict[str, tuple[Any, object]] = {
 
 
 def owned(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of whoever has a key, after its own, and make an `Owner` of them.
-
-    Parameters
-    ----------
-    command : callable
-        Its first parameter is the `Owner`. Of the shared options, one that it has itself is its
-        own.
-
-    Returns
-    -------
-    callable
-        As typer takes it.
-    """
+    """Give a command an `Owner`, made of the shared options that it does not have itself."""
     whole = inspect.signature(command)
     own = list(whole.parameters.values())[1:]
     shared = [
@@ -221,24 +198,7 @@ def on_terminal() -> bool:
 
 
 def consent(question: str, *, yes: bool, what: str) -> None:
-    """Ask before something leaves; without a person or ``--yes`` it does not.
-
-    Parameters
-    ----------
-    question : str
-        What to ask.
-    yes : bool
-        Whether ``--yes`` was given.
-    what : str
-        What would leave.
-
-    Raises
-    ------
-    OptionError
-        There is nobody to ask.
-    typer.Exit
-        The answer was no; exit code 2.
-    """
+    """Ask before something leaves; without a person or ``--yes`` it does not."""
     if yes:
         return
     if not on_terminal():
@@ -252,15 +212,7 @@ def consent(question: str, *, yes: bool, what: str) -> None:
 
 
 def ask_round(round_id: str, *, yes: bool, what: str) -> None:
-    """Have somebody type the round's name before something is destroyed.
-
-    Raises
-    ------
-    OptionError
-        There is nobody to ask.
-    typer.Exit
-        Another name was typed; exit code 2.
-    """
+    """Have somebody type the round's name before something is destroyed."""
     if yes:
         return
     if not on_terminal():
@@ -276,18 +228,7 @@ def ask_round(round_id: str, *, yes: bool, what: str) -> None:
 
 
 def ask_name(question: str) -> tuple[str, ...]:
-    """Ask for a name where somebody is there to be asked.
-
-    Parameters
-    ----------
-    question : str
-        What to ask.
-
-    Returns
-    -------
-    tuple of str
-        What was typed; empty without a terminal.
-    """
+    """Ask for a name where somebody is there to be asked."""
     if not on_terminal():
         return ()
     return (typer.prompt(question, default="", show_default=False, err=True),)
@@ -307,17 +248,7 @@ def progress() -> Iterator["Report"]:
 
 
 def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
-    """Print an answer: one JSON object, or lines for people.
-
-    Parameters
-    ----------
-    answer : Answer
-        The command's.
-    as_json : bool
-        From ``--json``.
-    lines : iterable of str
-        The same in words.
-    """
+    """Print an answer: one JSON object, or lines for people."""
     if as_json:
         typer.echo(answer.model_dump_json())
         return
@@ -326,21 +257,14 @@ def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
 
 
 def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
-    """Return the agreement and the other words: the first, or the only one in this folder.
-
-    Raises
-    ------
-    OptionError
-        None lies here, or several.
-    """
+    """Return the agreement and the other words: the first, or the only one in this folder."""
     if words and words[0].suffix == ".toml":
         return words[0], words[1:]
-    found = [path for path in sorted(Path().glob("*.toml")) if _is_agreement(path)]
-    plain = {path.name for path in found}
+    names = {path.name for path in sorted(Path().glob("*.toml")) if _is_agreement(path)}
     found = [
-        path
-        for path in found
-        if path.name.replace(".sealed.toml", ".toml") not in plain - {path.name}
+        Path(name)
+        for name in sorted(names)
+        if name.replace(".sealed.toml", ".toml") not in names - {name}
     ]
     if len(found) == 1:
         return found[0], words
@@ -351,23 +275,29 @@ def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
     )
 
 
+def alone(agreement: Path | None) -> Path:
+    """Return the agreement where it is the only word of a command."""
+    path, more = agreed([] if agreement is None else [agreement])
+    if more:
+        raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
+    return path
+
+
 def the_one(words: list[Path], *, what: str) -> Path:
     """Return the only word beside the agreement; OptionError says what it should have been."""
     if len(words) == 1:
         return words[0]
     given = ", ".join(map(str, words)) or "nothing"
-    raise OptionError(f"this command takes {what}, and was given {given}. Name exactly one file.")
-
-
-_ROUND = re.compile(r"^round_id\s*=", re.MULTILINE)
+    raise OptionError(f"this command takes {what}, and was given {given}. Name exactly one.")
 
 
 def _is_agreement(path: Path) -> bool:
     """Whether a TOML file is an agreement; one that cannot be read is none."""
-    try:
-        return _ROUND.search(path.read_text(encoding="utf-8")) is not None
-    except (OSError, UnicodeDecodeError):
-        return False
+    from cobasis.bundle.inspecting import plain_kind
+
+    with suppress(DiskError):
+        return plain_kind(path) == "agreement"
+    return False
 
 
 _WIDE = 79
@@ -389,7 +319,7 @@ def wrapped(text: str, *, lead: str = "") -> list[str]:
     )
 
 
-def numbers(text: str, kind: Callable[[str], float], *, option: str) -> tuple[float, ...]:
+def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:
     """Return the numbers of an option; OptionError where it is no list of numbers."""
     try:
         return tuple(kind(each) for each in text.split(",") if each.strip())

@@ -1,11 +1,12 @@
-"""``cobasis predict``: the common model on a party's new rows."""
+"""``cobasis predict``, ``score`` and ``export``: what a party does with the common model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from cobasis.cli.options import Owner, agreed, owned, progress, the_one
+from cobasis.cli.accept import scores_in_words
+from cobasis.cli.options import AgreementFile, Owner, agreed, alone, owned, progress, the_one
 
 
 @owned
@@ -30,12 +31,66 @@ def predict(
     with progress() as report:
         n_rows = predicting.predict(session, data, to=out, report=report)
     owner.say(
-        PredictAnswer(
-            command="predict",
-            round=session.agreement.round_id,
-            party=session.name,
-            path=str(out),
-            n_rows=n_rows,
-        ),
+        PredictAnswer.by(session, command="predict", path=str(out), n_rows=n_rows),
         lines=[f"Wrote {out}: {n_rows:,} predictions."],
+    )
+
+
+@owned
+def score(
+    owner: Owner,
+    words: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[AGREEMENT] [TABLE]",
+            help="Rows with labels; else those that were held back of the table that was sent.",
+        ),
+    ] = None,
+) -> None:
+    """Score the common model on rows that never left, beside a model of the party's own.
+
+    Of a table that is given, rows that were uploaded are left out.
+
+    Example: cobasis score icu.toml later.csv
+    """
+    from cobasis.cli.answers import ScoreAnswer
+    from cobasis.party_side import score as scoring
+
+    agreement, rest = agreed(words or [])
+    table = the_one(rest, what="one table, CSV or Parquet") if rest else None
+    session = owner.party(agreement)
+    with progress() as report:
+        scores = scoring.score(session, table=table, report=report)
+    owner.say(
+        ScoreAnswer.by(session, command="score", score=scores),
+        lines=scores_in_words(scores),
+    )
+
+
+@owned
+def export(
+    owner: Owner,
+    agreement: AgreementFile = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
+    precision: Annotated[
+        Literal["float64", "float32"], typer.Option(help="Of its numbers.")
+    ] = "float64",
+) -> None:
+    """Write one ONNX file that takes raw columns and predicts; it holds a secret of all parties.
+
+    Needs the extra onnx: pip install 'cobasis[onnx]'.
+
+    Example: cobasis export icu.toml -o north.onnx
+    """
+    from cobasis.cli.answers import ExportAnswer
+    from cobasis.party_side.predict import export_onnx
+
+    session = owner.party(alone(agreement))
+    n_bytes = export_onnx(session, out, precision=precision)
+    owner.say(
+        ExportAnswer.by(session, command="export", path=str(out), n_bytes=n_bytes),
+        lines=[
+            f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
+            "With it, rows that any party uploaded can be turned back.",
+        ],
     )

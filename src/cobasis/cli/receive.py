@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
+from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
     from cobasis.analyst_side.inbox import Reception
     from cobasis.protocol.agreement import Agreement
-
-REMOTE = 3
 
 
 @owned
@@ -45,25 +44,20 @@ def receive(
         found = seal_only(path, files)
     _say(owner, found, agreement)
     if found.refused:
-        raise typer.Exit(REMOTE)
+        raise typer.Exit(RemoteError.exit_code)
 
 
 def _say(owner: Owner, found: "Reception", agreement: "Agreement") -> None:
-    from cobasis.cli.analyst_answers import ReceiveAnswer, file_answers, said_of_files
+    from cobasis.cli.analyst_answers import ReceiveAnswer, said_of_files
 
     owner.say(
-        ReceiveAnswer(
+        ReceiveAnswer.of(
+            found,
             command="receive",
             round=agreement.round_id,
-            files=file_answers(found.files),
-            agreed=list(found.agreed),
-            unsigned=list(found.unsigned),
             sealed=None if found.sealed is None else str(found.sealed),
             exchange=found.exchange.number,
             message=found.exchange.message,
-            received=list(found.received),
-            missing=list(found.missing),
-            late=list(found.late),
             news=None if found.news is None else str(found.news),
             minimum_parties=agreement.minimum_parties,
             deadline=agreement.deadline,

@@ -1,12 +1,24 @@
-"""``cobasis run``: ends an exchange, and writes one sealed file for each party."""
+"""``cobasis run`` and ``remove``: what writes one sealed file for each party."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cobasis.cli.options import Owner, Yes, agreed, consent, owned, progress, wrapped
-from cobasis.errors import OptionError, WaitingError
+from cobasis.cli.options import (
+    AgreementFile,
+    Owner,
+    Yes,
+    agreed,
+    alone,
+    consent,
+    owned,
+    progress,
+    the_one,
+    wrapped,
+)
+from cobasis.errors import WaitingError
 from cobasis.models import ModelName
 
 if TYPE_CHECKING:
@@ -27,9 +39,7 @@ Cluster = Annotated[
 @owned
 def run(
     owner: Owner,
-    agreement: Annotated[
-        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
-    ] = None,
+    agreement: AgreementFile = None,
     without: Annotated[
         list[str] | None, typer.Option(help="Go on without a party, until --with; repeat.")
     ] = None,
@@ -68,14 +78,6 @@ def run(
             report=report,
         )
     _say(owner, session, found)
-
-
-def alone(agreement: Path | None) -> Path:
-    """Return the agreement where it is the only word of a command."""
-    path, more = agreed([] if agreement is None else [agreement])
-    if more:
-        raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
-    return path
 
 
 def _foretold(
@@ -135,7 +137,7 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     from cobasis.cli.analyst_answers import RunAnswer, certified
 
     plan = found.plan
-    written = {name: str(path) for name, path in found.written.items()}
+    written = _names(found.written)
     shared: dict[str, Any] = {
         "command": "run",
         "round": session.agreement.round_id,
@@ -156,3 +158,57 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
     owner.say(answer, lines=lines)
+
+
+def _names(written: Mapping[str, Path]) -> dict[str, str]:
+    return {name: str(path) for name, path in written.items()}
+
+
+@owned
+def remove(
+    owner: Owner,
+    words: Annotated[
+        list[Path], typer.Argument(metavar="[AGREEMENT] PARTY", help="Who leaves, by name.")
+    ],
+    realign: Annotated[
+        bool, typer.Option("--realign", help="Also make a new target and new changes of basis.")
+    ] = False,
+    cluster: Cluster = None,
+    out: Outbox = None,
+) -> None:
+    """Delete what a party sent, train without it, and certify what is and is not gone.
+
+    Example: cobasis remove icu.toml south
+    """
+    from cobasis.analyst_side.membership import remove as take_out
+    from cobasis.cli.analyst_answers import RemoveAnswer
+
+    path, rest = agreed(words)
+    party = the_one(rest, what="the name of one party")
+    session = owner.analyst(path)
+    with progress() as report:
+        done = take_out(
+            session,
+            str(party),
+            to=out or session.outbox,
+            realign=realign,
+            cluster=cluster,
+            report=report,
+        )
+    removal, concluded = done.removal, done.concluded
+    written = {} if concluded is None else _names(concluded.written)
+    answer = RemoveAnswer.of(
+        removal,
+        command="remove",
+        round=session.agreement.round_id,
+        certificate=[str(path) for path in done.files],
+        written=written,
+    )
+    owner.say(
+        answer,
+        lines=[
+            *f"{removal.text()}\n".splitlines(),
+            *(f"Wrote {path}" for path in (*written.values(), *answer.certificate)),
+            f"Send each party its own file; certificate and {session.news.name} to all.",
+        ],
+    )

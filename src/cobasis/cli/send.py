@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,13 +22,22 @@ from cobasis.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cobasis.party_side.preview import Preview, Ready
+    from cobasis.party_side.preview import Ready
     from cobasis.party_side.rows import Findings
     from cobasis.party_side.send import Allow, Projected, Sent
     from cobasis.party_side.session import PartySession
-    from cobasis.protocol.exchanges import Exchange
     from cobasis.vault import Forced
 
+Out = Annotated[
+    Path | None,
+    typer.Option("-o", "--out", help="The sealed file; else icu.NAME.1-upload, and so on."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Only say what would leave, or what does not fit.")
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Write the file that was sent last once more.")
+]
 SignedBy = Annotated[
     list[str] | None,
     typer.Option("--signed-by", help="Who signs for the audit; may be given again."),
@@ -48,16 +58,9 @@ def send(
         list[Path] | None,
         typer.Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", help="The sealed file; else icu.NAME.1-upload, and so on."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would leave, or what does not fit.")
-    ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Write the file that was sent last once more.")
-    ] = False,
+    out: Out = None,
+    dry_run: DryRun = False,
+    again: Again = False,
     public_rows: Public = None,
     sensitive: Sensitive = None,
     signed_by: SignedBy = None,
@@ -71,6 +74,7 @@ def send(
 
     Example: cobasis send icu.toml data.csv --signed-by "Dr N. Officer"
     """
+    from cobasis.party_side import send as sending
     from cobasis.vault import Forced
 
     agreement, rest = agreed(words or [])
@@ -80,27 +84,30 @@ def send(
         override = Forced(reason=override_reason, by=tuple(override_by or ()))
     session = owner.party(agreement, sealed=not dry_run)
     if data is None:
-        _send_again(owner, session, out)
+        _say_sent(owner, session, sending.send_again(session, out))
     elif dry_run:
         _say_dry(owner, session, data)
-    elif not _finished(owner, session, out):
+    elif (sent := sending.finish(session, out)) is not None:
+        _say_sent(owner, session, sent)
+    else:
         asked = Asked(owner, yes, tuple(signed_by or ()), tuple(sensitive or ()), override)
-        _send(asked, session, data, out=out, public_rows=public_rows)
+        ready = _ready(asked, session, data, public_rows)
+        with ExitStack() as shown:
+            report = shown.enter_context(progress())
+            allow = asked.about_audit(shown.close)  # a question would stand among the bars
+            sent = sending.send(ready, out, allow=allow, report=report)
+        _say_sent(owner, session, sent, warnings=ready.preview.warnings)
 
 
+@dataclass(frozen=True)
 class Asked:
     """How somebody is asked before anything leaves, and what was answered beforehand."""
 
-    def __init__(
-        self,
-        owner: Owner,
-        yes: bool,
-        signed_by: tuple[str, ...],
-        sensitive: tuple[str, ...],
-        override: "Forced | None",
-    ) -> None:
-        self.owner, self.yes, self.override = owner, yes, override
-        self.signed_by, self.sensitive = signed_by, sensitive
+    owner: Owner
+    yes: bool
+    signed_by: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    override: "Forced | None"
 
     def consent(self) -> None:
         """Ask whether the file may be made."""
@@ -132,83 +139,46 @@ class Asked:
         return allow
 
 
-def _send(
-    asked: Asked,
-    session: "PartySession",
-    data: Path,
-    *,
-    out: Path | None,
-    public_rows: Path | None,
-) -> None:
-    """Make the next file."""
-    from cobasis.party_side import send as sending
+def _ready(asked: Asked, session: "PartySession", data: Path, public_rows: Path | None) -> "Ready":
+    """Make a table ready for the next file, say what would leave, and ask about a proposal."""
     from cobasis.party_side.preview import make_ready
+    from cobasis.party_side.rows import check
+    from cobasis.party_side.send import require_turn, take_secret
 
     owner = asked.owner
-    maker = sending.take_secret(session)
+    maker = take_secret(session)
     if maker is not None:
         owner.tell(f"The secret that '{maker}' made is the agreement's, and is kept in the vault.")
-    sending.require_turn(session)
+    require_turn(session)
     with progress() as report:
-        ready = make_ready(session, data, forced=asked.override, report=report)
+        found = check(session, data, report=report)
+    ready = make_ready(session, found, forced=asked.override, public_rows=public_rows)
     for line in _in_words(ready):
         owner.tell(line)
-    proposing = ready.exchange.message == "proposal"
-    if proposing:
+    if ready.exchange.message == "proposal":
         asked.consent()
-    rows = sending.read_public_rows(session, public_rows)
-    with ExitStack() as shown:
-        report = shown.enter_context(progress())
-        # a question would stand in the display of progress
-        allow = None if proposing else asked.about_audit(shown.close)
-        to = out or _place(session, ready.exchange)
-        sent = sending.send(ready, to, public_rows=rows, allow=allow, report=report)
-    _say_sent(owner, session, sent, warnings=ready.preview.warnings)
-
-
-def _finished(owner: Owner, session: "PartySession", out: Path | None) -> bool:
-    """Give the file its name that a killed command had made, if there is one."""
-    from cobasis.party_side import send as sending
-    from cobasis.party_side.session import upcoming
-
-    sent = sending.finish(session, out or _place(session, upcoming(session)))
-    if sent is not None:
-        _say_sent(owner, session, sent)
-    return sent is not None
-
-
-def _send_again(owner: Owner, session: "PartySession", out: Path | None) -> None:
-    from cobasis.party_side.send import send_again
-
-    _say_sent(owner, session, send_again(session, out))
-
-
-def _place(session: "PartySession", exchange: "Exchange") -> Path:
-    """Return where the file of an exchange goes by default."""
-    return session.beside(f"{exchange.number}-{exchange.message}")
+    return ready
 
 
 def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
     """Say what would leave, or all that does not fit."""
-    from cobasis.cli.answers import ColumnAnswer, DryAnswer, PreviewAnswer
-    from cobasis.party_side.preview import ready_of
+    from cobasis.cli.answers import DryAnswer
+    from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.session import upcoming
 
     with progress() as report:
         found = check(session, data, report=report)
-    ready = ready_of(found, session, looking=True) if found.fits else None
+    ready = make_ready(session, found, looking=True) if found.fits else None
     exchange = upcoming(session)
-    answer = DryAnswer.of(
+    answer = DryAnswer.by(
+        session,
         found,
         command="send",
-        round=session.agreement.round_id,
-        party=session.name,
         exchange=exchange.number,
         message=exchange.message,
-        findings=[ColumnAnswer.of(each) for each in found.findings],
         problems=[str(each.args[0]) for each in found.problems],
-        preview=None if ready is None else PreviewAnswer.of(ready.preview),
+        preview=None if ready is None else ready.preview,
     )
     lines = [*_checked(found), *(() if ready is None else _in_words(ready))]
     owner.say(answer, lines=lines)
@@ -232,16 +202,15 @@ def _say_sent(
     from cobasis.cli.answers import SendAnswer
 
     exchange, analyst = sent.exchange, session.analyst.name
-    answer = SendAnswer.of(
+    answer = SendAnswer.by(
+        session,
         sent,
         command="send",
-        round=session.agreement.round_id,
-        party=session.name,
         exchange=exchange.number,
         message=exchange.message,
         path=str(sent.path),
         sha256=sent.digest,
-        warnings=list(warnings),
+        warnings=warnings,
     )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
     same = "The same file as before, to the last byte." if sent.again else ""
@@ -274,10 +243,6 @@ def _in_words(ready: "Ready") -> Iterator[str]:
     if exchange.message == "upload":  # a proposal comes before the basis
         yield f"The basis: {_SPANS[preview.span]}"
         yield from wrapped(f"The guarantee: {preview.guarantee}")
-    yield from _notes(preview)
-
-
-def _notes(preview: "Preview") -> Iterator[str]:
     for each in preview.warnings:
         yield from wrapped(f"Note: {each}.")
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cobasis.cli.options import Owner, Yes, agreed, consent, owned, wrapped
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, owned, wrapped
 from cobasis.errors import DiskError, OptionError, StepError
 
 if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
-    from cobasis.party_side.secret import SentSecret
-    from cobasis.party_side.session import PartySession
+    from cobasis.party_side.session import PartySession, SentSecret
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
 
@@ -24,9 +23,7 @@ _TITLE, _MOST = 10, 240
 @owned
 def sign(
     owner: Owner,
-    agreement: Annotated[
-        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
-    ] = None,
+    agreement: AgreementFile = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="By default NAME.sig beside the agreement.")
     ] = None,
@@ -49,9 +46,7 @@ def sign(
     from cobasis.bundle.agreement_file import read_agreement
     from cobasis.protocol.signatures import refuse_gaps
 
-    path, more = agreed([] if agreement is None else [agreement])
-    if more:
-        raise OptionError(f"'{more[0]}' is no agreement, whose name ends in .toml. Give that file.")
+    path = alone(agreement)
     found = read_agreement(path).agreement
     refuse_gaps(found)
     who = owner.who(found)
@@ -62,11 +57,11 @@ def sign(
                 f"'{who.name}' is this round's analyst, who must never have the secret. Leave out "
                 "--secret and --secret-later; if the file is here, delete it unopened."
             )
-        desk, sent, identity = None, None, owner.identity(who.name)
+        session, sent, identity = None, None, owner.identity(who.name)
     else:
-        desk = owner.party(path, sealed=False)
-        sent, identity = _checked(desk, path, secret=secret, later=later), desk.identity
-    _sign(owner, found, identity, desk=desk, sent=sent, to=to, yes=yes)
+        session = owner.party(path, sealed=False)
+        sent, identity = _checked(session, secret=secret, later=later), session.identity
+    _sign(owner, found, identity, session=session, sent=sent, to=to, yes=yes)
 
 
 def _sign(
@@ -74,7 +69,7 @@ def _sign(
     agreement: "Agreement",
     identity: "Identity",
     *,
-    desk: "PartySession | None",
+    session: "PartySession | None",
     sent: "SentSecret | None",
     to: Path,
     yes: bool,
@@ -82,17 +77,21 @@ def _sign(
     """Show the terms, ask, keep the secret, and write the signature."""
     from cobasis.cli.answers import SignAnswer
     from cobasis.disk.whole import write_whole
+    from cobasis.party_side.session import keep_secret
     from cobasis.protocol.signatures import sign_agreement
 
     who = identity.public
     again = _stands(to, agreement, name=who.name)
     made = sign_agreement(agreement, name=who.name, sign=identity.sign)
     if not again:
-        for line in _screen(agreement, who, secret=_of_secret(desk, sent)):
+        for line in _screen(agreement, who, secret=_of_secret(session, sent)):
             owner.tell(line)
         consent(f"Sign this as {who.name}?", yes=yes, what=f"'{to}'")
-    if desk is not None:
-        _record(desk, sent, digest=made.agreement)
+    if session is not None:
+        if sent is not None:
+            keep_secret(session, sent)
+        if not session.history("signed"):
+            session.transcript.append("signed", {"agreement": made.agreement})
     write_whole(to, made.text().encode(), mode=0o644)
     answer = SignAnswer.of(
         who,
@@ -103,11 +102,10 @@ def _sign(
         again=again,
         secret_from="" if sent is None else sent.maker,
     )
-    lab = agreement.analyst.name if agreement.analyst is not None else ""
     if who.role == "analyst":
         then = "Next, when signatures have come: cobasis receive, with their folder"
     else:
-        then = f"Next: send {to.name} to {lab}, the analyst"
+        then = f"Next: send {to.name} to {_analyst(agreement)}, the analyst"
     done = f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}"
     owner.say(answer, lines=[done, then])
 
@@ -130,52 +128,32 @@ def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     )
 
 
-def _checked(
-    desk: "PartySession", path: Path, *, secret: Path | None, later: bool
-) -> "SentSecret | None":
+def _checked(session: "PartySession", *, secret: Path | None, later: bool) -> "SentSecret | None":
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
-    from cobasis.party_side.secret import SUFFIX, read_secret
+    from cobasis.party_side.session import SUFFIX, read_secret
 
-    beside = path.with_name(f"{desk.name}{SUFFIX}")
-    if secret is None and desk.round.joined and _told(desk, "joined"):
+    beside, joined = session.path.with_name(f"{session.name}{SUFFIX}"), session.round.joined
+    if secret is None and joined and session.history("joined"):
         return None
     if secret is not None or beside.exists():  # also after a kill between vault and transcript
-        return read_secret(desk, secret or beside)
-    if later or desk.round.joined:
+        return read_secret(session, secret or beside)
+    if later or joined:
         return None
     raise StepError(
-        f"'{beside.name}' is not beside '{path}', so nothing was signed: whoever signs first "
-        "learns too late that a secret is not the one agreed on. Ask the party that made the "
+        f"'{beside.name}' is not beside '{session.path}', so nothing was signed: whoever signs "
+        "first learns too late that a secret is not the one agreed on. Ask the party that made the "
         "agreement for it, or give its place with --secret. With --secret-later you sign "
         "unchecked, and bring it before you send."
     )
 
 
-def _of_secret(desk: "PartySession | None", sent: "SentSecret | None") -> str:
+def _of_secret(session: "PartySession | None", sent: "SentSecret | None") -> str:
     """Say what is known of the secret."""
     if sent is not None:
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
-    if desk is None:
+    if session is None:
         return "the parties have one; you must not"
-    return "checked and kept before" if desk.round.joined else "not here, and not checked"
-
-
-def _record(desk: "PartySession", sent: "SentSecret | None", *, digest: str) -> None:
-    """Keep the secret, and say once in the transcript that the agreement is signed."""
-    from cobasis.party_side.secret import keep_secret
-
-    if sent is not None:
-        keep_secret(desk, sent)
-    if not _told(desk, "signed"):
-        desk.transcript.append("signed", {"agreement": digest})
-
-
-def _told(desk: "PartySession", event: str) -> bool:
-    """Whether the transcript has an event."""
-    from cobasis.bundle.transcript import verify_transcript
-
-    path = desk.transcript.path
-    return path.exists() and any(each.event == event for each in verify_transcript(path).entries)
+    return "checked and kept before" if session.round.joined else "not here, and not checked"
 
 
 def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> Iterator[str]:
@@ -193,7 +171,9 @@ def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> It
 
 def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, list[str]]]:
     """Yield what is agreed, by titles."""
-    lab = agreement.analyst.name if agreement.analyst is not None else ""
+    from cobasis.protocol.signatures import signers
+
+    dp, lab = agreement.dp, _analyst(agreement)
     yield "Purpose", [agreement.purpose]
     yield "Columns", [f"{len(agreement.columns):,}: {_cut(agreement.columns)}"]
     yield "Label", [_label(agreement)]
@@ -207,16 +187,15 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
     if agreement.holdout:
         kept += [f"{agreement.holdout:.0%} of your rows, to score the model on"]
     yield "Stays", ["; ".join(kept)]
-    dp = agreement.dp
+    noise = "none; no formal guarantee" if dp is None else dp.statement(basis=agreement.basis)
+    yield "Noise", [noise]
     yield (
-        "Noise",
-        ["none; no formal guarantee" if dp is None else dp.statement(basis=agreement.basis)],
+        "Keys",
+        [
+            f"{each.fingerprint}  {each.name}{'  (you)' if each == who else ''}"
+            for each in signers(agreement).values()
+        ],
     )
-    names = []
-    for each in (*agreement.enrolled, *([agreement.analyst] if agreement.analyst else [])):
-        you = "  (you)" if each == who else ""
-        names.append(f"{each.fingerprint}  {each.name}{you}")
-    yield "Keys", names
 
 
 def _end(agreement: "Agreement") -> Iterator[tuple[str, list[str]]]:
@@ -229,9 +208,14 @@ def _end(agreement: "Agreement") -> Iterator[tuple[str, list[str]]]:
     yield "Digest", [agreement.digest().hex()]
 
 
-def _cut(words: Iterable[str]) -> str:
+def _analyst(agreement: "Agreement") -> str:
+    """Return what the analyst is called; nobody signs before there is one."""
+    return "" if agreement.analyst is None else agreement.analyst.name
+
+
+def _cut(words: Iterable[object]) -> str:
     """Return words with commas, as many as fit on some lines."""
-    listed = list(words)
+    listed = list(map(str, words))
     whole = len(listed)
     while len(", ".join(listed)) > _MOST:
         listed.pop()
@@ -243,16 +227,10 @@ def _label(agreement: "Agreement") -> str:
     """Say what is learned."""
     if agreement.task == "representation":
         return "none; no model is trained"
-    if agreement.task == "regression":
-        return f"'{agreement.label}', a number; it leaves {_how(agreement)}"
-    classes = _cut(map(str, agreement.classes))
-    return f"'{agreement.label}', one of {classes}; it leaves {_how(agreement)}"
-
-
-def _how(agreement: "Agreement") -> str:
-    """Say how labels leave."""
     randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
-    return "changed at random" if randomised else "as it is"
+    how = "changed at random" if randomised else "as it is"
+    kind = "a number" if agreement.task == "regression" else f"one of {_cut(agreement.classes)}"
+    return f"'{agreement.label}', {kind}; it leaves {how}"
 
 
 def _leaves(agreement: "Agreement") -> Iterator[str]:

@@ -4,12 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cobasis.cli.options import Owner, owned, wrapped
-from cobasis.cli.run import alone
+from cobasis.cli.options import AgreementFile, Owner, alone, owned, wrapped
 
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
@@ -113,9 +110,7 @@ class Standing:
 @owned
 def status(
     owner: Owner,
-    agreement: Annotated[
-        Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
-    ] = None,
+    agreement: AgreementFile = None,
 ) -> None:
     """Say how a round stands, who waits for whom, and what to type next.
 
@@ -354,7 +349,8 @@ def _next_of_analyst(of: Standing) -> tuple[str, bool]:
 
 def _next_of_party(of: Standing) -> tuple[str, bool]:
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.party_side.session import SENT_AS, file_digest
+    from cobasis.disk.files import file_digest
+    from cobasis.party_side.session import SENT_AS
 
     for each in of.exchanges:
         if not of.has(SENT_AS[each.message]):

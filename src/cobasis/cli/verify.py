@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cobasis.cli.options import AsJson, Owner, agreed, owned, progress, say, wrapped
-from cobasis.errors import OptionError
+from cobasis.errors import OptionError, RemoteError
 
 if TYPE_CHECKING:
     from cobasis.bundle.inspecting import Inspected
-
-REMOTE = 3
 
 
 def verify(
@@ -65,7 +63,7 @@ def verify(
         lines=lines,
     )
     if failed:
-        raise typer.Exit(REMOTE)
+        raise typer.Exit(RemoteError.exit_code)
 
 
 @owned

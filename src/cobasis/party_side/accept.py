@@ -8,7 +8,7 @@ import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Expected
-from cobasis.bundle.inspecting import inspect_bundle
+from cobasis.bundle.inspecting import PLAIN, inspect_bundle, plain_kind
 from cobasis.bundle.manifest import Kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.files import file_digest, opened
@@ -37,13 +37,11 @@ from cobasis.protocol.prediction import check_consensus, check_return
 from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign
 from cobasis.vault import Accepted
 
-_START = 2**16
 _SEALED = b"age-encryption.org/"
 _REPLIES: dict[str, Reply] = {"consensus": "span", "return": "return"}
-_PLAIN = {
-    b'"cobasis/signature/1"': "It is a signature: the analyst's 'cobasis receive' takes it.",
-    b'"cobasis/identity/1"': "It is a public identity: 'cobasis agreement new' takes it.",
-    b"\nround_id = ": "It is an agreement.",
+_TAKERS = {
+    "signature": ": the analyst's 'cobasis receive' takes it",
+    "identity": ": 'cobasis agreement new' takes it",
 }
 
 ORTHOGONAL = 1e-8
@@ -54,62 +52,39 @@ _CREATED, _BUNDLE = "return_created", "return_bundle"
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """A return that was checked and is kept.
+    """A return that was checked and is kept."""
 
-    Attributes
-    ----------
-    upload, bundle, model_sha256 : str
-        SHA-256 of the upload that it was made for, of the sealed file, and of the model, which has
-        to be the same at every party; empty where the round trains none.
-    evidence : {"not a random turn", "cannot tell"}
-        What the certificate says of this party.
-    trained_on, target_carries : tuple of str
-        Whose rows shaped the model, and whose trace the target keeps.
-    orthogonality : float or None
-        Largest entry of ``G'G - I`` where the method makes rotations.
-    """
-
-    upload: str
+    upload: str  # digests: of the upload that it was made for, and of the sealed file
     bundle: str
-    model_sha256: str
+    model_sha256: str  # the same at every party; empty where the round trains no model
     evidence: Evidence
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
-    orthogonality: float | None
+    orthogonality: float | None  # largest entry of G'G - I where the method makes rotations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Came:
-    """A file that came, and what it is.
-
-    Attributes
-    ----------
-    path : Path
-        Where it lies.
-    kind : {"news", "span", "return"}
-        By what is in it, not by its name.
-    """
+    """A file that came, and what it is."""
 
     path: Path
     kind: Literal["news", "span", "return"]
 
 
 def look_at(session: PartySession, path: Path) -> Came:
-    """Say what a file is that came; its signature is yet to be checked.
-
-    Raises
-    ------
-    ForeignBundleError
-        It is of another round, for somebody else, or nothing that is accepted; says what it is.
-    """
-    with opened(path) as (file, _):
-        start = cast("bytes", file.read(_START))
-    if start.lstrip().startswith(b"{") and b'"cobasis/news/1"' in start:
+    """Say what a file is that came, or refuse it; its signature is yet to be checked."""
+    plain = plain_kind(path)
+    if plain == "news":
         return Came(path=path, kind="news")
-    if not start.startswith(_SEALED):
+    with opened(path) as (file, _):
+        sealed = file.read(len(_SEALED)) == _SEALED
+    if not sealed:
+        told = "Look whether it is damaged, or ask its sender what it is."
+        if plain is not None:
+            told = f"It is {PLAIN[plain]}{_TAKERS.get(plain, '')}."
         raise ForeignBundleError(
             f"'{path.name}' is no file that a party accepts: those are news, spans and returns. "
-            f"{_where_to(start)}"
+            f"{told}"
         )
     try:
         manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
@@ -144,12 +119,6 @@ def look_at(session: PartySession, path: Path) -> Came:
     return Came(path=path, kind=kind)
 
 
-def _where_to(start: bytes) -> str:
-    """Say whose command takes a file that is not sealed."""
-    found = [word for mark, word in _PLAIN.items() if mark in start]
-    return found[0] if found else "Look whether it is damaged, or ask its sender what it is."
-
-
 def _refuse_not_ours(session: PartySession, path: Path) -> None:
     """Raise ForeignBundleError for a sealed file of our own, or of somebody else by its name."""
     digest = file_digest(path)
@@ -177,13 +146,7 @@ def accepted_before(session: PartySession, path: Path) -> bool:
 
 
 def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedReceipt, ...]]:
-    """Check news, countersign the receipts that are new in them, and keep them if newest.
-
-    Raises
-    ------
-    ReplayError
-        They are older than those that are kept.
-    """
+    """Check news, countersign the receipts that are new in them, and keep them if newest."""
     with opened(path) as (file, _):
         text = cast("bytes", file.read(NEWS_BYTES + 1))
     news, kept = News.from_text(text, session.agreement), newest_news(session)

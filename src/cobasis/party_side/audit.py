@@ -6,7 +6,6 @@ import secrets
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -50,17 +49,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What somebody wants to know besides what an audit says anyway.
-
-    Attributes
-    ----------
-    n_components, noise : tuple
-        Settings to compare with; empty for the usual ones.
-    sensitive : tuple of str
-        Columns that are sensitive; the label may be one.
-    compared : bool
-        Whether other settings are measured at all.
-    """
+    """What somebody wants to know besides what an audit says anyway."""
 
     n_components: tuple[int, ...] = ()
     noise: tuple[float, ...] = ()
@@ -70,15 +59,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Audited(Hidden):
-    """An audit's report, and the salt of what travels of it.
-
-    Attributes
-    ----------
-    report : AuditReport
-        For the party.
-    salt : bytes
-        32 random ones.
-    """
+    """An audit's report, and the salt of what travels of it."""
 
     report: AuditReport
     salt: bytes
@@ -160,7 +141,7 @@ def _subject(
             for at, each in enumerate(columns)
             if each.feature.name in asked.sensitive
         },
-        public_rows=check_public_rows(made.public_rows, agreement, party=session.name),
+        public_rows=check_public_rows(made.ready.public_rows, agreement, party=session.name),
         clipped=None if budget is None else budget.clipped(raw),
     )
 
@@ -179,11 +160,7 @@ def _released(payload: Payload, places: Places) -> Matrix:
 def _facts(made: Projected, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
     ready, agreement = made.ready, made.ready.session.agreement
-    choice = ready.choice
-    span: Literal["fresh", "kept", "forced"] = "kept" if isinstance(choice, Kept) else "fresh"
-    if not isinstance(choice, Kept) and choice.over_old_rows:
-        span = "forced"
-    kept = choice if isinstance(choice, Kept) else None
+    kept = ready.choice if isinstance(ready.choice, Kept) else None
     return Facts(
         n_rows=ready.rows.n_sent,
         n_features=agreement.n_features,
@@ -195,7 +172,7 @@ def _facts(made: Projected, told: Labels | None, asked: Question) -> Facts:
         models=agreement.allowed_models,
         class_counts=_counts(told) if agreement.task == "classification" else (),
         sensitive_label=bool(agreement.label) and agreement.label in asked.sensitive,
-        span=span,
+        span=ready.preview.span,
         added=None if kept is None else kept.changes.added,
         gone=None if kept is None else kept.changes.gone,
         n_uploads=0 if kept is None else len(kept.dataset.history),
@@ -263,15 +240,7 @@ def _refuse_unknown(session: PartySession, sensitive: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """Who answers for an upload.
-
-    Attributes
-    ----------
-    signed_by : tuple of str
-        Who signs for figures that are above the policy's bounds.
-    override : Forced or None
-        Two people and their reason, where something blocks.
-    """
+    """Who answers for an upload."""
 
     signed_by: tuple[str, ...] = ()
     override: Forced | None = None

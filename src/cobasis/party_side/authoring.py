@@ -18,14 +18,14 @@ from cobasis.bundle.agreement_reading import agreement_in, draft_in, line_in, te
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.manifest import Draft
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import opened
+from cobasis.disk.files import file_digest, opened
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import copy_whole, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import names
 from cobasis.keys.identity import Identity
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.secret import PART, SUFFIX
+from cobasis.party_side.session import PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.secrets import ConsortiumSecret
@@ -34,21 +34,11 @@ from cobasis.protocol.signatures import Signature
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """Who is to be enrolled, from their .pub files.
-
-    Attributes
-    ----------
-    parties : tuple of PublicIdentity
-        In the order of their files.
-    analyst : PublicIdentity or None
-        The analyst, where a file was given.
-    aside : str
-        The analyst's file, where it was among the parties'.
-    """
+    """Who is to be enrolled, from their .pub files."""
 
     parties: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
-    aside: str = ""
+    aside: str = ""  # the analyst's file, where it was among the parties'
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
@@ -130,21 +120,11 @@ def maker_of(people: People, *, home: Path, name: str | None) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What the home folder keeps of an agreement that was written from it.
-
-    Attributes
-    ----------
-    text : str
-        As it was written last; empty before.
-    words : str
-        A digest of the command's words.
-    files : tuple of str
-        Digests of the sealed secrets that may lie beside it.
-    """
+    """What the home folder keeps of an agreement that was written from it."""
 
     text: str = ""
-    words: str = ""
-    files: tuple[str, ...] = ()
+    words: str = ""  # a digest of the command's words
+    files: tuple[str, ...] = ()  # digests of the sealed secrets that may lie beside it
 
 
 class Authorship:
@@ -221,11 +201,7 @@ class Authorship:
 
 
 def issue(
-    author: Authorship,
-    *,
-    text: Callable[[str], str],
-    identity: Identity,
-    words: str = "",
+    author: Authorship, *, text: Callable[[str], str], identity: Identity, words: str = ""
 ) -> Agreement:
     """Draw a secret, seal it to each party, and write the agreement that is committed to it.
 
@@ -248,9 +224,8 @@ def issue(
         for path in sealed:
             copy_whole(path, author.path.with_name(path.name))
         _remove_stale(author, agreement, last)
-        remove_tree(
-            author.folder / "sealed"
-        )  # before the last step: no kill leaves a copy for good
+        # before the last step: no kill leaves a copy for good
+        remove_tree(author.folder / "sealed")
         author.keep(made)
         write_agreement(author.path, final)
     return agreement
@@ -308,9 +283,9 @@ def _remove_stale(author: Authorship, agreement: Agreement, last: Written) -> No
 
 
 def _digest(path: Path) -> str:
-    """Return the SHA-256 of a small file; empty where it cannot be read."""
-    with suppress(DiskError), opened(path) as (file, _):
-        return hashlib.sha256(file.readall() or b"").hexdigest()
+    """Return the SHA-256 of a file; empty where it cannot be read."""
+    with suppress(DiskError):
+        return file_digest(path)
     return ""
 
 

@@ -17,7 +17,7 @@ from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
 from cobasis.protocol.agreement_fields import MOMENT, AgreementFields
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.tables.sources import source_of
+from cobasis.tables.sources import Source, source_of
 
 Missing = Literal["refuse", "fill"]
 Features = tuple[NumericFeature | CategoryFeature, ...]
@@ -31,9 +31,7 @@ def features_of_example(
     example: Path, *, leave_out: Iterable[str], missing: Missing = "refuse"
 ) -> Features:
     """Describe the columns of a public table: names, kinds, vocabularies and scales."""
-    source = source_of(example, party="example")
-    with source.reading():
-        schema = source.frame.collect_schema()
+    source, schema = _opened(example)
     gone = set(leave_out)
     found: list[NumericFeature | CategoryFeature] = []
     for name, dtype in schema.items():
@@ -46,6 +44,13 @@ def features_of_example(
             f"'{example.name}' has no column besides label and id. Give a table with features."
         )
     return tuple(found)
+
+
+def _opened(example: Path) -> tuple[Source, pl.Schema]:
+    """Return a public table, and its columns."""
+    source = source_of(example, party="example")
+    with source.reading():
+        return source, source.frame.collect_schema()
 
 
 def _number(column: pl.Series, missing: Missing) -> NumericFeature:
@@ -80,9 +85,7 @@ def _short(value: float) -> float:
 
 def refuse_other_columns(example: Path, **columns: str | None) -> None:
     """Raise FeatureError where a public table lacks the column of labels, or of identifiers."""
-    source = source_of(example, party="example")
-    with source.reading():
-        schema = source.frame.collect_schema()
+    _, schema = _opened(example)
     for word, name in columns.items():
         if name and name not in schema:
             some = ", ".join(list(schema)[:MAX_NAMES])
@@ -96,9 +99,7 @@ def refuse_other_columns(example: Path, **columns: str | None) -> None:
 
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
     """Return the classes that the label column of a public example has, sorted."""
-    source = source_of(example, party="example")
-    with source.reading():
-        schema = source.frame.collect_schema()
+    source, schema = _opened(example)
     found = source.collect(pl.col(label))[label].drop_nulls().unique().to_list()
     if schema[label].is_integer() or all(isinstance(each, int) for each in found):
         return tuple(sorted(int(each) for each in found))

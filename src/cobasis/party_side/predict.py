@@ -36,20 +36,10 @@ from cobasis.vault.datasets import Dataset
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Usable(Hidden):
-    """A party's way from encoded rows to predictions.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        Its basis is F_i; its rows are those that were uploaded.
-    change_of_basis : ndarray of shape (n_components, n_components)
-        G_i.
-    model : Chain
-        Checked again.
-    """
+    """A party's way from encoded rows to predictions."""
 
     dataset: Dataset
-    change_of_basis: Matrix
+    change_of_basis: Matrix  # G_i; the dataset's basis is F_i
     model: Chain
 
     def aligned(self, rows: Matrix) -> Matrix:

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy.typing as npt
+
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.rows import Findings, PartyRows, check
+from cobasis.party_side.rows import Findings, PartyRows, public_rows_in
 from cobasis.party_side.session import PartySession, digest_of, upcoming
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange
 from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent
@@ -16,41 +17,15 @@ from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What an upload would show, and to whom; for the party's own screen.
+    """What an upload would show, and to whom; for the party's own screen."""
 
-    Attributes
-    ----------
-    n_rows, n_held : int
-        The table's rows, and how many of them never leave.
-    n_columns, n_features, n_components, n_anchor_rows : int
-        Raw columns, encoded ones, and what they are projected on.
-    n_bytes : int
-        What the numbers weigh before they are compressed.
-    precision : str
-        How they are written.
-    reader, fingerprint : str
-        Who can open it, and the fingerprint of their key.
-    span : {"fresh", "kept", "forced"}
-        Whether a basis is made, the stored one used, or one made though rows were uploaded before.
-    leaves, stays : tuple of str
-        In words.
-    guarantee : str
-        What the noise promises, or that there is no formal guarantee.
-    warnings : tuple of str
-        What a person should think about first.
-    """
-
-    n_rows: int
-    n_held: int
-    n_columns: int
-    n_features: int
+    n_features: int  # columns once encoded
     n_components: int
-    n_anchor_rows: int
-    n_bytes: int
+    n_bytes: int  # before compression
     precision: str
     reader: str
     fingerprint: str
-    span: Literal["fresh", "kept", "forced"]
+    span: Literal["fresh", "kept", "forced"]  # forced: made though rows were uploaded before
     leaves: tuple[str, ...]
     stays: tuple[str, ...]
     guarantee: str
@@ -59,45 +34,23 @@ class Preview:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ready(Hidden):
-    """Rows that are split, and the basis that they have to go through; nothing has left.
-
-    Attributes
-    ----------
-    session : PartySession
-        The party's.
-    rows : PartyRows
-        Its rows.
-    choice : Fresh or Kept
-        The vault's word on the span.
-    exchange : Exchange
-        What they go into: a proposal or an upload.
-    preview : Preview
-        What would leave.
-    """
+    """Rows that are split, and the basis that they have to go through; nothing has left."""
 
     session: PartySession
     rows: PartyRows
     choice: Fresh | Kept
     exchange: Exchange
     preview: Preview
+    public_rows: npt.ArrayLike | None  # the agreed ones, where anchor or basis need them
 
 
 def make_ready(
     session: PartySession,
-    table: Path,
+    found: Findings,
     *,
     forced: Forced | None = None,
     looking: bool = False,
-    report: Report = silent,
-) -> Ready:
-    """Hold a table against the agreement, and make it ready for the exchange that is next."""
-    if not looking:
-        session.round.secret()  # without it nothing can be made: says so before the table is read
-    return ready_of(check(session, table, report=report), session, forced=forced, looking=looking)
-
-
-def ready_of(
-    found: Findings, session: PartySession, *, forced: Forced | None = None, looking: bool = False
+    public_rows: Path | None = None,
 ) -> Ready:
     """Ask the vault for the span of rows that fit, and say what would leave.
 
@@ -116,13 +69,16 @@ def ready_of(
         if forced is None and not looking:
             choice.refuse()
         choice = Fresh(asked=replace(asked, forced=forced), over_old_rows=True)
-    proposing = exchange.message == "proposal"
+    proposing, shown = exchange.message == "proposal", None
+    if public_rows is not None:
+        shown = public_rows_in(public_rows, agreement=agreement, party=session.name)
     return Ready(
         session=session,
         rows=rows,
         choice=choice,
         exchange=exchange,
         preview=_preview(session, rows, choice, proposing=proposing),
+        public_rows=shown,
     )
 
 
@@ -144,12 +100,8 @@ def _preview(
         span = "forced"
     image = agreement.n_anchor_rows * agreement.n_components * 8
     return Preview(
-        n_rows=len(rows.marks),
-        n_held=rows.n_held,
-        n_columns=len(agreement.columns),
         n_features=agreement.n_features,
         n_components=agreement.n_components,
-        n_anchor_rows=agreement.n_anchor_rows,
         n_bytes=image if proposing else weight(agreement, rows.n_sent),
         precision="fp64" if proposing else agreement.precision,
         reader=reader.name,

@@ -9,8 +9,7 @@ import numpy as np
 from cobasis.features.encoding import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.party_side.audit import budget_of
-from cobasis.party_side.rows import picked
-from cobasis.party_side.send import public_rows_in
+from cobasis.party_side.rows import picked, public_rows_in
 from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
@@ -26,13 +25,7 @@ _DELTA = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What to compare, where somebody asks for other values than the usual.
-
-    Attributes
-    ----------
-    n_components, noise, epsilon : tuple
-        Empty for the usual ones.
-    """
+    """What to compare, where somebody asks for other values than the usual."""
 
     n_components: tuple[int, ...] = ()
     noise: tuple[float, ...] = ()

@@ -22,6 +22,7 @@ from cobasis.errors import (
 )
 from cobasis.features.category import CategoryFeature
 from cobasis.features.checking import ColumnFinding
+from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import SHOWN
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.blocks import Blocks
@@ -31,7 +32,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.noise import LabelledRows
 from cobasis.tables.checking import check_table
-from cobasis.tables.sources import Source, source_of
+from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.streaming import StreamedTable, as_text, open_table
 from cobasis.vault.fingerprints import Fingerprints
 
@@ -77,19 +78,7 @@ class ChosenRows(LabelledRows):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartyRows(Hidden):
-    """A party's table, and on which side of the split each row is.
-
-    Attributes
-    ----------
-    table : StreamedTable
-        All rows, on the agreed scale.
-    marks : ndarray of shape (n_rows,), uint64
-        The vault's fingerprint of each row, in the table's order.
-    ids : ndarray of shape (n_rows,), uint64, or None
-        The vault's fingerprint of each identifier, where the agreement has one.
-    held : ndarray of shape (n_rows,), bool
-        Rows that never leave.
-    """
+    """A party's table, and on which side of the split each row is."""
 
     table: StreamedTable
     marks: Fingerprints
@@ -193,27 +182,22 @@ def picked(rows: Blocks, places: npt.NDArray[np.intp]) -> Matrix:
     return np.vstack(parts)
 
 
+def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
+    """Read the agreed public rows from a file."""
+    source = source_of(path, party=party, features=agreement.features)
+    refuse_schema(source, agreement.features, labels=None, party=party)
+    frame = source.collect(*map(pl.col, agreement.columns))
+    numbers = all(isinstance(each, NumericFeature) for each in agreement.features)
+    return frame.to_numpy() if numbers else frame
+
+
 OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
 """Bases whose span is of the party's own rows, and how many rows they need above n_components."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Findings(Hidden):
-    """What `check` found.
-
-    Attributes
-    ----------
-    what : str
-        What to call the table.
-    n_rows : int
-        The table's rows.
-    rows : PartyRows or None
-        The rows, opened; None where columns do not fit.
-    findings : tuple of ColumnFinding
-        About columns: refused, or only told.
-    problems : tuple of CobasisError
-        About the table as a whole; each forbids an upload.
-    """
+    """What `check` found."""
 
     what: str
     n_rows: int

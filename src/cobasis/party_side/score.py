@@ -40,30 +40,13 @@ _FAMILIES: dict[ChainFamily, ModelName] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Figures on the rows that a party held back; for its own screen.
-
-    Attributes
-    ----------
-    metric : {"accuracy", "r2"}
-        What is counted; higher is better.
-    n_rows : int
-        How many rows were scored on.
-    together : float or None
-        Of the model that all parties have; None where there is nothing to score on.
-    local : float or None
-        Of a model of the same family, trained on the rows that this party uploaded, before
-        they were projected; None where it cannot be trained.
-    baseline : float or None
-        Of the most frequent class, or the mean, of those rows.
-    remarks : tuple of str
-        Why a figure is missing, and what a person should hear.
-    """
+    """Figures on the rows that a party held back; for its own screen."""
 
     metric: str
     n_rows: int
     together: float | None = None
-    local: float | None = None
-    baseline: float | None = None
+    local: float | None = None  # of the same family, on rows uploaded before their projection
+    baseline: float | None = None  # of the most frequent class, or the mean, of those rows
     remarks: tuple[str, ...] = ()
 
 

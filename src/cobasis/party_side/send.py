@@ -11,63 +11,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy.typing as npt
-import polars as pl
-
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
 from cobasis.bundle.precision import UploadFile
 from cobasis.disk.files import file_digest
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError
-from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.party_side.preview import Ready
-from cobasis.party_side.secret import join
 from cobasis.party_side.session import (
     MADE,
     MARKS,
     SENT,
     SENT_AS,
+    SUFFIX,
     PartySession,
     alone,
     digests_sent,
+    join,
     note,
     refuse_target,
     time_now,
     upcoming,
 )
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import Memory
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
-from cobasis.tables.sources import refuse_schema, source_of
 from cobasis.vault import Kept
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Projected(Hidden):
-    """An upload's file that nobody has sealed; with noise, a rehearsal that never will be.
-
-    Attributes
-    ----------
-    ready : Ready
-        What it was made of.
-    projection : Projection
-        Its basis, and the order of its rows.
-    payload : Path
-        The file, in the agreed precision.
-    public_rows : array-like or None
-        The agreed ones, as they were given.
-    """
+    """An upload's file that nobody has sealed; with noise, a rehearsal that never will be."""
 
     ready: Ready
     projection: Projection
     payload: Path
-    public_rows: npt.ArrayLike | None
 
 
 _PAYLOAD = "upload.safetensors"
@@ -78,40 +60,21 @@ Allow = Callable[[Projected], Mapping[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """A sealed file that is ready to be taken to the analyst.
-
-    Attributes
-    ----------
-    path : Path
-        Where it stands.
-    digest : str
-        SHA-256 of the file, 64 hexadecimal digits; the receipt names it.
-    n_bytes : int
-        Its size.
-    exchange : Exchange
-        Where it belongs.
-    again : bool
-        Whether the file was made before, and is the same to the last byte.
-    """
+    """A sealed file that is ready to be taken to the analyst."""
 
     path: Path
     digest: str
     n_bytes: int
     exchange: Exchange
-    again: bool = False
+    again: bool = False  # made before, and the same to the last byte
 
 
 def take_secret(session: PartySession) -> str | None:
-    """Open the secret that lies beside the agreement, where the vault has none; say who made it.
-
-    Raises
-    ------
-    WaitingError
-        It is not there.
-    """
+    """Open the secret that lies beside the agreement, where the vault has none; say who made it."""
     if session.round.joined or session.history("forgotten"):
+        session.round.secret()  # that it was forgotten is said before a table is read
         return None
-    path = session.path.with_name(f"{session.name}.secret")
+    path = session.path.with_name(f"{session.name}{SUFFIX}")
     if path.exists():
         return join(session, path)
     raise WaitingError(
@@ -122,13 +85,7 @@ def take_secret(session: PartySession) -> str | None:
 
 
 def require_turn(session: PartySession) -> None:
-    """Raise where the party has sent what it may send now; nothing of a table is needed for that.
-
-    Raises
-    ------
-    WaitingError, StepError
-        The span has not been accepted; the round has its upload.
-    """
+    """Raise where the party has sent what it may send now; nothing of a table is needed."""
     exchange = upcoming(session)
     lines = session.history(SENT_AS[exchange.message])
     if not lines:
@@ -161,27 +118,28 @@ def require_span(session: PartySession) -> None:
 
 def send(
     ready: Ready,
-    to: Path,
+    to: Path | None = None,
     *,
-    public_rows: npt.ArrayLike | None = None,
     allow: Allow | None = None,
     report: Report = silent,
 ) -> Sent:
     """Make the file of the exchange that is next: write down, sign, seal, and then give it a name.
 
-    A crash at any moment leaves the old state or the new one, and the same command goes on.
+    A crash at any moment leaves the old state or the new one, and the same command goes on. An
+    upload is made only if `allow`, where it is given, lets it leave.
     """
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
-    refuse_target(to, table=source)
+    place = _place(session, exchange, to, table=source)
     with alone(session):
-        _refuse_other(session, to)
+        _refuse_other(session, place)
         if source is not None:
             note(session, table=str(source.resolve()))
         number = None
         if exchange.message == "proposal":
-            enclosed = _proposal(ready, public_rows, report=report)
+            enclosed = _proposal(ready, report=report)
         else:
-            enclosed, number = _upload(ready, public_rows, allow=allow, report=report)
+            made = _projection(ready)
+            enclosed, number = _upload(ready, made, allow=allow, report=report)
         written = write_bundle(
             _kept(session, exchange, MADE),
             draft=enclosed.draft,
@@ -193,23 +151,23 @@ def send(
             session.vault.finish_upload(number, written.digest)
         told = {exchange.message: written.digest, "analyst": session.analyst.name}
         session.transcript.append(SENT_AS[exchange.message], {**told, "exchange": exchange.number})
-        sent = _delivered(session, exchange, to, digest=written.digest)
+        sent = _delivered(session, exchange, place, digest=written.digest)
         for path in (session.work / _PAYLOAD, session.work / MARKS):
             remove_tree(path)
         return sent
 
 
-def finish(session: PartySession, to: Path) -> Sent | None:
+def finish(session: PartySession, to: Path | None) -> Sent | None:
     """Give the file its name that a killed command had made; None where there is none."""
     exchange = upcoming(session)
     made = _kept(session, exchange, MADE)
     sent = digests_sent(session, exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         return None
-    refuse_target(to)
+    place = _place(session, exchange, to)
     with alone(session):
-        _refuse_other(session, to)
-        return _delivered(session, exchange, to, digest=sent[-1], again=True)
+        _refuse_other(session, place)
+        return _delivered(session, exchange, place, digest=sent[-1], again=True)
 
 
 def send_again(session: PartySession, to: Path | None) -> Sent:
@@ -224,8 +182,7 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
             f"'{session.agreement.round_id}': it has sent none, has accepted the return, or has "
             "forgotten the round. Without --again, 'cobasis send' makes the next one."
         )
-    place = to or session.beside(f"{exchange.number}-{exchange.message}")
-    refuse_target(place)
+    place = _place(session, exchange, to)
     with alone(session):
         _refuse_other(session, place)
         copy_whole(kept, place)
@@ -236,6 +193,15 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
         exchange=exchange,
         again=True,
     )
+
+
+def _place(
+    session: PartySession, exchange: Exchange, to: Path | None, *, table: Path | None = None
+) -> Path:
+    """Return where the file of an exchange goes; without a wish, beside the agreement."""
+    place = to or session.beside(f"{exchange.number}-{exchange.message}")
+    refuse_target(place, table=table)
+    return place
 
 
 def _kept(session: PartySession, exchange: Exchange, end: str) -> Path:
@@ -266,11 +232,11 @@ def _refuse_other(session: PartySession, to: Path) -> None:
         )
 
 
-def _proposal(ready: Ready, public_rows: npt.ArrayLike | None, *, report: Report) -> Enclosed:
+def _proposal(ready: Ready, *, report: Report) -> Enclosed:
     """Make the proposal of a span, and let the ledger know."""
     session = ready.session
     report("finding directions", 0, 1)
-    party, memory = _party(ready, public_rows)
+    party, memory = _party(ready)
     with one_blas_thread():
         proposal = party.propose(ready.rows.sent, memory=memory)
     report("finding directions", 1, 1)
@@ -279,51 +245,43 @@ def _proposal(ready: Ready, public_rows: npt.ArrayLike | None, *, report: Report
 
 
 def _upload(
-    ready: Ready, public_rows: npt.ArrayLike | None, *, allow: Allow | None, report: Report
+    ready: Ready, made: Projection, *, allow: Allow | None, report: Report
 ) -> tuple[Enclosed, int]:
     """Project the rows, ask whether they may leave, and begin the upload in the vault."""
-    made = _projection(ready, public_rows)
-    noisy, audit = made.noising is not None, None
+    session, noisy, audit = ready.session, made.noising is not None, None
     if allow is not None or not noisy:  # noise that was drawn could not be taken back
         payload = _written(ready, made.rehearsed(), report=report)
-        audit = _allowed(ready, made, payload, public_rows, allow)
-    number = _begin(ready, made)  # charged before the noise that leaves is drawn
+        try:
+            if allow is not None:
+                audit = allow(Projected(ready=ready, projection=made, payload=payload))
+        except Exception:
+            remove_tree(payload)
+            raise
+    number = session.vault.begin_upload(  # charged before the noise that leaves is drawn
+        ready.choice,
+        made.basis,
+        agreement=session.agreement,
+        time=time_now(),
+        release="" if made.noising is None else made.noising.release,
+    )
     if noisy:
         payload = _written(ready, made, report=report)
-    return enclose_upload(payload, agreement=ready.session.agreement, audit=audit), number
+    return enclose_upload(payload, agreement=session.agreement, audit=audit), number
 
 
 @contextmanager
-def projected(
-    ready: Ready, *, public_rows: npt.ArrayLike | None = None, report: Report = silent
-) -> Iterator[Projected]:
+def projected(ready: Ready, *, report: Report = silent) -> Iterator[Projected]:
     """Write an upload to look at it; it is gone when the block ends, unknown to the vault."""
     with alone(ready.session):
-        made = _projection(ready, public_rows).rehearsed()
+        made = _projection(ready).rehearsed()
         payload = _written(ready, made, report=report)
         try:
-            yield Projected(ready=ready, projection=made, payload=payload, public_rows=public_rows)
+            yield Projected(ready=ready, projection=made, payload=payload)
         finally:
             remove_tree(payload)
 
 
-def read_public_rows(session: PartySession, path: Path | None) -> npt.ArrayLike | None:
-    """Read the agreed public rows from a file, if one is given."""
-    if path is None:
-        return None
-    return public_rows_in(path, agreement=session.agreement, party=session.name)
-
-
-def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
-    """Read the agreed public rows from a file."""
-    source = source_of(path, party=party, features=agreement.features)
-    refuse_schema(source, agreement.features, labels=None, party=party)
-    frame = source.collect(*map(pl.col, agreement.columns))
-    numbers = all(isinstance(each, NumericFeature) for each in agreement.features)
-    return frame.to_numpy() if numbers else frame
-
-
-def _party(ready: Ready, public_rows: npt.ArrayLike | None) -> tuple[Party, Memory]:
+def _party(ready: Ready) -> tuple[Party, Memory]:
     """Return the protocol's party, and where it keeps directions if it is interrupted."""
     session, identity = ready.session, ready.session.identity
     party = Party(
@@ -331,16 +289,16 @@ def _party(ready: Ready, public_rows: npt.ArrayLike | None) -> tuple[Party, Memo
         agreement=session.agreement,
         secret=session.round.secret(),
         key=ready.choice.key,
-        public_rows=public_rows,
+        public_rows=ready.public_rows,
     )
     return party, ready.rows.table.memory(
         session.work / MARKS, seal=identity.seal_for_self, unseal=identity.unseal_own
     )
 
 
-def _projection(ready: Ready, public_rows: npt.ArrayLike | None) -> Projection:
+def _projection(ready: Ready) -> Projection:
     """Choose an upload's basis and the order of its rows."""
-    party, memory = _party(ready, public_rows)
+    party, memory = _party(ready)
     return party.project(
         ready.rows.sent,
         consensus=ready.session.round.consensus(),
@@ -356,34 +314,3 @@ def _written(ready: Ready, made: Projection, *, report: Report) -> Path:
     file = UploadFile(path, precision=agreement.precision, int8_range=agreement.int8_range)
     made.write(file, report=report)
     return path
-
-
-def _allowed(
-    ready: Ready,
-    made: Projection,
-    payload: Path,
-    public_rows: npt.ArrayLike | None,
-    allow: Allow | None,
-) -> Mapping[str, str] | None:
-    """Ask whether an upload may leave; where it may not, its file goes."""
-    if allow is None:
-        return None
-    try:
-        return allow(
-            Projected(ready=ready, projection=made, payload=payload, public_rows=public_rows)
-        )
-    except Exception:
-        remove_tree(payload)
-        raise
-
-
-def _begin(ready: Ready, made: Projection) -> int:
-    """Let the vault know the basis, the rows and what they spend; return the line's number."""
-    session = ready.session
-    return session.vault.begin_upload(
-        ready.choice,
-        made.basis,
-        agreement=session.agreement,
-        time=time_now(),
-        release="" if made.noising is None else made.noising.release,
-    )

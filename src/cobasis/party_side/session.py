@@ -16,6 +16,7 @@ from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import (
     AgreementError,
+    CommitmentError,
     DiskError,
     IdentityError,
     OptionError,
@@ -25,10 +26,12 @@ from cobasis.keys.at_rest import enrolled_here, key_path, load_identity
 from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
+from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_fields import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, Message, exchanges
+from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.vault.rounds import RoundRecords
 from cobasis.vault.vault import Vault
 
@@ -42,25 +45,7 @@ MADE, SENT = ".made", ".sent"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PartySession(Hidden):
-    """What every command of a party works with.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        The round's.
-    path : Path
-        Its file; what is sent and what comes lies beside it.
-    identity : Identity
-        The party's, unlocked.
-    vault : Vault
-        Its secrets at rest.
-    transcript : Transcript
-        What it did in this round.
-    work : Path
-        A folder of its own for this round, mode 0700.
-    audits : Path
-        Where the round's audits are kept.
-    """
+    """What every command of a party works with."""
 
     agreement: Agreement
     path: Path
@@ -241,6 +226,64 @@ def opened_bundle(
         )
     finally:
         remove_tree(into)
+
+
+SUFFIX, PART = ".secret", "secret.bin"
+"""Of a file with the consortium secret, and the name of its one part."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SentSecret(Hidden):
+    """A consortium secret that is the agreement's, which party made it, and its file's digest."""
+
+    secret: ConsortiumSecret
+    maker: str
+    bundle: str
+
+
+def read_secret(session: PartySession, path: Path) -> SentSecret:
+    """Open the consortium secret, and hold it against agreement and commitment.
+
+    A secret goes with the very agreement that is signed. Were it taken under another text,
+    whoever wrote the parties' keys could have it sealed for a key of their own first, and then
+    put the right keys back and seal it for their owners again: the maker's signature would stand.
+    """
+    agreement = session.agreement
+    parties = {each.name: each for each in agreement.enrolled}
+    expected = Expected(
+        kind="secret",
+        round_id=agreement.round_id,
+        agreement=agreement.digest().hex(),
+        recipient=session.name,
+    )
+    with (
+        alone(session),
+        opened_bundle(session, path, signer=parties, expected=expected) as bundle,
+    ):
+        key, maker = bundle.parts[PART].read_bytes(), bundle.manifest.sender
+        if len(key) != KEY_BYTES:
+            raise CommitmentError(
+                f"what '{maker}' sent to party '{session.name}' as the consortium secret has "
+                f"{len(key)} bytes, not {KEY_BYTES}. Ask for the file that 'cobasis agreement "
+                "new' makes."
+            )
+        found = ConsortiumSecret(key)
+        found.check_opens(agreement, party=session.name)
+        return SentSecret(secret=found, maker=maker, bundle=bundle.digest)
+
+
+def keep_secret(session: PartySession, sent: SentSecret) -> None:
+    """Keep a secret that was read, and say so in the transcript."""
+    with alone(session):
+        session.round.join(sent.secret)
+        session.transcript.append("joined", {"secret_from": sent.maker, "bundle": sent.bundle})
+
+
+def join(session: PartySession, path: Path) -> str:
+    """Read the consortium secret and keep it; return which party made it."""
+    sent = read_secret(session, path)
+    keep_secret(session, sent)
+    return sent.maker
 
 
 def refuse_target(to: Path, *, table: Path | None = None) -> None:
