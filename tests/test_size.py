@@ -21,14 +21,14 @@ from party_side.sites import consortium
 
 SOURCE = Path(__file__).parents[1] / "src" / "cobasis"
 BOUNDS = {  # what may be, and what issue 28 asks for; a step lowers the first
-    "src: lines": (37_600, 37_000),
-    "src: files": (236, 230),
+    "src: lines": (35_700, 37_000),
+    "src: files": (222, 230),
     "send without audit: files": (63, 75),
     "send without audit: functions": (395, 420),
     "send without audit: depth": (18, 18),
     "send without audit: functions, names in <> too": (486, 420),
     "send without audit: depth, names in <> too": (18, 18),
-    "simulate and predict: files": (37, 38),
+    "simulate and predict: files": (38, 38),
     "simulate and predict: functions": (190, 190),
     "simulate and predict: depth": (12, 12),
     "simulate and predict: functions, names in <> too": (233, 190),

@@ -58,9 +58,9 @@ def test_the_command_line_page_is_what_help_says():
 
 
 def test_the_table_of_bases_is_the_codes():
-    found = [row for row in rows("bases.md") if row[0] in BASES]
+    found = [[*row[:3], row[4]] for row in rows("bases.md") if row[0] in BASES]
     expected = [
-        [name, rule.span, str(rule.exchanges), rule.needs, "yes" if rule.under_dp else "no"]
+        [name, rule.span, str(rule.exchanges), "yes" if rule.under_dp else "no"]
         for name, rule in BASES.items()
     ]
     assert found == expected

@@ -4,7 +4,6 @@ It holds a keyed commitment to the consortium secret, never the secret.
 """
 
 import hashlib
-import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -178,10 +177,6 @@ class Agreement(AgreementFields):
         if self.aligner == "whitened":
             return Whitened(scale=scale)
         return Imakura(scale=scale) if self.aligner == "imakura" else Kawakami(scale=scale)
-
-    def opens(self, commitment: str) -> bool:
-        """Whether `commitment` is the agreement's own, compared in constant time."""
-        return hmac.compare_digest(commitment, self.commitment)
 
 
 def _sentence(error: ValidationError) -> str:

@@ -95,7 +95,7 @@ class ConsortiumSecret(_Key):
 
     def check_opens(self, agreement: Agreement, *, party: str) -> None:
         """Raise CommitmentError unless this is the secret that the agreement commits to."""
-        if not agreement.opens(self.commitment(agreement.round_id)):
+        if not hmac.compare_digest(self.commitment(agreement.round_id), agreement.commitment):
             raise CommitmentError(
                 f"the consortium secret of party '{party}' does not open the commitment of round "
                 f"'{agreement.round_id}', so its anchor would not be the others'. Ask the party "
