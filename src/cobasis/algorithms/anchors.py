@@ -56,15 +56,9 @@ class Anchor(Protocol):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DenseAnchor(Hidden):
-    """An anchor that is held as a table.
+    """An anchor that is held as a table."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        A itself. Parties only.
-    """
-
-    rows: Matrix
+    rows: Matrix  # A itself: parties only
 
     def __repr__(self) -> str:
         """Show the shape and hide the rows."""

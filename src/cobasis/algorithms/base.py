@@ -31,22 +31,10 @@ State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, A
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What every anchor image is aligned to.
+    """What every anchor image is aligned to."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_anchor_rows, n_components)
-        Z.
-    shaped_by : tuple of str
-        The parties whose trace Z carries, for as long as it is used.
-    iterations : int
-        How many a method that iterates has taken; 0 for the others.
-    converged : bool
-        False where a method stopped at its cap.
-    """
-
-    rows: Matrix = field(repr=False)
-    shaped_by: tuple[str, ...]
+    rows: Matrix = field(repr=False)  # Z
+    shaped_by: tuple[str, ...]  # the parties whose trace Z carries, for as long as it is used
     iterations: int = 0
     converged: bool = True
 
@@ -58,18 +46,11 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """One party's fit to the target.
+    """One party's fit to the target."""
 
-    Attributes
-    ----------
-    change_of_basis : ndarray of shape (n_components of the party, n_components)
-        G_i.
-    determination : float
-        Smallest over largest singular value of what was inverted or factored: 1 is best,
-        0 leaves a direction arbitrary. Of least squares an estimate, where it is above 1e-5.
-    """
-
-    change_of_basis: Matrix = field(repr=False)
+    change_of_basis: Matrix = field(repr=False)  # G_i
+    # smallest over largest singular value of what was inverted: 1 best, 0 arbitrary; of least
+    # squares an estimate, where it is above 1e-5
     determination: float
 
 

@@ -10,34 +10,15 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 
 @dataclass(frozen=True, kw_only=True)
 class BasisRule:
-    """One row of the table of bases.
-
-    Attributes
-    ----------
-    span : str
-        Whose directions the basis spans, in words.
-    exchanges : int
-        How many times files go back and forth before training: of two, parties first propose
-        directions, and take the span that comes back.
-    needs : str
-        In words.
-    under_dp : bool
-        Whether the span is fixed before the rows are seen.
-    anchor : str or None
-        The one anchor it works with, if there is only one.
-    min_parties : int
-        The fewest parties it protects anybody among.
-    weighted : bool
-        Whether a party's directions count by their singular values, where it proposes them.
-    """
+    """One row of the table of bases."""
 
     span: str
-    exchanges: int
+    exchanges: int  # of two, the first proposes directions, and the span comes back
     needs: str
-    under_dp: bool
-    anchor: AnchorKind | None = None
-    min_parties: int = 1
-    weighted: bool = False
+    under_dp: bool  # whether the span is fixed before the rows are seen
+    anchor: AnchorKind | None = None  # the only one that it works with, if any
+    min_parties: int = 1  # the fewest among whom it protects anybody
+    weighted: bool = False  # whether proposed directions count by their singular values
 
 
 BASES: dict[BasisName, BasisRule] = {

@@ -25,33 +25,16 @@ _EXACT = 1e-25
 
 @dataclass(frozen=True, kw_only=True)
 class Iterate:
-    """Where the alternation stands: what going on later needs, to end with the same Z.
+    """Where the alternation stands: what going on later needs, to end with the same Z."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_anchor_rows, n_components)
-        Of the images as they were last turned; before the first iteration, where it starts.
-    ahead : ndarray of shape (n_anchor_rows, n_components)
-        What they are turned towards next: the mean, and its last move continued.
-    step : int
-        Iterations done.
-    gaining : int
-        How many of them since momentum was last dropped.
-    first, last : float
-        The objective's first and last values; 0 and infinite before there is one.
-    n_widest : int
-        How many images are as wide as the mean; 0 before the first iteration.
-    converged : bool
-        Whether the last iteration lowered the objective by next to nothing.
-    """
-
-    mean: Matrix = field(repr=False)
+    mean: Matrix = field(repr=False)  # of the images as they were last turned
+    # what they are turned towards next: the mean, and its last move continued
     ahead: Matrix = field(repr=False)
     step: int = 0
-    gaining: int = 0
-    first: float = 0.0
+    gaining: int = 0  # iterations since momentum was last dropped
+    first: float = 0.0  # of the objective's values
     last: float = float("inf")
-    n_widest: int = 0
+    n_widest: int = 0  # images as wide as the mean; 0 before the first iteration
     converged: bool = False
 
 
@@ -170,24 +153,12 @@ class GOPP:
 
 @dataclass(kw_only=True)
 class _Turned:
-    """Sums over images that are turned towards a mean.
-
-    Attributes
-    ----------
-    total : ndarray of shape (n_anchor_rows, n_components)
-        Of the turned images.
-    distance : float
-        Of their squared distances from the mean.
-    energy : float
-        Of their squares.
-    n_widest : int
-        How many are as wide as the mean.
-    """
+    """Sums over images that are turned towards a mean."""
 
     total: Matrix
-    distance: float = 0.0
-    energy: float = 0.0
-    n_widest: int = 0
+    distance: float = 0.0  # sum of squared distances from the mean
+    energy: float = 0.0  # sum of squares
+    n_widest: int = 0  # how many are as wide as the mean
 
 
 def _keep(state: State, reached: Iterate) -> None:

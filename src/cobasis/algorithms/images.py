@@ -28,20 +28,11 @@ _AT_ONCE = 1e-2
 
 @dataclass(frozen=True, kw_only=True)
 class Factored:
-    """A checked image as ``Q R``.
+    """A checked image as ``Q R``."""
 
-    Attributes
-    ----------
-    orthonormal : ndarray of shape (n_anchor_rows, n_components)
-        Q.
-    triangle : ndarray of shape (n_components, n_components)
-        R, upper triangular.
-    determination : float
-        Smallest over largest singular value; down to 1e-5 LAPACK's estimate in the 1-norm.
-    """
-
-    orthonormal: Matrix
-    triangle: Matrix
+    orthonormal: Matrix  # Q
+    triangle: Matrix  # R, upper triangular
+    # smallest over largest singular value; down to 1e-5 LAPACK's estimate in the 1-norm
     determination: float
 
 

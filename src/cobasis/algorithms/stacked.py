@@ -26,21 +26,11 @@ HELD_BYTES = 2**29
 
 @dataclass(frozen=True, kw_only=True)
 class Leading:
-    """The leading directions, and what else one pass over the images shows.
+    """The leading directions, and what else one pass over the images shows."""
 
-    Attributes
-    ----------
-    directions : ndarray of shape (n_anchor_rows, n_components)
-        Top left singular vectors of all images side by side.
-    singular_values : ndarray of shape (n_components,)
-        In decreasing order.
-    gain : float
-        Root mean square over parties of what the anchor makes of a unit vector.
-    """
-
-    directions: Matrix
+    directions: Matrix  # top left singular vectors of all images side by side
     singular_values: Matrix
-    gain: float
+    gain: float  # root mean square over parties of what the anchor makes of a unit vector
 
 
 @dataclass(kw_only=True)

@@ -36,19 +36,11 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRecord:
-    """What an upload says of the audit that was made before it left.
-
-    Attributes
-    ----------
-    policy, verdict : str
-        Under which policy, and which of its verdicts.
-    report : str
-        Salted hash of the report, which the party keeps.
-    """
+    """What an upload says of the audit that was made before it left."""
 
     policy: str
     verdict: str
-    report: str
+    report: str  # salted hash of the report, which the party keeps
 
 
 def audit_words(audit: Mapping[str, object] | None) -> list[str]:
@@ -69,37 +61,17 @@ def audit_record(words: Sequence[str]) -> AuditRecord | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """A party's file that was accepted and acknowledged.
-
-    Attributes
-    ----------
-    party : str
-        Whose.
-    exchange : int
-        Which of the round's exchanges it belongs to, from 1.
-    message : {"proposal", "upload"}
-        What it is.
-    file, payload : str
-        SHA-256 of the sealed file, and of the opened upload; 64 hexadecimal digits.
-    created : str
-        When, as its manifest says.
-    n_rows : int
-        How many rows an upload has.
-    time, line : str
-        When it was received, and the hash of the transcript's line that says so.
-    audit : AuditRecord or None
-        What it says of the party's audit; None where it says nothing.
-    """
+    """A party's file that was accepted and acknowledged."""
 
     party: str
-    exchange: int
+    exchange: int  # counted from 1
     message: Message
-    file: str
-    payload: str = ""
-    created: str
+    file: str  # SHA-256 of the sealed file
+    payload: str = ""  # SHA-256 of the opened upload
+    created: str  # as its manifest says
     n_rows: int = 0
     time: str
-    line: str
+    line: str  # hash of the transcript's line that says so
     audit: AuditRecord | None = None
 
     @property
@@ -110,38 +82,16 @@ class Received:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was trained last, and on whose uploads.
+    """What was trained last, and on whose uploads."""
 
-    Attributes
-    ----------
-    uploads : mapping of str to str
-        Digest of the sealed upload, by party.
-    alignment : str
-        The folder of the target and the fits.
-    family : str or None
-        The model's; None for representation.
-    model_sha256 : str or None
-        Of the model file that every party gets.
-    evidence : mapping of str to str
-        What the certificate says, by party.
-    n_rows : int
-        Of all parties together.
-    target_carries : tuple of str
-        Whose trace the target keeps.
-    returns : mapping of str to str
-        Digest of the sealed return, by party.
-    time : str
-        When.
-    """
-
-    uploads: Mapping[str, str]
-    alignment: str
-    family: ModelName | None
+    uploads: Mapping[str, str]  # digest of the sealed upload, by party
+    alignment: str  # the folder of the target and the fits
+    family: ModelName | None  # the model's; None for representation
     model_sha256: str | None
-    evidence: Mapping[str, Evidence]
+    evidence: Mapping[str, Evidence]  # what the certificate says, by party
     n_rows: int
-    target_carries: tuple[str, ...]
-    returns: Mapping[str, str]
+    target_carries: tuple[str, ...]  # whose trace the target keeps
+    returns: Mapping[str, str]  # digest of the sealed return, by party
     time: str
 
     def told(self) -> dict[str, Fact]:
@@ -160,42 +110,22 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """Where the round stands.
+    """Where the round stands."""
 
-    Attributes
-    ----------
-    digest : str
-        The agreement's, as the transcript's last opening has it; empty when there is no line.
-    agreed : mapping of str to Signature
-        The good signatures under the agreement that came in, by name.
-    agreed_at : str
-        When the last of them came.
-    files : mapping of (str, str) to Received
-        All that was taken, by message and party; also of those that were removed.
-    removed : tuple of str
-        Parties that were removed.
-    without : tuple of str
-        Parties that the analyst goes on without, until it says otherwise.
-    contributors : tuple of str
-        Whose directions shaped the common span, where there is one.
-    ended : tuple of str
-        When each exchange ended, as many as have.
-    outcome : Outcome or None
-        What was trained last.
-    forgotten : str
-        When the uploads were destroyed; empty before.
-    """
-
-    digest: str = ""
+    digest: str = ""  # the agreement's, as the last opening has it; empty when there is no line
+    # the good signatures under the agreement, by name
     agreed: Mapping[str, Signature] = field(default_factory=dict)
-    agreed_at: str = ""
+    agreed_at: str = ""  # when the last of them came
+    # by message and party; also of those that were removed
     files: Mapping[tuple[str, str], Received] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
+    # parties that the analyst goes on without, until it says otherwise
     without: tuple[str, ...] = ()
+    # whose directions shaped the common span, where there is one
     contributors: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()  # when each exchange ended, as many as have
     outcome: Outcome | None = None
-    forgotten: str = ""
+    forgotten: str = ""  # when the uploads were destroyed; empty before
 
     def taken(self, message: Message) -> dict[str, Received]:
         """Return everybody's file of a kind by party, those that were removed left out."""

@@ -20,68 +20,32 @@ SIGNS: tuple[PlainKind, ...] = ("signature", "agreement")
 
 @dataclass(frozen=True, kw_only=True)
 class FileVerdict:
-    """What became of one file.
-
-    Attributes
-    ----------
-    file : str
-        Its name.
-    verdict : {"accepted", "received before", "passed over", "refused"}
-        Only the last leaves something to do.
-    message : str
-        "signature", "proposal" or "upload"; empty where it is none, or was refused.
-    party : str or None
-        Whose it is; None where nobody's signature was found good.
-    n_rows : int or None
-        Rows of an upload that was accepted.
-    code, reason : str
-        Of the refusal; of a file that was passed over what it is; empty otherwise.
-    audit : AuditRecord or None
-        What an upload says of the party's audit; None where it says nothing.
-    """
+    """What became of one file."""
 
     file: str
     verdict: Literal["accepted", "received before", "passed over", "refused"]
-    message: str = ""
-    party: str | None = None
+    message: str = ""  # empty where it is none, or was refused
+    party: str | None = None  # None where nobody's signature was found good
     n_rows: int | None = None
-    code: str = ""
+    code: str = ""  # of the refusal
     reason: str = ""
     audit: AuditRecord | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reception:
-    """What became of files, and where the round stands.
-
-    Attributes
-    ----------
-    files : tuple of FileVerdict
-        In the order of their names.
-    agreed, unsigned : tuple of str
-        Who has signed the agreement, and who has not.
-    sealed : Path or None
-        The sealed form of the agreement, once everybody has signed.
-    exchange : Exchange
-        Which files are being collected: of the first exchange that has not ended, or of the last.
-    received, missing : tuple of str
-        Who is in with these, and who is not, of those whom the analyst waits for.
-    late, without : tuple of str
-        Parties whose upload is in, and who have no part in the run; who are left out by name.
-    news : Path or None
-        The signed news; None where a party has sealed.
-    """
+    """What became of files, and where the round stands."""
 
     files: tuple[FileVerdict, ...]
     agreed: tuple[str, ...]
     unsigned: tuple[str, ...]
-    sealed: Path | None
-    exchange: Exchange
+    sealed: Path | None  # the sealed agreement, once everybody has signed
+    exchange: Exchange  # the first that has not ended, or the last
     received: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
-    late: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()  # in, and no part of the last run
     without: tuple[str, ...] = ()
-    news: Path | None = None
+    news: Path | None = None  # None where a party has sealed
 
     @property
     def refused(self) -> tuple[FileVerdict, ...]:

@@ -25,42 +25,20 @@ _MAX_BYTES, _WIDE = 2**20, 79
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """A removal, as the transcript has it.
-
-    Attributes
-    ----------
-    round_id, agreement, analyst : str
-        The round, the agreement's digest, and who certifies.
-    party : str
-        Who left.
-    files : tuple of str
-        Digests of all that it sent, as it was sealed.
-    time, transcript : str
-        When, and the hash of the transcript's line.
-    trained_again : bool
-        Whether a model had been trained on its rows, and was replaced.
-    realigned : bool
-        Whether the target was made again without it, then or when another party left.
-    trained_on : tuple of str
-        Whose rows shaped the model that is in use now.
-    target_carries : tuple of str
-        From whom the target that is in use now descends.
-    model_sha256 : str
-        The model that is in use now; empty where there is none.
-    """
+    """A removal, as the transcript has it."""
 
     round_id: str
     agreement: str
     analyst: str
     party: str
-    files: tuple[str, ...]
+    files: tuple[str, ...]  # digests of all that it sent, as it was sealed
     time: str
-    transcript: str
+    transcript: str  # hash of the transcript's line
     trained_again: bool
-    realigned: bool
-    trained_on: tuple[str, ...]
-    target_carries: tuple[str, ...]
-    model_sha256: str
+    realigned: bool  # whether the target was made again without it, then or later
+    trained_on: tuple[str, ...]  # whose rows shaped the model that is in use now
+    target_carries: tuple[str, ...]  # from whom the target in use descends
+    model_sha256: str  # in use now; empty where there is none
 
     @property
     def gone(self) -> tuple[str, ...]:
@@ -193,21 +171,11 @@ def _canonical(value: object) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Removed:
-    """What a removal has made.
-
-    Attributes
-    ----------
-    removal : Removal
-        What is gone, and what is not; as the certificate says it.
-    files : tuple of Path
-        The certificate, for programs and for people.
-    concluded : Concluded or None
-        The returns of those who stay; None where nothing had been trained on the party.
-    """
+    """What a removal has made."""
 
     removal: Removal
-    files: tuple[Path, ...]
-    concluded: Concluded | None
+    files: tuple[Path, ...]  # the certificate, for programs and for people
+    concluded: Concluded | None  # None where nothing had been trained on the party
 
 
 def remove(

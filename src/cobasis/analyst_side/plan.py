@@ -16,29 +16,15 @@ from cobasis.protocol.refusals import require_known
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Which exchange a run ends, and with whom.
-
-    Attributes
-    ----------
-    exchange : Exchange
-        It.
-    ended : str
-        When it ended; empty where this run ends it.
-    members, new : tuple of str
-        Who takes part, and who of them did not in the last run.
-    missing, without : tuple of str
-        Who has sent nothing, and whom the analyst goes on without until it says otherwise.
-    waits : str
-        Where only lost files are written: what the next exchange waits for.
-    """
+    """Which exchange a run ends, and with whom."""
 
     exchange: Exchange
-    ended: str = ""
+    ended: str = ""  # empty where this run ends it
     members: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()  # members that had no part in the last run
+    missing: tuple[str, ...] = ()  # who has sent nothing
     without: tuple[str, ...] = ()
-    waits: str = ""
+    waits: str = ""  # where only lost files are written: what the next exchange waits for
 
     def refuse_unasked(self, confirmed: Collection[str]) -> None:
         """Raise StepError where somebody would be taken in of whom nobody was asked."""

@@ -41,42 +41,20 @@ _NAME_DIGITS = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Concluded:
-    """A run, an addition or a removal that has come to its end.
-
-    Attributes
-    ----------
-    outcome : Outcome
-        As the transcript has it.
-    certificate : Certificate
-        Facts and evidence.
-    files : mapping of str to Path
-        The sealed return of each party.
-    written : mapping of str to Path
-        Those of them that were not there as they are.
-    """
+    """A run, an addition or a removal that has come to its end."""
 
     outcome: Outcome
     certificate: Certificate
-    files: Mapping[str, Path]
-    written: Mapping[str, Path]
+    files: Mapping[str, Path]  # the sealed return of each party
+    written: Mapping[str, Path]  # those of them that were not there as they are
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """What a run has made.
-
-    Attributes
-    ----------
-    plan : Plan
-        What was to be done.
-    concluded : Concluded or None
-        Outcome, certificate and returns; None where spans were made.
-    written : mapping of str to Path
-        The files that were written.
-    """
+    """What a run has made."""
 
     plan: Plan
-    concluded: Concluded | None
+    concluded: Concluded | None  # None where spans were made
     written: Mapping[str, Path]
 
 

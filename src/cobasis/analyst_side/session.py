@@ -35,13 +35,7 @@ SUFFIX, NEWS, OUTBOX = ".round", ".news", "outbox"
 
 
 class WorkFolder:
-    """The analyst's folder of one round: ``icu.round`` beside ``icu.toml``.
-
-    Attributes
-    ----------
-    transcript, received, payloads, incoming, alignments, models, certificates, span : Path
-        Inside it: files as they came, uploads opened; what was signed; what was made of them.
-    """
+    """The analyst's folder of one round: ``icu.round`` beside ``icu.toml``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,17 +72,7 @@ class WorkFolder:
 
 
 class AnalystSession(Hidden):
-    """What each of the analyst's commands works with.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        The round's; ``sealed`` says whether everybody has signed it.
-    identity : Identity
-        The analyst's, unlocked.
-    path : Path
-        The agreement's file; work folder, news and outbox lie beside it.
-    """
+    """What each of the analyst's commands works with."""
 
     def __init__(
         self, agreement: Agreement, *, identity: Identity, path: Path, sealed: bool = True

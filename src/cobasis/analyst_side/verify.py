@@ -41,22 +41,11 @@ _MAX_SMALL = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was checked.
-
-    Attributes
-    ----------
-    what : {"agreement", "transcript", "news", "receipt", "proposal", "upload", "payload",
-            "return", "removal", "fit"}
-        Its kind.
-    name : str
-        Whose, or which file.
-    code, reason : str
-        Why it failed; empty where it holds.
-    """
+    """One thing that was checked."""
 
     what: str
     name: str
-    code: str = ""
+    code: str = ""  # of what failed; empty where it holds
     reason: str = ""
 
     @property
@@ -76,21 +65,11 @@ def checked(what: str, name: str, *, by: Callable[[], object]) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """What was checked of a round.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        The round's.
-    findings : tuple of Finding
-        All that was found to check.
-    heads : mapping of str to str
-        The last hash of each transcript, by file. Whoever notes it can tell later whether lines
-        are missing.
-    """
+    """What was checked of a round."""
 
     agreement: Agreement
     findings: tuple[Finding, ...]
+    # each transcript's last hash: whoever notes it can tell later whether lines are missing
     heads: Mapping[str, str]
 
     @property

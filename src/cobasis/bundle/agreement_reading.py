@@ -27,18 +27,10 @@ _SOME = 3
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementFile:
-    """An agreement as it stands in a file.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        Whole and without contradictions.
-    signatures : tuple of Signature
-        Those that stand in the file, verified or not.
-    """
+    """An agreement as it stands in a file."""
 
     agreement: Agreement
-    signatures: tuple[Signature, ...]
+    signatures: tuple[Signature, ...]  # verified or not
 
     @property
     def sealed(self) -> bool:
@@ -56,17 +48,9 @@ class AgreementFile:
 
 @dataclass(frozen=True, kw_only=True)
 class AgreementDraft:
-    """An agreement that may still lack fields.
+    """An agreement that may still lack fields."""
 
-    Attributes
-    ----------
-    fields : mapping of str to object
-        What is filled, by the names of `Agreement`'s fields, as the file has it.
-    missing : tuple of str
-        What has to be filled before anybody may sign.
-    """
-
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any]  # as the file has them
     missing: tuple[str, ...]
 
 

@@ -33,20 +33,10 @@ _CHUNK, _TAG, _PER_RECIPIENT, _HEADER = 2**16, 16, 200, 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A bundle that was written.
-
-    Attributes
-    ----------
-    path : Path
-        Where it stands.
-    digest : str
-        SHA-256 of the sealed file, 64 hexadecimal digits; receipts name it.
-    manifest : Manifest
-        What it says of itself.
-    """
+    """A bundle that was written."""
 
     path: Path
-    digest: str
+    digest: str  # of the sealed file; receipts name it
     manifest: Manifest
 
 

@@ -55,36 +55,18 @@ _SEALING = 2**22
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How much of a bundle is read before it is refused.
+    """How much of a bundle is read before it is refused."""
 
-    Attributes
-    ----------
-    n_bytes : int
-        All parts together, as they stand in the folder; 16 GiB by default.
-    """
-
-    n_bytes: int = 2**34
+    n_bytes: int = 2**34  # all parts together, as they stand in the folder
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bundle:
-    """A bundle that was opened: its signature, its sizes and its digests are right.
-
-    Attributes
-    ----------
-    manifest : Manifest
-        What the sender signed.
-    parts : mapping of str to Path
-        Where its parts stand now, by name.
-    digest : str
-        SHA-256 of the sealed file, 64 hexadecimal digits.
-    path : Path
-        The sealed file.
-    """
+    """A bundle that was opened: its signature, its sizes and its digests are right."""
 
     manifest: Manifest
-    parts: Mapping[str, Path] = field(repr=False)
-    digest: str
+    parts: Mapping[str, Path] = field(repr=False)  # where they stand now, by name
+    digest: str  # SHA-256 of the sealed file
     path: Path
 
     def discard(self) -> None:

@@ -21,32 +21,16 @@ _SAYS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What a bundle has to be; None is not checked.
-
-    Attributes
-    ----------
-    kind : str or None
-        "upload", "return", "proposal", "consensus", "receipt" or "secret".
-    round_id, agreement : str or None
-        The round, and the agreement's SHA-256 in hexadecimal digits.
-    sender, recipient : str or None
-        Who has to have signed it, and who has to be among those it is for.
-    anchor_tag : str or None
-        Of the anchor, 64 hexadecimal digits.
-    simulated : bool
-        Whether it is to be marked as drawn from a seed.
-    now : datetime or None
-        By whose clock the future begins; the computer's by default.
-    """
+    """What a bundle has to be; None is not checked."""
 
     kind: Kind | None = None
     round_id: str | None = None
     agreement: str | None = None
-    sender: str | None = None
-    recipient: str | None = None
+    sender: str | None = None  # who has to have signed it
+    recipient: str | None = None  # who has to be among those it is for
     anchor_tag: str | None = None
     simulated: bool = False
-    now: datetime | None = None
+    now: datetime | None = None  # by whose clock the future begins; the computer's by default
 
     def check(self, manifest: Manifest, *, what: str) -> None:
         """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
@@ -83,17 +67,9 @@ class Expected:
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptedFile:
-    """The file of a sender that was accepted in an exchange.
+    """The file of a sender that was accepted in an exchange."""
 
-    Attributes
-    ----------
-    digest : str
-        SHA-256 of the sealed file.
-    created : str
-        As its manifest says.
-    """
-
-    digest: str
+    digest: str  # SHA-256 of the sealed file
     created: str
 
 

@@ -33,22 +33,11 @@ SignatureState = Literal["good", "wrong", "not enrolled", "not checked"]
 
 @dataclass(frozen=True, kw_only=True)
 class Inspected:
-    """What a bundle says of itself.
-
-    Attributes
-    ----------
-    seal : Seal
-        What everybody sees.
-    manifest : Manifest or None
-        What stands inside; None without the key.
-    signature : {"good", "wrong", "not enrolled", "not checked"}
-        Whether the sender that the manifest names signed it. Only what is "good" is to be
-        believed.
-    """
+    """What a bundle says of itself."""
 
     seal: Seal
-    manifest: Manifest | None
-    signature: SignatureState
+    manifest: Manifest | None  # None without the key
+    signature: SignatureState  # only what is "good" is to be believed
 
 
 def inspect_bundle(

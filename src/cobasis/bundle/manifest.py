@@ -47,26 +47,14 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class Part(BaseModel):
-    """One file inside a bundle.
-
-    Attributes
-    ----------
-    name : str
-        One of the names that `PARTS` gives for the bundle's kind.
-    n_bytes : int
-        How many bytes it has.
-    sha256 : str
-        Of these bytes, 64 hexadecimal digits.
-    stored_bytes : int
-        How many bytes its zstd frame has.
-    """
+    """One file inside a bundle."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
-    sha256: Digest
-    stored_bytes: Annotated[int, Field(ge=1, lt=2**48)]
+    sha256: Digest  # of the plain bytes
+    stored_bytes: Annotated[int, Field(ge=1, lt=2**48)]  # of its zstd frame
 
 
 def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
@@ -125,35 +113,7 @@ Told = bool | Whole | Number | Words | list[Words]
 
 
 class Manifest(BaseModel):
-    """What a bundle says of itself; the signature is over it.
-
-    Attributes
-    ----------
-    format : str
-        ``cobasis/bundle/1``.
-    kind : {"upload", "return", "proposal", "consensus", "receipt", "secret"}
-        What it carries.
-    software : str
-        What wrote it.
-    round_id, agreement : str
-        The round, and the agreement's SHA-256 in hexadecimal digits.
-    sender : str
-        Who signed it.
-    recipients : tuple of str
-        Whom it is sealed for.
-    anchor_tag : str or None
-        Which anchor it belongs to, 64 hexadecimal digits, where it belongs to one.
-    simulated : bool
-        Drawn from a seed.
-    created : str
-        When, by the sender's clock: ISO 8601, UTC, whole seconds.
-    parts : tuple of Part
-        In the order in which they stand in the bundle.
-    told : dict
-        Row counts, dtypes, evidence, who shaped a model: words for people and for checks.
-    audit, dp : dict or None
-        Records of the audit and of noise, where there are some.
-    """
+    """What a bundle says of itself; the signature is over it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -161,18 +121,19 @@ class Manifest(BaseModel):
     kind: Kind
     software: Annotated[Words, Field(max_length=100)]
     round_id: Annotated[Words, Field(min_length=1, max_length=100)]
-    agreement: Digest
+    agreement: Digest  # its SHA-256
     sender: IdentityName
     recipients: Annotated[tuple[IdentityName, ...], Field(min_length=1, max_length=2000)]
-    anchor_tag: Digest | None = None
+    anchor_tag: Digest | None = None  # where it belongs to an anchor
     simulated: bool = False
-    created: Annotated[str, AfterValidator(_moment)]
+    created: Annotated[str, AfterValidator(_moment)]  # by the sender's clock
     parts: Annotated[tuple[Part, ...], Field(min_length=1, max_length=8)]
+    # row counts, dtypes, evidence: for people and for checks
     told: Annotated[
         dict[Annotated[str, Field(pattern="^[a-z0-9_]{1,64}$")], Told], Field(max_length=100)
     ] = Field(default_factory=dict)
     audit: dict[str, Any] | None = None
-    dp: dict[str, Any] | None = None
+    dp: dict[str, Any] | None = None  # the record of noise
 
     def encoded(self) -> bytes:
         """Return the canonical JSON: sorted names, no spaces, UTF-8."""
@@ -181,13 +142,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What the maker of a bundle has to say; the rest of the manifest follows from the parts.
-
-    Attributes
-    ----------
-    kind, round_id, agreement, sender, anchor_tag, simulated, told, audit, dp
-        As in `Manifest`.
-    """
+    """What the maker of a bundle has to say; the rest of the manifest follows from the parts."""
 
     kind: Kind
     round_id: str

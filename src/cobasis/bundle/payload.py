@@ -43,28 +43,10 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Payload:
-    """An upload on disk: its header was checked, its numbers are read when they are asked for.
+    """An upload on disk: its header was checked, its numbers are read when they are asked for."""
 
-    Attributes
-    ----------
-    path : Path
-        The file. Every read refuses it when it is no longer the one that was opened.
-    party : str
-        Who says it is theirs.
-    agreement_digest, anchor_tag : bytes
-        Which agreement and which anchor it says it belongs to.
-    simulated : bool
-        Drawn from a seed.
-    stamp : Stamp
-        What the file was when it was opened.
-    image_place, labels_place, rows_place : Place
-        Where its tables stand.
-    int8_scale : float or None
-        What one step of int8 rows means; None for floats.
-    """
-
-    path: Path
-    party: str
+    path: Path  # every read refuses it when it is no longer the file that was opened
+    party: str  # who says it is theirs
     agreement_digest: bytes = field(repr=False)
     anchor_tag: bytes = field(repr=False)
     simulated: bool
@@ -72,7 +54,7 @@ class Payload:
     image_place: Place = field(repr=False)
     labels_place: Place | None = field(repr=False)
     rows_place: Place = field(repr=False)
-    int8_scale: float | None = None
+    int8_scale: float | None = None  # what one step of int8 rows means; None for floats
 
     @property
     def n_rows(self) -> int:

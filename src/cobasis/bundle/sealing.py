@@ -98,15 +98,7 @@ def _raise_seen(*streams: _Witness) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Seal:
-    """What a sealed file shows to anybody.
-
-    Attributes
-    ----------
-    n_recipients : int
-        How many X25519 recipients it has; not who they are.
-    n_bytes : int
-        The file's size.
-    """
+    """What a sealed file shows to anybody."""
 
     n_recipients: int
     n_bytes: int

@@ -28,27 +28,13 @@ _FIELDS = ["event", "hash", "previous", "seq", "time", "told"]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One line of a transcript.
+    """One line of a transcript."""
 
-    Attributes
-    ----------
-    seq : int
-        Counts lines, from 1.
-    time : str
-        By the clock of whoever wrote it, ISO 8601 in UTC, whole seconds.
-    event : str
-        What happened.
-    told : mapping of str to str, int, float, bool or list of str
-        Details.
-    previous, hash : str
-        Of the line before, and of this one; 64 hexadecimal digits.
-    """
-
-    seq: int
-    time: str
+    seq: int  # counts lines, from 1
+    time: str  # by the clock of whoever wrote it
     event: str
     told: Mapping[str, Fact]
-    previous: str
+    previous: str  # hash of the line before
     hash: str
 
     @property
@@ -69,18 +55,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """Where a chain has got to.
+    """Where a chain has got to."""
 
-    Attributes
-    ----------
-    seq : int
-        Lines so far.
-    hash : str
-        Of the last one.
-    """
-
-    seq: int = 0
-    hash: str = START
+    seq: int = 0  # lines so far
+    hash: str = START  # of the last one
 
 
 def following(last: Link, event: str, *, told: Mapping[str, Fact], time: str) -> Entry:
@@ -151,21 +129,11 @@ def now() -> datetime:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A transcript whose every line is as it was written.
-
-    Attributes
-    ----------
-    entries : tuple of Entry
-        All of them.
-    head : str
-        The last line's hash. Whoever notes it can tell later whether lines are missing.
-    torn_bytes : int
-        Bytes of a last line that a crash tore; 0 where there is none.
-    """
+    """A transcript whose every line is as it was written."""
 
     entries: tuple[Entry, ...]
-    head: str
-    torn_bytes: int
+    head: str  # the last line's hash: whoever notes it can tell later whether lines are missing
+    torn_bytes: int  # of a last line that a crash tore
 
 
 class Transcript:

@@ -21,18 +21,10 @@ _ROWS = ("float64", "float32", "float16", "int8")
 
 @dataclass(frozen=True, kw_only=True)
 class PayloadHeader(UploadHeader):
-    """What is known of an upload's file before its first row is there.
+    """What is known of an upload's file before its first row is there."""
 
-    Attributes
-    ----------
-    dtype : {'float64', 'float32', 'float16', 'int8'}
-        Of the rows in the file, and of the anchor image, which is float16 where they are int8.
-    int8_scale : float or None
-        What one step means, where the rows are int8.
-    """
-
-    dtype: str = "float64"
-    int8_scale: float | None = None
+    dtype: str = "float64"  # of rows and anchor image, which is float16 where rows are int8
+    int8_scale: float | None = None  # what one step means, where the rows are int8
 
 
 class PayloadWriter:

@@ -37,21 +37,11 @@ _PREFIX, _ALIGNMENT, _METADATA = 8, 8, "__metadata__"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where a tensor stands in its file.
+    """Where a tensor stands in its file."""
 
-    Attributes
-    ----------
-    dtype : dtype
-        Little-endian float64, float32, float16, int64 or int8.
-    shape : tuple of int
-        None of them 0.
-    offset : int
-        Of its first byte, from the file's beginning.
-    """
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    offset: int
+    dtype: np.dtype[Any]  # little-endian
+    shape: tuple[int, ...]  # none of them 0
+    offset: int  # from the file's beginning
 
     @property
     def n_bytes(self) -> int:
@@ -61,24 +51,12 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Header:
-    """What a file says of itself, checked.
-
-    Attributes
-    ----------
-    places : mapping of str to Place
-        By tensor name.
-    metadata : mapping of str to str
-        As it stands in the file: anybody may have written anything.
-    stamp : Stamp
-        Of the file that said so.
-    what : str
-        What to call the file in an error, with the party's name where it gives one.
-    """
+    """What a file says of itself, checked."""
 
     places: Mapping[str, Place]
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str]  # as it stands in the file: anybody may have written anything
     stamp: Stamp
-    what: str
+    what: str  # what to call the file in an error, with the party's name where it gives one
 
 
 def make_header(

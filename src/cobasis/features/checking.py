@@ -25,30 +25,14 @@ MOST_WORDS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFinding:
-    """One thing that was found in one column.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    problem : {"absent", "type", "missing", "infinite", "range", "vocabulary", "unused"}
-        In one word.
-    refused : bool
-        Whether the agreement forbids it; else it is only told: cells that are filled, words that
-        count as any other, columns that are not used.
-    n_rows : int or None
-        How many rows it is about; None where it is about the column.
-    words : tuple of str
-        At most five unknown words of a category, the most frequent first; never a number.
-    text : str
-        A sentence for the party's own screen.
-    """
+    """One thing that was found in one column."""
 
     column: str
     problem: Problem
-    refused: bool
-    text: str
-    n_rows: int | None = None
+    refused: bool  # whether the agreement forbids it; else it is only told
+    text: str  # for the party's own screen
+    n_rows: int | None = None  # None where it is about the column
+    # at most five unknown words of a category, the most frequent first; never a number
     words: tuple[str, ...] = ()
 
 

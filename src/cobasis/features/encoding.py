@@ -55,22 +55,11 @@ Feature: TypeAlias = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedColumn:
-    """One column of what enters the round.
+    """One column of what enters the round."""
 
-    Attributes
-    ----------
-    name : str
-        For people: ``age``, ``sex=female``, ``ward: any other``, ``ward: missing``.
-    feature : NumericFeature or CategoryFeature
-        The raw column it is made of.
-    level : int or None
-        None for a number: NaN becomes ``fill``, then ``(value - centre) / scale``. For a
-        category the position in ``feature.levels``: 1 where the cell is of that level, else 0.
-    """
-
-    name: str
+    name: str  # for people: age, sex=female, ward: any other, ward: missing
     feature: NumericFeature | CategoryFeature
-    level: int | None = None
+    level: int | None = None  # None for a number; else the position in the feature's levels
 
 
 def encoded_columns(
@@ -144,15 +133,7 @@ class Scaling:
 
 
 class Encoder:
-    """All features' encoding, to be applied column by column and block by block.
-
-    Attributes
-    ----------
-    features : tuple
-        The same.
-    width : int
-        m, the number of encoded columns.
-    """
+    """All features' encoding, to be applied column by column and block by block."""
 
     def __init__(self, features: Iterable[NumericFeature | CategoryFeature]) -> None:
         self.features = tuple(features)

@@ -111,21 +111,11 @@ _WELL = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class RightSingular:
-    """Leading right singular vectors of a table, and its numerical rank.
+    """Leading right singular vectors of a table, and its numerical rank."""
 
-    Attributes
-    ----------
-    directions : ndarray of shape (n_columns, k)
-        Orthonormal, strongest first, ``k = min(n_rows, n_columns)``.
-    singular_values : ndarray of shape (k,)
-        In decreasing order.
-    rank : int
-        How many stand above rounding; the directions after that are LAPACK's filling.
-    """
-
-    directions: Matrix
+    directions: Matrix  # orthonormal, strongest first
     singular_values: Matrix
-    rank: int
+    rank: int  # how many stand above rounding; the directions after that are LAPACK's filling
 
 
 def right_singular(table: Matrix) -> RightSingular:

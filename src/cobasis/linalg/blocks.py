@@ -14,13 +14,7 @@ PART_CELLS = 2**20
 
 
 class Blocks(ABC):
-    """A table of finite numbers that can be gone through again and again.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Rows and columns.
-    """
+    """A table of finite numbers that can be gone through again and again."""
 
     shape: tuple[int, int]
 

@@ -86,17 +86,9 @@ STEP = "reading rows for the basis"
 
 @dataclass(frozen=True)
 class Leading:
-    """The leading right singular vectors of a table, and how strong each is.
+    """The leading right singular vectors of a table, and how strong each is."""
 
-    Attributes
-    ----------
-    directions : ndarray of shape (n_columns, k)
-        Orthonormal, strongest first.
-    singular_values : ndarray of shape (k,)
-        In decreasing order.
-    """
-
-    directions: Matrix
+    directions: Matrix  # orthonormal, strongest first
     singular_values: Matrix
 
 

@@ -32,19 +32,11 @@ _TOWERING = 1 / 300
 
 @dataclass(frozen=True, kw_only=True)
 class PolarFactor:
-    """The factors nearest to a stack of matrices, and how well the matrices determine them.
+    """The factors nearest to a stack of matrices, and how well the matrices determine them."""
 
-    Attributes
-    ----------
-    rotation : array of shape (..., k, l)
-        ``U V'`` of each thin singular value decomposition: orthonormal rows or columns,
-        whichever are fewer. Reflections are kept: never corrected to determinant one.
-    singular_values : array of shape (..., min(k, l))
-        In decreasing order. Where the last is zero the factor is arbitrary.
-    """
-
+    # U V' of each thin SVD, orthonormal along the shorter side; reflections are kept
     rotation: Array
-    singular_values: Array
+    singular_values: Array  # in decreasing order; where the last is zero the factor is arbitrary
 
 
 def polar(matrices: Array) -> PolarFactor:

@@ -37,15 +37,7 @@ _TWO = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Affine:
-    """``rows @ weights + offset``.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n_in, n_out)
-        Any matrix.
-    offset : ndarray of shape (n_out,)
-        Added to every row.
-    """
+    """``rows @ weights + offset``."""
 
     weights: Matrix = field(repr=False)
     offset: Matrix = field(repr=False)
@@ -62,33 +54,19 @@ class Trees:
     """Decision trees whose leaves add up.
 
     A row goes to the true side where its value is not above the split.
-
-    Attributes
-    ----------
-    n_in, n_out : int
-        Columns in, and sums out.
-    roots : ndarray of shape (n_trees,)
-        The node at which each tree begins.
-    columns, splits : ndarray of shape (n_nodes,)
-        What each node compares, and with what.
-    true_ids, false_ids : ndarray of shape (n_nodes,)
-        A node, or a leaf where the flag below is 1; a node has a larger number than its parent.
-    true_leaves, false_leaves : ndarray of shape (n_nodes,)
-        1 where the id is a leaf's.
-    targets, leaves : ndarray of shape (n_leaves,)
-        Which sum a leaf adds to, and how much.
     """
 
     n_in: int
     n_out: int
-    roots: Integers = field(repr=False)
-    columns: Integers = field(repr=False)
-    splits: Matrix = field(repr=False)
+    roots: Integers = field(repr=False)  # the node at which each tree begins
+    columns: Integers = field(repr=False)  # what each node compares
+    splits: Matrix = field(repr=False)  # with what
+    # a node, or a leaf where the flag below is 1; a node has a larger number than its parent
     true_ids: Integers = field(repr=False)
     false_ids: Integers = field(repr=False)
     true_leaves: Integers = field(repr=False)
     false_leaves: Integers = field(repr=False)
-    targets: Integers = field(repr=False)
+    targets: Integers = field(repr=False)  # which sum a leaf adds to
     leaves: Matrix = field(repr=False)
 
     def apply(self, rows: Matrix) -> Matrix:
@@ -155,21 +133,12 @@ Layer: TypeAlias = Affine | Trees | Function
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chain:
-    """A whole model.
-
-    Attributes
-    ----------
-    family : str
-        Which family of the format it is.
-    layers : tuple of Affine, Trees or str
-        In order; a string is a function applied to each number. The last one is affine.
-    head : {"probabilities", "decision", "prediction"}
-        Logits that become likelihoods, scores as they are, or one number.
-    """
+    """A whole model."""
 
     family: ChainFamily
+    # in order; a string is a function applied to each number; the last one is affine
     layers: tuple[Layer, ...] = field(repr=False)
-    head: Head
+    head: Head  # logits that become likelihoods, scores as they are, or one number
 
     def predict(self, rows: Matrix) -> Array:
         """Predict positions in the agreement's classes, the first of equals, or numbers."""

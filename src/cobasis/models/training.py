@@ -52,18 +52,11 @@ SAMPLE_ROWS = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedModel:
-    """A fitted estimator of scikit-learn's kind and the axes it was fitted in.
+    """A fitted estimator of scikit-learn's kind and the axes it was fitted in."""
 
-    Attributes
-    ----------
-    axes : ndarray of shape (n_components, n_components)
-        Orthogonal; the first step of the model. Identity for raw rows.
-    estimator : object
-        With ``predict``, fitted on rows turned by the axes.
-    """
-
+    # orthogonal; the first step of the model; identity for raw rows
     axes: Matrix = field(repr=False)
-    estimator: Estimator
+    estimator: Estimator  # fitted on rows turned by the axes
 
     def predict(self, rows: Matrix) -> Labels:
         """Predict labels for rows of shape (n_rows, n_components)."""

@@ -27,28 +27,16 @@ SKETCH_PASSES = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Operations by kernel.
-
-    Attributes
-    ----------
-    product, factor, triangle, eigen, outer : float
-        As :class:`cobasis.planning.rates.Rates` names them.
-    eigen_order : float
-        Order of the eigenproblem.
-    copied : float
-        Bytes that are read from memory.
-    steps : float
-        Small array operations.
-    """
+    """Operations by kernel."""
 
     product: float = 0.0
     factor: float = 0.0
     triangle: float = 0.0
     eigen: float = 0.0
     outer: float = 0.0
-    eigen_order: float = 1.0
-    copied: float = 0.0
-    steps: float = 0.0
+    eigen_order: float = 1.0  # of the eigenproblem
+    copied: float = 0.0  # bytes that are read from memory
+    steps: float = 0.0  # small array operations
 
 
 def _odc(size: Size) -> Work:

@@ -28,18 +28,10 @@ SHARES = 3 * len(SIZES) + len(ORDERS) + 3
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A rate that depends on a size.
+    """A rate that depends on a size."""
 
-    Attributes
-    ----------
-    sizes : tuple of float
-        In increasing order.
-    rates : tuple of float
-        Operations a second at each.
-    """
-
-    sizes: tuple[float, ...]
-    rates: tuple[float, ...]
+    sizes: tuple[float, ...]  # increasing
+    rates: tuple[float, ...]  # operations a second at each
 
     def at(self, size: float) -> float:
         """Return the rate between two sizes; beyond the ends, that of the end."""
@@ -49,33 +41,15 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """What one thread of this machine does in a second.
+    """What one thread of this machine does in a second."""
 
-    Attributes
-    ----------
-    product : Curve
-        Operations of ``A_i' Z``, by l.
-    factor : Curve
-        Operations of polar factors in stacks, counted as in :mod:`cobasis.planning.own`, by l.
-    triangle : Curve
-        Operations of a party's thin QR factorisation, by l.
-    eigen : Curve
-        Operations of the leading tenth of a symmetric eigendecomposition, by its order.
-    outer : float
-        Operations of half of ``W W'``, which is all that a symmetric product needs.
-    copied : float
-        Bytes a second that one pass over memory reads.
-    step : float
-        Seconds that Python takes between two arrays.
-    """
-
-    product: Curve
-    factor: Curve
-    triangle: Curve
-    eigen: Curve
-    outer: float
-    copied: float
-    step: float
+    product: Curve  # operations of A_i' Z, by l
+    factor: Curve  # of polar factors in stacks, by l
+    triangle: Curve  # of a party's thin QR factorisation, by l
+    eigen: Curve  # of the leading tenth of a symmetric eigendecomposition, by its order
+    outer: float  # of half of W W', which is all that a symmetric product needs
+    copied: float  # bytes a second that one pass over memory reads
+    step: float  # seconds that Python takes between two arrays
 
 
 def calibrate(*, seconds: float = 1.0) -> Rates:

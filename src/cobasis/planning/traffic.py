@@ -5,32 +5,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """What is exchanged, in the paper's terms.
+    """What is exchanged, in the paper's terms."""
 
-    Attributes
-    ----------
-    n_parties : int
-        c.
-    n_rows : float
-        Rows of one party, as mean over parties.
-    n_anchor_rows, n_features, n_components : int
-        a, m and l.
-    n_parameters : int
-        N, the model's numbers.
-    bits : int
-        q, bits per number.
-    anchor_copies : float
-        gamma: how many copies of the anchor travel; c where each party is sent one, 0 where it
-        is made from a shared secret, as in cobasis.
-    """
-
-    n_parties: int
-    n_rows: float
-    n_anchor_rows: int
-    n_features: int
-    n_components: int
-    n_parameters: int
-    bits: int = 64
+    n_parties: int  # c
+    n_rows: float  # of one party, as mean over parties
+    n_anchor_rows: int  # a
+    n_features: int  # m
+    n_components: int  # l
+    n_parameters: int  # N
+    bits: int = 64  # q
+    # gamma: c where each party is sent one, 0 where a shared secret makes it
     anchor_copies: float = 0
 
 

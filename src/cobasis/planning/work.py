@@ -9,21 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The size of one alignment.
+    """The size of one alignment."""
 
-    Attributes
-    ----------
-    n_anchor_rows : int
-        a.
-    n_components : int
-        l.
-    n_parties : int
-        c.
-    """
-
-    n_anchor_rows: int
-    n_components: int
-    n_parties: int
+    n_anchor_rows: int  # a
+    n_components: int  # l
+    n_parties: int  # c
 
     @property
     def letters(self) -> tuple[int, int, int]:

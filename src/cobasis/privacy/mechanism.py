@@ -31,22 +31,12 @@ MAX_LABEL_EPSILON = 16.0
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """How much noise hides one person, and on which grid the sum is released.
+    """How much noise hides one person, and on which grid the sum is released."""
 
-    Attributes
-    ----------
-    noise : float
-        sigma in every coordinate, in the rows' unit: a whole number of steps of the grid.
-    grid : float
-        A power of two.
-    mu : float
-        Sensitivity over noise: the release is mu-Gaussian private, and those of one person add
-        up as ``sqrt(mu_1^2 + mu_2^2 + ...)``.
-    """
-
+    # sigma in every coordinate, in the rows' unit: a whole number of steps of the grid
     noise: float
-    grid: float
-    mu: float
+    grid: float  # a power of two
+    mu: float  # sensitivity over noise; those of one person add up as sqrt(mu_1^2 + mu_2^2 + ...)
 
 
 def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibration:

@@ -34,30 +34,14 @@ Memory = MutableMapping[str, Matrix]
 
 @dataclass(frozen=True, kw_only=True)
 class Chooser:
-    """What a party chooses its basis with.
-
-    Attributes
-    ----------
-    party : str
-        Its name.
-    agreement : Agreement
-        Says which basis.
-    secret : ConsortiumSecret
-        Gives the common Haar span.
-    key : PartyKey
-        Gives the party's own rotation.
-    public_rows : ndarray of shape (n_public, n_features) or None
-        On the agreed scale.
-    complete : bool
-        Fill a basis up with Haar columns where rows are too few; simulation only.
-    """
+    """What a party chooses its basis with."""
 
     party: str
     agreement: Agreement
-    secret: ConsortiumSecret
-    key: PartyKey
-    public_rows: Matrix | None
-    complete: bool = False
+    secret: ConsortiumSecret  # gives the common Haar span
+    key: PartyKey  # gives the party's own rotation
+    public_rows: Matrix | None  # on the agreed scale
+    complete: bool = False  # fill up with Haar columns where rows are too few; simulation only
 
     def directions(self, rows: Matrix | Blocks, *, memory: Memory | None = None) -> Matrix:
         """Return the party's own real directions, at most n_components, weighted if agreed."""

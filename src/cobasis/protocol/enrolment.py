@@ -23,19 +23,13 @@ Role = Literal["party", "analyst"]
 
 
 class OneLine(BaseModel):
-    """A few fields that travel as a small file of their own: one line of canonical JSON.
-
-    Attributes
-    ----------
-    form, what, ask : str
-        Of the class: what the line says of its format, what it is, and where to get a good one.
-    """
+    """A few fields that travel as a small file of their own: one line of canonical JSON."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     form: ClassVar[str]
-    what: ClassVar[str]
-    ask: ClassVar[str]
+    what: ClassVar[str]  # in words
+    ask: ClassVar[str]  # where to get a good one
 
     if not TYPE_CHECKING:
 
@@ -74,26 +68,14 @@ class OneLine(BaseModel):
 
 
 class PublicIdentity(OneLine):
-    """What a party or the analyst shows of its identity: enough to check and to seal for it.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the agreement: letters, digits, ``.``, ``_`` and ``-``, no leading dot.
-    role : {"party", "analyst"}
-        As what it takes part; its fingerprint is of that, too.
-    signing_key : str
-        The raw Ed25519 public key, 64 hexadecimal digits.
-    recipient : str
-        The age X25519 recipient, ``age1...``, to which files for it are sealed.
-    """
+    """What a party or the analyst shows of its identity: enough to check and to seal for it."""
 
     form = FORMAT
     what = "public identity"
     ask = "Ask its owner for the .pub file that 'cobasis key new' writes."
 
     name: IdentityName
-    role: Role
+    role: Role  # its fingerprint is of that, too
     signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     recipient: Annotated[str, Field(pattern="^age1[02-9ac-hj-np-z]{58}$")]
 

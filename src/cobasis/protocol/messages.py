@@ -35,69 +35,29 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanProposal(Message):
-    """Party to analyst, consensus bases only: the party's directions, seen by the anchor.
-
-    Attributes
-    ----------
-    party : str
-        Who sends it.
-    agreement_digest, anchor_tag : bytes
-        Which agreement and which anchor it belongs to.
-    image : ndarray of shape (n_anchor_rows, r_i)
-        ``A V_i`` for the party's real directions, ``r_i <= n_components``, turned; weighted,
-        ``A V_i S_i / sqrt(n_i)``.
-    simulated : bool
-        Drawn from a seed.
-    """
+    """Party to analyst, consensus bases only: the party's directions, seen by the anchor."""
 
     party: str
     agreement_digest: bytes
     anchor_tag: bytes
+    # A V_i of its real directions, turned; weighted, A V_i S_i / sqrt(n_i)
     image: Matrix = field(repr=False)
     simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsensusSpan(Message):
-    """Analyst to every party, consensus bases only: the common span, hidden by the anchor.
-
-    Attributes
-    ----------
-    agreement_digest, anchor_tag : bytes
-        Which agreement and which anchor it belongs to.
-    rows : ndarray of shape (n_anchor_rows, n_components)
-        Z, orthonormal.
-    contributors : tuple of str
-        Whose directions shaped it.
-    simulated : bool
-        Drawn from a seed.
-    """
+    """Analyst to every party, consensus bases only: the common span, hidden by the anchor."""
 
     agreement_digest: bytes
     anchor_tag: bytes
-    rows: Matrix = field(repr=False)
-    contributors: tuple[str, ...]
+    rows: Matrix = field(repr=False)  # Z, orthonormal
+    contributors: tuple[str, ...]  # whose directions shaped it
     simulated: bool
 
 
 class ReadableUpload(Protocol):
-    """What the analyst reads of an upload, in memory or on disk: some rows at a time.
-
-    Attributes
-    ----------
-    party : str
-        Who sends it.
-    agreement_digest, anchor_tag : bytes
-        Which agreement and which anchor it belongs to.
-    simulated : bool
-        Whether it was drawn from a seed.
-    n_rows, n_components : int
-        Shape of the rows.
-    image_shape : tuple of int
-        Of the anchor image.
-    n_labels : int or None
-        How many labels it has; None without any.
-    """
+    """What the analyst reads of an upload, in memory or on disk: some rows at a time."""
 
     @property
     def party(self) -> str: ...  # noqa: D102 -- above
@@ -131,22 +91,7 @@ class ReadableUpload(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class UploadHeader:
-    """What is known of an upload before its first row is there.
-
-    Attributes
-    ----------
-    party : str
-        Who sends it.
-    agreement_digest, anchor_tag : bytes
-        Which agreement and which anchor it belongs to; 32 bytes each.
-    simulated : bool
-        Drawn from a seed.
-    n_rows, n_components, n_anchor_rows : int
-        The shapes: rows are (n_rows, n_components), the anchor image (n_anchor_rows,
-        n_components).
-    labels : {'int64', 'float64'} or None
-        Positions in the agreement's classes, or numbers; None for representation.
-    """
+    """What is known of an upload before its first row is there."""
 
     party: str
     agreement_digest: bytes
@@ -155,6 +100,7 @@ class UploadHeader:
     n_rows: int
     n_components: int
     n_anchor_rows: int
+    # int64 positions in the agreement's classes, or float64; None for representation
     labels: str | None = None
 
 

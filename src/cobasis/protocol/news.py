@@ -24,39 +24,20 @@ Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 
 
 class News(BaseModel):
-    """How a round stands at the analyst.
-
-    Attributes
-    ----------
-    round_id, agreement, analyst : str
-        The round, its agreement's digest, and who signs.
-    time : str
-        As of when, ISO 8601 in UTC, whole seconds.
-    agreed : tuple of str
-        Whose signatures under the agreement are in; with everybody's it is sealed.
-    receipts : tuple of SignedReceipt
-        One for each file that was taken, in the order of exchanges and of parties.
-    ended : tuple of str
-        When the analyst ended each exchange, in their order; as many as have ended.
-    sealed : str
-        When the last signature came; empty before.
-    trained_on, without, removed : tuple of str
-        Parties that took part in the last run, that the analyst goes on without, and that were
-        removed.
-    """
+    """How a round stands at the analyst."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     round_id: Annotated[str, Field(min_length=1, max_length=100)]
     agreement: Digest
     analyst: IdentityName
-    time: Time
-    agreed: tuple[IdentityName, ...]
-    sealed: Time | Literal[""] = ""
-    receipts: tuple[SignedReceipt, ...] = ()
-    ended: tuple[Time, ...] = ()
-    trained_on: tuple[IdentityName, ...] = ()
-    without: tuple[IdentityName, ...] = ()
+    time: Time  # as of when
+    agreed: tuple[IdentityName, ...]  # whose signatures under the agreement are in
+    sealed: Time | Literal[""] = ""  # when the last signature came
+    receipts: tuple[SignedReceipt, ...] = ()  # in the order of exchanges and of parties
+    ended: tuple[Time, ...] = ()  # when each exchange ended, as many as have
+    trained_on: tuple[IdentityName, ...] = ()  # in the last run
+    without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
     removed: tuple[IdentityName, ...] = ()
 
     def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:

@@ -36,13 +36,7 @@ class LabelledRows(Blocks):
 
 
 class Noising(Hidden):
-    """The mechanism of one release: clip, project, add noise; and labels, where agreed.
-
-    Attributes
-    ----------
-    release : str
-        What the noise follows from besides the key, 64 hexadecimal digits.
-    """
+    """The mechanism of one release: clip, project, add noise; and labels, where agreed."""
 
     def __init__(
         self,

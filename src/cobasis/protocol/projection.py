@@ -98,30 +98,14 @@ class InMemory:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Projection(Hidden):
-    """What is settled before a row is projected: the basis, and where each row will stand.
-
-    Attributes
-    ----------
-    rows : LabelledRows
-        The party's.
-    about : UploadHeader
-        What is said of the upload before its first row.
-    basis : SecretBasis
-        F_i.
-    anchor_image : ndarray of shape (n_anchor_rows, n_components)
-        ``A F_i``.
-    order : ndarray of shape (n_rows,)
-        The upload's first row is the party's row ``order[0]``, and so on.
-    noising : Noising or None
-        What hides each person, where the agreement has a ``[dp]`` section.
-    """
+    """What is settled before a row is projected: the basis, and where each row will stand."""
 
     rows: LabelledRows
     about: UploadHeader
-    basis: SecretBasis
-    anchor_image: Matrix
-    order: npt.NDArray[np.intp]
-    noising: Noising | None = None
+    basis: SecretBasis  # F_i
+    anchor_image: Matrix  # A F_i
+    order: npt.NDArray[np.intp]  # the upload's first row is the party's row order[0], and so on
+    noising: Noising | None = None  # what hides each person, where the agreement has a [dp] section
 
     def rehearsed(self) -> Self:
         """Return the same with other noise, to be looked at and never released."""

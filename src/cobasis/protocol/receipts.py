@@ -22,26 +22,7 @@ _SIGNED, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersig
 
 
 class Receipt(BaseModel):
-    """What is signed.
-
-    Attributes
-    ----------
-    round_id : str
-        The round.
-    agreement : str
-        The agreement's digest, 64 hexadecimal digits.
-    party, analyst : str
-        Who sent, and who received.
-    exchange : int
-        Which of the round's exchanges the file belongs to, from 1.
-    file : str
-        SHA-256 of the sealed file as it was received, 64 hexadecimal digits.
-    time : str
-        When, ISO 8601 in UTC, whole seconds.
-    transcript : str
-        Hash of the line of the analyst's transcript that says so. Whoever keeps the receipt can
-        tell later whether that line, and every line before it, is still as it was.
-    """
+    """What is signed."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -49,9 +30,11 @@ class Receipt(BaseModel):
     agreement: _Digest
     party: IdentityName
     analyst: IdentityName
-    exchange: Annotated[int, Field(ge=1)]
-    file: _Digest
+    exchange: Annotated[int, Field(ge=1)]  # counted from 1
+    file: _Digest  # SHA-256 of the sealed file as it was received
     time: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    # hash of the analyst's line: whoever keeps it can tell later whether that line, and every line
+    # before it, is still as it was
     transcript: _Digest
 
     def message(self) -> bytes:
@@ -61,22 +44,13 @@ class Receipt(BaseModel):
 
 
 class SignedReceipt(BaseModel):
-    """A receipt with the analyst's signature, and the party's once it has checked it.
-
-    Attributes
-    ----------
-    receipt : Receipt
-        What is signed.
-    signature : str
-        The analyst's, 128 hexadecimal digits.
-    countersignature : str or None
-        The party's over receipt and signature; in the party's own transcript.
-    """
+    """A receipt with the analyst's signature, and the party's once it has checked it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     receipt: Receipt
-    signature: _Signature
+    signature: _Signature  # the analyst's
+    # the party's over receipt and signature; in the party's own transcript
     countersignature: _Signature | None = None
 
     def message(self) -> bytes:

@@ -22,24 +22,14 @@ PREFIX = b"cobasis/agreement/1\0"
 
 
 class Signature(OneLine):
-    """One signature under an agreement: it travels as a small file, and stands in the TOML.
-
-    Attributes
-    ----------
-    name : str
-        Who signed.
-    agreement : str
-        The digest of the agreement that was signed, 64 hexadecimal digits.
-    signature : str
-        Ed25519, 128 hexadecimal digits.
-    """
+    """One signature under an agreement: it travels as a small file, and stands in the TOML."""
 
     form = FORMAT
     what = "signature of an agreement"
     ask = "Ask for the .sig file that 'cobasis sign' writes."
 
     name: IdentityName
-    agreement: Digest
+    agreement: Digest  # the digest of what was signed
     signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 

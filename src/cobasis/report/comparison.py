@@ -31,91 +31,45 @@ Labels = npt.NDArray[Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Dealt:
-    """A data set, dealt out to parties, with one test set that all predict.
-
-    Attributes
-    ----------
-    name, task, split : str
-        What it is called, what it is for, and how it was dealt.
-    features : tuple of NumericFeature
-        With the agreement's centres and scales.
-    rows : mapping of str to (X, y)
-        By party name.
-    test_rows, test_labels : ndarray of shape (n_test, n_features) and (n_test,)
-        Common to all parties.
-    public_rows : ndarray of shape (n_public, n_features) or None
-        Where anchor or basis are public.
-    """
+    """A data set, dealt out to parties, with one test set that all predict."""
 
     name: str
     task: Task
-    split: str
+    split: str  # how it was dealt
     features: tuple[NumericFeature, ...]
-    rows: Mapping[str, tuple[Matrix, Labels]]
-    test_rows: Matrix
+    rows: Mapping[str, tuple[Matrix, Labels]]  # and labels, by party
+    test_rows: Matrix  # common to all parties
     test_labels: Labels
-    public_rows: Matrix | None = None
+    public_rows: Matrix | None = None  # where anchor or basis are public
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a comparison may change.
-
-    Attributes
-    ----------
-    n_components, aligner, anchor, basis, model : int and str
-        As in ``simulate``.
-    seed : int
-        For keys and folds.
-    allow_row_carrying : bool
-        Accept a model that stores rows.
-    """
+    """What a comparison may change."""
 
     n_components: int
     aligner: AlignerName
     anchor: AnchorKind
     basis: BasisName
     model: ModelName
-    seed: int
+    seed: int  # for keys and folds
     allow_row_carrying: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Scores by party, and the rounds they came from.
-
-    Attributes
-    ----------
-    data : Dealt
-        What was compared on.
-    settings : Settings
-        With what.
-    alone, together : mapping of str to float
-        Accuracy, or R2, of each party on the common test set.
-    consensus : mapping of str to float, or None
-        With the consensus basis; None where the table of bases forbids it.
-    consensus_refusal : str
-        Why there is none; empty otherwise.
-    pooled : float
-        One model on everybody's raw rows.
-    one_class : tuple of str
-        Parties that hold one class only, so that alone they can only repeat it.
-    round : Round
-        The round behind `together`.
-    seconds : float
-        Wall time of the whole comparison.
-    """
+    """Scores by party, and the rounds they came from."""
 
     data: Dealt
     settings: Settings
-    alone: Mapping[str, float]
+    alone: Mapping[str, float]  # accuracy, or R2, of each party on the common test set
     together: Mapping[str, float]
-    consensus: Mapping[str, float] | None
-    consensus_refusal: str
-    pooled: float
-    one_class: tuple[str, ...]
-    round: Round
-    seconds: float
+    consensus: Mapping[str, float] | None  # None where the table of bases forbids it
+    consensus_refusal: str  # why there is none
+    pooled: float  # one model on everybody's raw rows
+    one_class: tuple[str, ...]  # parties that alone can only repeat their one class
+    round: Round  # behind `together`
+    seconds: float  # of the whole comparison
 
     @property
     def metric(self) -> str:
@@ -215,26 +169,14 @@ PUBLIC_ROWS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One data set with the numbers that the demo runs with.
-
-    Attributes
-    ----------
-    name, task : str
-        What it is called and what it is for.
-    rows, labels : ndarray of shape (n_rows, n_features) and (n_rows,)
-        As published.
-    features : tuple of NumericFeature
-        Centre and scale, standing in for what a consortium would take from a code book.
-    parties, rows_each, n_components : int
-        Defaults.
-    """
+    """One data set with the numbers that the demo runs with."""
 
     name: str
     task: Task
     rows: Matrix
     labels: Labels
-    features: tuple[NumericFeature, ...]
-    parties: int
+    features: tuple[NumericFeature, ...]  # centre and scale stand in for a code book's
+    parties: int  # of the demo, as are the next two
     rows_each: int
     n_components: int
 

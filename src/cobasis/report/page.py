@@ -14,13 +14,7 @@ from cobasis.report.comparison import Comparison
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """One line of the table of what each role saw.
-
-    Attributes
-    ----------
-    role, what, shape : str
-        Who, what, and how large.
-    """
+    """One line of the table of what each role saw."""
 
     role: str
     what: str

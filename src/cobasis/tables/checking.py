@@ -21,15 +21,7 @@ BATCH_ROWS = 2**17
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What `check_table` found.
-
-    Attributes
-    ----------
-    n_rows : int
-        The table's rows.
-    findings : tuple of ColumnFinding
-        All of them, refused or only told.
-    """
+    """What `check_table` found."""
 
     n_rows: int
     findings: tuple[ColumnFinding, ...]

@@ -59,24 +59,13 @@ Part = tuple[int, pl.DataFrame]
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A table that can be read again and again.
-
-    Attributes
-    ----------
-    frame : polars.LazyFrame
-        What to read.
-    what : str
-        What to call it in an error, with the party's name.
-    path, stamp : Path and Stamp, or None
-        The file, and what it was when it was opened; None for a frame in memory.
-    integers : frozenset of str
-        Columns of a CSV file that look like integers, and are read as float64.
-    """
+    """A table that can be read again and again."""
 
     frame: pl.LazyFrame = field(repr=False)
-    what: str
-    path: Path | None = None
-    stamp: Stamp | None = None
+    what: str  # what to call it in an error, with the party's name
+    path: Path | None = None  # None for a frame in memory
+    stamp: Stamp | None = None  # what the file was when it was opened
+    # columns of a CSV file that look like integers, and are read as float64
     integers: frozenset[str] = frozenset()
 
     @contextmanager

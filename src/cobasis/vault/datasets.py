@@ -17,23 +17,12 @@ from cobasis.vault.records import Record, Records
 
 @dataclass(frozen=True, kw_only=True)
 class Charge:
-    """What one upload with noise spends.
+    """What one upload with noise spends."""
 
-    Attributes
-    ----------
-    release : str
-        Digest of all that the noise was drawn for, 64 hexadecimal digits.
-    mu : float
-        Sensitivity over noise.
-    labels : float
-        Epsilon of a person's labels, 0 where they are public.
-    lifetime_epsilon, delta : float
-        What its agreement promises for all uploads of a data set; each promise is kept.
-    """
-
-    release: str
-    mu: float
-    labels: float
+    release: str  # digest of all that the noise was drawn for
+    mu: float  # sensitivity over noise
+    labels: float  # epsilon of a person's labels, 0 where they are public
+    # promised for all uploads of a data set; each agreement's promise is kept
     lifetime_epsilon: float
     delta: float
 
@@ -57,78 +46,34 @@ FOLDER = "datasets"
 
 @dataclass(frozen=True, kw_only=True)
 class UploadEntry:
-    """One line of a party's upload history.
+    """One line of a party's upload history."""
 
-    Attributes
-    ----------
-    number : int
-        Counts all uploads of the vault, from 1.
-    time : str
-        When it began, ISO 8601 in UTC.
-    round_id : str
-        The round.
-    agreement : str
-        The agreement's digest, 64 hexadecimal digits.
-    upload : str
-        The sealed file's digest, 64 hexadecimal digits; empty when the upload was begun and it is
-        not known whether it became whole.
-    n_rows, n_components : int
-        Its shape.
-    basis : str
-        The kind that the agreement named.
-    span : {"fresh", "kept", "forced"}
-        Whether the basis was made for it, was the stored one, or was made though some rows had
-        been uploaded before.
-    reason, by : str
-        Why it was forced, and who answers for it; else empty.
-    charge : Charge or None
-        What its noise spends; None where it has none.
-    """
-
-    number: int
+    number: int  # counts all uploads of the vault, from 1
     time: str
     round_id: str
     agreement: str
-    upload: str
+    upload: str  # the sealed file's digest; empty when it is not known whether it became whole
     n_rows: int
     n_components: int
     basis: str
-    span: Literal["fresh", "kept", "forced"]
-    reason: str
-    by: str
+    span: Literal["fresh", "kept", "forced"]  # forced where some rows had been uploaded before
+    reason: str  # why it was forced
+    by: str  # who answers for it
     charge: Charge | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Dataset(Hidden):
-    """Rows that are seen through one span, as long as they live.
+    """Rows that are seen through one span, as long as they live."""
 
-    Attributes
-    ----------
-    name : str
-        The vault's own.
-    basis : SecretBasis
-        F_i.
-    key : PartyKey
-        Draws the order of rows in every round, and from its stream ``holdout`` what is held back.
-    last, earlier : ndarray of uint64, sorted
-        Fingerprints of the rows in the last upload; of those that only earlier ones had.
-    people : ndarray of uint64, sorted
-        Fingerprints of the identifiers of all rows that were ever uploaded, where there are some.
-    columns : str
-        Digest of how columns became numbers, which the basis goes with.
-    history : tuple of UploadEntry
-        Oldest first.
-    """
-
-    name: str
+    name: str  # the vault's own
     basis: SecretBasis
-    key: PartyKey
-    last: Fingerprints
-    earlier: Fingerprints
-    people: Fingerprints
-    columns: str
-    history: tuple[UploadEntry, ...]
+    key: PartyKey  # draws the order of rows in every round, and what is held back
+    last: Fingerprints  # sorted fingerprints of the last upload's rows
+    earlier: Fingerprints  # of rows that only uploads before had
+    people: Fingerprints  # sorted fingerprints of all identifiers ever uploaded
+    columns: str  # digest of how columns became numbers, which the basis goes with
+    history: tuple[UploadEntry, ...]  # oldest first
 
     def knows(self, rows: Fingerprints, people: Fingerprints) -> npt.NDArray[np.bool_]:
         """Tell of rows, then of people, whether they were ever uploaded through this basis."""
@@ -157,17 +102,9 @@ class Dataset(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Uploaded(Hidden):
-    """What a party uploaded in a round.
+    """What a party uploaded in a round."""
 
-    Attributes
-    ----------
-    dataset : Dataset
-        Its basis is the upload's.
-    entry : UploadEntry
-        The line of the history.
-    """
-
-    dataset: Dataset
+    dataset: Dataset  # its basis is the upload's
     entry: UploadEntry
 
 

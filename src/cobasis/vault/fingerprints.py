@@ -22,21 +22,11 @@ _BYTES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """How a table differs from the one that was uploaded last.
-
-    Attributes
-    ----------
-    same : int
-        Rows in both.
-    added : int
-        Rows that were not in the last upload.
-    gone : int
-        Rows that only the last upload had. A row with one corrected cell is gone and added.
-    """
+    """How a table differs from the one that was uploaded last."""
 
     same: int
     added: int
-    gone: int
+    gone: int  # a row with one corrected cell is gone and added
 
     @property
     def few(self) -> bool:

@@ -25,20 +25,11 @@ PROPOSED = "proposed"
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What was spent on some rows, in all data sets that know one of them.
+    """What was spent on some rows, in all data sets that know one of them."""
 
-    Attributes
-    ----------
-    charges : tuple of Charge
-        One of each release.
-    bare : tuple of str
-        Rounds in which something of these rows left without noise.
-    agreements : frozenset of str
-        Digests of the agreements that something of these rows left under.
-    """
-
-    charges: tuple[Charge, ...] = ()
-    bare: tuple[str, ...] = ()
+    charges: tuple[Charge, ...] = ()  # one of each release
+    bare: tuple[str, ...] = ()  # rounds in which something of these rows left without noise
+    # digests of those that something of these rows left under
     agreements: frozenset[str] = frozenset()
 
     def epsilon(self, delta: float) -> float:

@@ -34,17 +34,9 @@ _MAC, _LENGTH = 32, 4
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Record(Hidden):
-    """What one file holds.
+    """What one file holds."""
 
-    Attributes
-    ----------
-    about : mapping of str to JSON values
-        All that is no array.
-    arrays : mapping of str to ndarray
-        Numbers, keys and a model's bytes.
-    """
-
-    about: Mapping[str, Any]
+    about: Mapping[str, Any]  # all that is no array
     arrays: Mapping[str, npt.NDArray[Any]]
 
 
@@ -145,13 +137,7 @@ _KEY, _GONE = "vault", ".gone"
 
 
 class Place(Hidden):
-    """A vault's folder, opened.
-
-    Attributes
-    ----------
-    records : Records
-        What is kept there.
-    """
+    """A vault's folder, opened."""
 
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self._folder = folder

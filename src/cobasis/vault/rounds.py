@@ -19,33 +19,16 @@ FOLDER = "rounds"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accepted(Hidden):
-    """A return that the party checked and keeps.
+    """A return that the party checked and keeps."""
 
-    Attributes
-    ----------
-    change_of_basis : ndarray of shape (n_components, n_components)
-        G_i. With the basis it makes ``F_i G_i``, a secret of the whole consortium.
-    model : bytes or None
-        The model file, as it came; None for representation.
-    evidence : {"not a random turn", "cannot tell"}
-        What the certificate says of this party.
-    trained_on, target_carries : tuple of str
-        As in ``protocol.messages.Return``.
-    upload : str
-        Digest of the sealed upload that it was made for, 64 hexadecimal digits.
-    bundle : str
-        Digest of the sealed file that it came in, 64 hexadecimal digits.
-    time : str
-        When it was accepted, ISO 8601 in UTC.
-    """
-
+    # G_i; with the basis it makes F_i G_i, a secret of the whole consortium
     change_of_basis: Matrix
-    model: bytes | None
+    model: bytes | None  # the file as it came; None for representation
     evidence: Evidence
     trained_on: tuple[str, ...]
     target_carries: tuple[str, ...]
-    upload: str
-    bundle: str
+    upload: str  # digest of the sealed upload that it was made for
+    bundle: str  # digest of the sealed file that it came in
     time: str
 
 

@@ -22,18 +22,10 @@ _PEOPLE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Forced:
-    """Why two people let leave what is blocked, such as rows seen through a second span.
+    """Why two people let leave what is blocked, such as rows seen through a second span."""
 
-    Attributes
-    ----------
-    reason : str
-        In their words, not empty. It stays in the history, or in the transcript.
-    by : tuple of str
-        Who answers for it: at least two names.
-    """
-
-    reason: str
-    by: tuple[str, ...]
+    reason: str  # it stays in the history, or in the transcript
+    by: tuple[str, ...]  # at least two names
 
     def __post_init__(self) -> None:
         """Refuse an empty reason, and a single name."""
@@ -49,27 +41,14 @@ class Forced:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Asked(Hidden):
-    """What a span was chosen for.
+    """What a span was chosen for."""
 
-    Attributes
-    ----------
-    rows : ndarray of uint64
-        Fingerprints of the rows; they are kept sorted.
-    shape : tuple of int
-        n_features and n_components.
-    people : ndarray of uint64
-        Fingerprints of the rows' identifiers; none where the agreement has no identifier.
-    columns : str
-        Digest of how columns become numbers.
-    forced : Forced or None
-        Why a fresh span is to be made whatever was uploaded before.
-    """
-
-    rows: Fingerprints
-    shape: tuple[int, int]
+    rows: Fingerprints  # fingerprints, kept sorted
+    shape: tuple[int, int]  # n_features and n_components
+    # fingerprints of identifiers; none where the agreement has none
     people: Fingerprints = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
-    columns: str = ""
-    forced: Forced | None = None
+    columns: str = ""  # digest of how columns become numbers
+    forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
 
     def __post_init__(self) -> None:
         """Sort the rows: a vault keeps none of a table's order."""
@@ -78,40 +57,20 @@ class Asked(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Fresh(Hidden):
-    """A basis is to be made as the agreement says.
-
-    Attributes
-    ----------
-    asked : Asked
-        What for.
-    key : PartyKey
-        New: the data set's, if its upload begins.
-    over_old_rows : bool
-        Some of the rows were uploaded before, and `asked` says who forced it.
-    """
+    """A basis is to be made as the agreement says."""
 
     asked: Asked
-    key: PartyKey = field(default_factory=PartyKey)
-    over_old_rows: bool
+    key: PartyKey = field(default_factory=PartyKey)  # new: the data set's, if its upload begins
+    over_old_rows: bool  # some of the rows were uploaded before, and `asked` says who forced it
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Kept(Hidden):
-    """A stored basis is to be used again.
-
-    Attributes
-    ----------
-    asked : Asked
-        What for.
-    dataset : Dataset
-        Whose basis it is.
-    changes : Changes
-        What came and went since that data set's last upload.
-    """
+    """A stored basis is to be used again."""
 
     asked: Asked
     dataset: Dataset
-    changes: Changes
+    changes: Changes  # since that data set's last upload
 
     @property
     def basis(self) -> SecretBasis:
@@ -126,15 +85,9 @@ class Kept(Hidden):
 
 @dataclass(frozen=True, kw_only=True)
 class Refused:
-    """No basis may be used for these rows.
+    """No basis may be used for these rows."""
 
-    Attributes
-    ----------
-    reason : str
-        Without a number from the rows.
-    """
-
-    reason: str
+    reason: str  # without a number from the rows
 
     def refuse(self) -> NoReturn:
         """Raise SpanReuseError."""

@@ -15,18 +15,10 @@ CATALOGUE: tuple[Entry, ...] = (*entries_analyst.ENTRIES, *entries_parties.ENTRI
 
 @dataclass(frozen=True, kw_only=True)
 class NotTested:
-    """An attack that is known and was not tried.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    why : str
-        Why not, or what stands for it.
-    """
+    """An attack that is known and was not tried."""
 
     name: str
-    why: str
+    why: str  # why not, or what stands for it
 
 
 NOT_TESTED: tuple[NotTested, ...] = (

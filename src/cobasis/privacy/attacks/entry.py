@@ -16,36 +16,16 @@ Role = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An attack in words.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    attack : str
-        Dotted name of the class that does it.
-    role : Role
-        The least that somebody has to be.
-    needs : str
-        What is needed besides what the role sees anyway.
-    recovers : str
-        What comes out, with a measured figure.
-    stops : str
-        What stops it, or makes it hard.
-    does_not_stop : str
-        What looks as if it did.
-    test : str
-        Path and name of the test that shows it.
-    """
+    """An attack in words."""
 
     name: str
-    attack: str
-    role: Role
-    needs: str
-    recovers: str
+    attack: str  # dotted name of the class
+    role: Role  # the least that somebody has to be
+    needs: str  # besides what the role sees anyway
+    recovers: str  # with a measured figure
     stops: str
-    does_not_stop: str
-    test: str
+    does_not_stop: str  # what looks as if it did
+    test: str  # path and name
 
 
 def shown_in(name: str, test: str) -> str:

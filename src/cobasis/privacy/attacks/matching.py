@@ -27,24 +27,13 @@ _GAIN = 1e-4
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Clouds(Hidden):
-    """Released points and public ones, in groups that can only be matched within.
+    """Released points and public ones, in groups that can only be matched within."""
 
-    Attributes
-    ----------
-    released : ndarray of shape (n_released, n_components)
-        Rows of the releases.
-    public : ndarray of shape (n_public, n_features)
-        The attacker's own.
-    groups : sequence of (ndarray, ndarray)
-        Places of both that belong together: one group of all where labels are not used.
-    along : ndarray of shape (n_components, n_directions)
-        Directions of released points in which distances are taken; orthonormal.
-    """
-
-    released: Matrix
-    public: Matrix
+    released: Matrix  # rows of the releases
+    public: Matrix  # the attacker's own
+    # places of both that belong together: one group of all where labels are not used
     groups: Sequence[tuple[Places, Places]]
-    along: Matrix
+    along: Matrix  # orthonormal directions of released points in which distances are taken
 
     def sample(self, size: int, *, rng: np.random.Generator) -> "Clouds":
         """Return about `size` released points and as many public ones, of all groups alike."""

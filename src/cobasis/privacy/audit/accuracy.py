@@ -16,20 +16,12 @@ SPLITS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Worth:
-    """What a simple model makes of released rows.
+    """What a simple model makes of released rows."""
 
-    Attributes
-    ----------
-    mean, least, most : float
-        Over three splits: accuracy, or R2 for numbers.
-    n_rows : int
-        People that each split is scored on, whom its model was not fitted on.
-    """
-
-    mean: float
+    mean: float  # over three splits: accuracy, or R2 for numbers
     least: float
     most: float
-    n_rows: int
+    n_rows: int  # people that each split is scored on, whom its model was not fitted on
 
 
 def accuracy(subject: Subject, *, task: str, seed: int) -> Worth | None:

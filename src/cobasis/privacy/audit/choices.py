@@ -27,38 +27,22 @@ _NAMED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What to tabulate.
+    """What to tabulate."""
 
-    Attributes
-    ----------
-    n_components, noise, epsilon : tuple
-        Values to compare; of components, empty for twice, half and a quarter of the agreed.
-    budget : Budget or None
-        Ball, delta and unit of a guarantee, each epsilon in turn; None where no ball is known.
-    ball : str
-        Where the ball comes from, in words.
-    """
-
-    n_components: tuple[int, ...] = ()
+    n_components: tuple[int, ...] = ()  # empty for twice, half and a quarter of the agreed
     noise: tuple[float, ...] = NOISE
     epsilon: tuple[float, ...] = EPSILON
+    # ball, delta and unit of each epsilon; None where no ball is known
     budget: Budget | None = None
-    ball: str = ""
+    ball: str = ""  # where it comes from, in words
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Settings to measure, and what is said beside them.
+    """Settings to measure, and what is said beside them."""
 
-    Attributes
-    ----------
-    settings : tuple of Setting
-        The first is the agreement as it is.
-    told : tuple of str
-        How labels are made coarser, which rules hold, what was left out and why; sentences.
-    """
-
-    settings: tuple[Setting, ...]
+    settings: tuple[Setting, ...]  # the first is the agreement as it is
+    # how labels are made coarser, which rules hold, what was left out and why
     told: tuple[str, ...] = field(repr=False)
 
 

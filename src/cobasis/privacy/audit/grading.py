@@ -27,18 +27,10 @@ Figures = Mapping[str, float | int | str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """Where a figure stops being green, and where it becomes red.
+    """Where a figure stops being green, and where it becomes red."""
 
-    Attributes
-    ----------
-    green : float
-        Green up to here, itself included.
-    red : float
-        Red above this.
-    """
-
-    green: float
-    red: float
+    green: float  # up to here, itself included
+    red: float  # above this
 
 
 CONTENT = Bounds(green=0.10, red=0.50)
@@ -54,27 +46,13 @@ WORST_CONDITION = 1e6
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One line of an audit.
+    """One line of an audit."""
 
-    Attributes
-    ----------
-    id : str
-        P1 to P6, H1 to H6, D1.
-    title : str
-        What was asked, in a few words.
-    grade : {"green", "amber", "red", "told"}
-        Where the figure stands.
-    words : str
-        What was found, as a sentence with its figures.
-    figures : mapping of str to float, int, str or None
-        The same for machines; shares are from 0 to 1.
-    """
-
-    id: str
+    id: str  # P1 to P6, H1 to H6, D1
     title: str
     grade: Grade
-    words: str
-    figures: Figures = field(default_factory=dict)
+    words: str  # a sentence with its figures
+    figures: Figures = field(default_factory=dict)  # the same for machines; shares are from 0 to 1
 
     @property
     def action(self) -> Action:

@@ -22,22 +22,12 @@ from cobasis.privacy.audit.what_if import Effect, as_set, effects
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan(Hidden):
-    """The measured price of each defence.
+    """The measured price of each defence."""
 
-    Attributes
-    ----------
-    effects : tuple of Effect
-        The first is the agreement as it is.
-    told : tuple of str
-        What has to be said beside them; sentences.
-    n_rows, n_sampled : int
-        Rows of the table, and how many of them, drawn at random, were looked at.
-    """
-
-    effects: tuple[Effect, ...]
+    effects: tuple[Effect, ...]  # the first is the agreement as it is
     told: tuple[str, ...]
     n_rows: int
-    n_sampled: int
+    n_sampled: int  # drawn at random, and looked at
 
 
 def plan(

@@ -15,32 +15,17 @@ from cobasis.privacy.audit.wording import Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Which upload was looked at, by what, and when.
-
-    Attributes
-    ----------
-    party, round_id, agreement : str
-        Whose, in which round, and the agreement's SHA-256.
-    data_version : str
-        A keyed digest of the rows that are sent: equal for equal rows, and it says nothing else.
-    tool_version, time : str
-        Of this package, and in UTC.
-    n_rows, n_sampled : int
-        Rows of the upload, and how many of them, drawn at random, were looked at.
-    n_features, n_components : int
-        m and l.
-    basis, anchor : str
-        Their kinds.
-    """
+    """Which upload was looked at, by what, and when."""
 
     party: str
     round_id: str
-    agreement: str
+    agreement: str  # its SHA-256
+    # a keyed digest of the rows that are sent: it tells equal rows, and nothing else
     data_version: str
     tool_version: str
     time: str
     n_rows: int
-    n_sampled: int
+    n_sampled: int  # drawn at random, and looked at
     n_features: int
     n_components: int
     basis: str
@@ -49,56 +34,27 @@ class About:
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
-    """How far a record is from what a colluding partner can make of it, for one basis and size.
+    """How far a record is from what a colluding partner can make of it, for one basis and size."""
 
-    Attributes
-    ----------
-    basis : str
-        A kind of basis, or ``this upload``.
-    n_components : int
-        l.
-    mean, worst : float
-        ``|x - x F F'|`` as a share of the mean distance between a record and the average person:
-        over everybody, and over the 1 % of people for whom it is smallest.
-    """
-
-    basis: str
+    basis: str  # a kind of basis, or 'this upload'
     n_components: int
-    mean: float
-    worst: float
+    mean: float  # |x - x F F'| over the mean distance between a record and the average person
+    worst: float  # over the 1 % of people for whom it is smallest
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AuditReport(Hidden):
-    """Everything that a data-protection officer decides on.
-
-    Attributes
-    ----------
-    about : About
-        Which upload.
-    verdict, verdict_words : str
-        One of three, and its fixed sentence.
-    sentences : tuple of four str
-        With this table's own figures.
-    findings : tuple of Finding
-        P1 to P6, H1 to H6, D1.
-    distances : tuple of Distance
-        epsilon-DR, as the papers mean it, under collusion.
-    effects, changes : tuple of Effect, tuple of str
-        What would change the figures: measured, and in words.
-    untested : tuple of str
-        What no figure covers.
-    """
+    """Everything that a data-protection officer decides on."""
 
     about: About
     verdict: Verdict
     verdict_words: str
-    sentences: tuple[str, str, str, str]
+    sentences: tuple[str, str, str, str]  # with this table's own figures
     findings: tuple[Finding, ...]
-    distances: tuple[Distance, ...]
-    effects: tuple[Effect, ...]
-    changes: tuple[str, ...]
-    untested: tuple[str, ...]
+    distances: tuple[Distance, ...]  # epsilon-DR, as the papers mean it, under collusion
+    effects: tuple[Effect, ...]  # what would change the figures, measured
+    changes: tuple[str, ...]  # and in words
+    untested: tuple[str, ...]  # what no figure covers
 
     def __getitem__(self, id: str) -> Finding:  # noqa: A002 -- the findings' own word
         """Return a finding by its id; KeyError where there is none."""

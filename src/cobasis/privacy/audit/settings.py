@@ -16,33 +16,15 @@ _KINDS = {"haar": "random", "public": "public rows'"}
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Noise that comes with a guarantee, as an agreement's ``[dp]`` section would have it.
+    """Noise that comes with a guarantee, as an agreement's ``[dp]`` section would have it."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        Of the features of one person.
-    radius : float
-        r of the L2 ball that rows are clipped to, from public rows or agreed.
-    centre : tuple of float
-        c of that ball; empty for the origin.
-    adjacency : {"replace-one", "add-remove"}
-        Which two tables have to look alike.
-    rows_per_person : int
-        The most rows that one person has.
-    label_epsilon : float or None
-        Of each label, with randomised response; None where labels are public.
-    n_classes : int
-        Of labels that are randomised.
-    """
-
-    epsilon: float
+    epsilon: float  # of the features of one person
     delta: float
-    radius: float
-    centre: tuple[float, ...] = ()
-    adjacency: Adjacency = "replace-one"
+    radius: float  # of the L2 ball that rows are clipped to, from public rows or agreed
+    centre: tuple[float, ...] = ()  # empty for the origin
+    adjacency: Adjacency = "replace-one"  # which two tables have to look alike
     rows_per_person: int = 1
-    label_epsilon: float | None = None
+    label_epsilon: float | None = None  # with randomised response; None where labels are public
     n_classes: int = 0
 
     def clipped(self, rows: Matrix) -> Matrix:
@@ -52,37 +34,17 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One way in which an upload could be made.
-
-    Attributes
-    ----------
-    n_components : int
-        l.
-    basis : str
-        A kind of basis; empty for the upload's own.
-    noise : float
-        Standard deviation of Gaussian noise on each released number, as a share of the root mean
-        square distance of released rows from their mean. No guarantee comes with it.
-    budget : Budget or None
-        Noise with a guarantee; None without.
-    labels : bool
-        Whether labels are sent.
-    groups : tuple of tuple of int
-        Classes that are sent as one; empty for all as they are.
-    step : float
-        Numbers as labels are rounded to multiples of this; 0 for none.
-    without : tuple of int
-        Classes whose rows are left out.
-    """
+    """One way in which an upload could be made."""
 
     n_components: int
-    basis: BasisName | Literal[""] = ""
+    basis: BasisName | Literal[""] = ""  # empty for the upload's own
+    # standard deviation as a share of the rows' root mean square distance from their mean
     noise: float = 0.0
     budget: Budget | None = None
-    labels: bool = True
-    groups: tuple[tuple[int, ...], ...] = ()
-    step: float = 0.0
-    without: tuple[int, ...] = ()
+    labels: bool = True  # whether they are sent
+    groups: tuple[tuple[int, ...], ...] = ()  # classes that are sent as one
+    step: float = 0.0  # numbers as labels are rounded to multiples of this; 0 for none
+    without: tuple[int, ...] = ()  # classes whose rows are left out
 
     def told_beside(self, own: "Setting") -> str:
         """Return in words how it differs from the upload's own setting."""

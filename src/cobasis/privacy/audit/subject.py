@@ -19,37 +19,16 @@ MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Subject(Hidden):
-    """One party's upload, and the raw rows that it was made of, in the same order.
+    """One party's upload, and the raw rows that it was made of, in the same order."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        ``X_i`` on the agreed scale.
-    release : Release
-        What leaves: rows as they are written, after noise and rounding, the anchor's image, and
-        labels if any.
-    basis : ndarray of shape (n_features, n_components)
-        ``F_i``.
-    labels : ndarray of shape (n_rows,) or None
-        As they are in the table, also where others are sent.
-    columns : tuple of str
-        What each feature is called.
-    sensitive : mapping of str to ndarray of shape (n_rows,)
-        Columns that somebody declared sensitive, as numbers.
-    public_rows : ndarray of shape (n_public, n_features) or None
-        The agreed ones, where there are some.
-    clipped : ndarray of shape (n_rows, n_features) or None
-        The rows inside the agreed ball, where there is one: everybody knows it, so an attacker
-        moves a list of people into it as well.
-    """
-
-    rows: Matrix
-    release: Release
+    rows: Matrix  # X_i on the agreed scale
+    release: Release  # after noise and rounding, as it is written
     basis: Matrix
-    labels: npt.NDArray[Any] | None = None
+    labels: npt.NDArray[Any] | None = None  # as they are in the table, also where others are sent
     columns: tuple[str, ...] = ()
-    sensitive: Mapping[str, Matrix] = field(default_factory=dict)
+    sensitive: Mapping[str, Matrix] = field(default_factory=dict)  # as numbers
     public_rows: Matrix | None = None
+    # inside the agreed ball: everybody knows it, so an attacker moves people into it as well
     clipped: Matrix | None = None
 
     def __post_init__(self) -> None:
@@ -132,73 +111,34 @@ class Subject(Hidden):
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """A guarantee of differential privacy, each condition of which the agreement enforces.
+    """A guarantee of differential privacy, each condition of which the agreement enforces."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        Of the features of one person in this upload.
-    statement : str
-        Unit, sensitivity, ball, basis, labels, sampler and what was spent so far, as agreement and
-        ledger state them; one sentence without full stop.
-    labels : str
-        How labels are treated, in words.
-    """
-
-    epsilon: float
+    epsilon: float  # of the features of one person in this upload
     delta: float
-    statement: str
-    labels: str
+    statement: str  # as agreement and ledger state it; one sentence without full stop
+    labels: str  # how they are treated, in words
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What is agreed, and what was uploaded before.
+    """What is agreed, and what was uploaded before."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Of the whole upload.
-    n_features, n_anchor_rows, n_parties : int
-        m, a and c.
-    anchor, basis : str
-        Their kinds, as agreed.
-    task : str
-        As agreed.
-    models : tuple of str
-        Families that the analyst may train; empty where none is trained.
-    class_counts : tuple of int
-        People of each class that is sent; empty without classes.
-    sensitive_label : bool
-        Whether somebody declared the label itself sensitive.
-    span : {"fresh", "kept", "forced"}
-        Whether these rows go through a new basis, the stored one, or a new one though they were
-        uploaded through another before.
-    added, gone : int or None
-        Rows that came and went since the same data set was uploaded last; None for the first time.
-    n_uploads : int
-        Uploads of these rows before this one.
-    noise : bool
-        Whether noise is added for which nobody claims a guarantee.
-    guarantee : Guarantee or None
-        What differential privacy the agreement gives; None without.
-    """
-
-    n_rows: int
+    n_rows: int  # of the whole upload
     n_features: int
     n_anchor_rows: int
     n_parties: int
     anchor: AnchorKind
     basis: BasisName
     task: Task
-    models: tuple[ModelName, ...] = ()
-    class_counts: tuple[int, ...] = ()
+    models: tuple[ModelName, ...] = ()  # families that the analyst may train; empty where none is
+    class_counts: tuple[int, ...] = ()  # people of each class that is sent
     sensitive_label: bool = False
+    # kept where these rows have a basis; forced where a second one was insisted on
     span: Literal["fresh", "kept", "forced"] = "fresh"
-    added: int | None = None
+    added: int | None = None  # since the same data set was uploaded last; None for the first time
     gone: int | None = None
-    n_uploads: int = 0
-    noise: bool = False
+    n_uploads: int = 0  # of these rows, before this one
+    noise: bool = False  # for which nobody claims a guarantee
     guarantee: Guarantee | None = None
 
 

@@ -25,45 +25,21 @@ _ROWS, _ROWS_OF_CONTENT = 240, 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What a setting comes to, all on the same people.
+    """What a setting comes to, all on the same people."""
 
-    Attributes
-    ----------
-    name : str
-        The setting in words; ``as it is`` for the upload's own.
-    setting : Setting
-        Which.
-    n_rows : int
-        People that linkage was measured on; content and accuracy on up to 1,000.
-    content : float
-        R2 if one party helps the analyst.
-    alone : float or None
-        Linkage by an analyst with similar records, alone; None with too few rows.
-    leaked : float
-        Linkage if the secret basis leaks, which only noise changes.
-    chance, chance_alone : float
-        What guessing links, in the lists of the two.
-    accuracy : float or None
-        Of a ridge model of these rows alone, on the half that it was not fitted on: accuracy, or
-        R2 for numbers, as the mean of three splits; None without labels.
-    accuracy_least, accuracy_most : float or None
-        Of the three splits.
-    n_scored : int
-        People whom a split was scored on.
-    """
-
-    name: str
+    name: str  # the setting in words
     setting: Setting
-    n_rows: int
-    content: float
-    alone: float | None
-    leaked: float
-    chance: float
+    n_rows: int  # people that linkage was measured on; content and accuracy on up to 1,000
+    content: float  # R2 if one party helps the analyst
+    alone: float | None  # linkage by an analyst with similar records, alone; None with too few rows
+    leaked: float  # linkage if the secret basis leaks, which only noise changes
+    chance: float  # what guessing links
     chance_alone: float
+    # of a ridge model, or R2 for numbers, as the mean of three splits; None without labels
     accuracy: float | None
     accuracy_least: float | None
     accuracy_most: float | None
-    n_scored: int
+    n_scored: int  # people whom a split was scored on
 
 
 def effects(
