@@ -16,7 +16,7 @@ from cobasis import ODC, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.views import View
 from cobasis.planning import memory, own, work
-from cobasis.planning.prediction import predict_alignment
+from cobasis.planning.own import predict_alignment
 from cobasis.planning.rates import calibrate
 from cobasis.planning.work import Size
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from cobasis.privacy.attacks.catalogue import CATALOGUE, NOT_TESTED
-from cobasis.privacy.attacks.entry import Entry, Role
+from cobasis.privacy.attacks.catalogue import CATALOGUE, Entry, Role
+from cobasis.privacy.attacks.not_tested import NOT_TESTED
 
 PAGE = Path(__file__).parent / "explanation" / "threat-model.md"
 BEGIN, END = "<!-- attacks: begin -->\n", "<!-- attacks: end -->\n"

@@ -1,4 +1,4 @@
-"""JSON that two readers cannot read in two ways."""
+"""JSON that two readers cannot read in two ways, and that two writers write in one."""
 
 import json
 from typing import Any, NoReturn
@@ -13,6 +13,13 @@ def json_object(text: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("no JSON object")  # noqa: TRY004 -- the text is wrong, not its type
     return found
+
+
+def canonical_json(value: object, *, ascii_only: bool = True) -> bytes:
+    """Write sorted names without spaces, as it is signed and hashed; ValueError for NaN."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=ascii_only, allow_nan=False
+    ).encode()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

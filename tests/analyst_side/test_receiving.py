@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from analyst_side.rounds import real_round
-from cobasis.analyst_side.receive import file_digest, receive
+from cobasis.analyst_side.receive import receive
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import file_digest
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.receipts import check_receipt

@@ -11,8 +11,9 @@ import zstandard
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cobasis.bundle.envelope import Draft, Expected, open_bundle, write_bundle
-from cobasis.bundle.manifest import canonical, signed_message
+from cobasis.bundle.manifest import signed_message
 from cobasis.keys.identity import Identity
+from cobasis.strict_json import canonical_json
 
 AGE_KEYS = {
     "north": "AGE-SECRET-KEY-1YQWS5S93ZPCCLUDWWDV2R9EGFWKGCQLETZMGW6K4F50Q2D707CKQJFF80W",
@@ -120,7 +121,7 @@ def described(parts, /, **changes):
 
 def craft(path, manifest, stored=b"", *, by=NORTH, to=LAB, length=None, after=b"", magic=MAGIC):
     """Seal any container, rightly signed: the sender is the enemy."""
-    text = manifest if isinstance(manifest, bytes) else canonical(manifest)
+    text = manifest if isinstance(manifest, bytes) else canonical_json(manifest, ascii_only=False)
     size = len(text) if length is None else length
     signature = by.sign(signed_message(text))
     plain = magic + size.to_bytes(4, "little") + text + signature + stored + after

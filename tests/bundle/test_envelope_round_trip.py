@@ -23,9 +23,10 @@ from bundle.bundles import (
 )
 from cobasis.bundle.enclosing import _Source
 from cobasis.bundle.envelope import Expected, look, write_bundle
-from cobasis.bundle.manifest import PARTS, canonical, signed_message
+from cobasis.bundle.manifest import PARTS, signed_message
 from cobasis.errors import DiskError, FileChangedError, OptionError, SealError, SecretError
 from cobasis.protocol.enrolment import verify
+from cobasis.strict_json import canonical_json
 
 NOISE = np.random.default_rng(0).bytes(3_000_000)
 
@@ -88,7 +89,7 @@ def test_the_container_is_what_the_page_says(tmp_path):
     assert plain.startswith(MAGIC)
     length = int.from_bytes(plain[17:21], "little")
     text, rest = plain[21 : 21 + length], plain[21 + length :]
-    assert text == canonical(written.manifest.model_dump())
+    assert text == canonical_json(written.manifest.model_dump(), ascii_only=False)
     message = b"cobasis/bundle/1\0" + hashlib.sha256(text).digest()
     assert message == signed_message(text)
     assert verify(NORTH.public, message, signature=rest[:64])

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import file_digest
 from cobasis.errors import (
     DiskError,
     FeatureError,
@@ -27,7 +28,7 @@ from cobasis.party_side.send import (
     send_again,
     take_secret,
 )
-from cobasis.party_side.session import file_digest, open_session, upcoming
+from cobasis.party_side.session import open_session, upcoming
 from cobasis.vault import Forced
 from faults import Killed, at_call, dying_before, on
 from party_side.sites import FEATURES, NAMES, agreed, frame

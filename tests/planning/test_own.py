@@ -8,7 +8,7 @@ import pytest
 from cobasis.algorithms import AlignerName
 from cobasis.errors import OptionError
 from cobasis.planning import own
-from cobasis.planning.prediction import predict_alignment
+from cobasis.planning.own import predict_alignment
 from cobasis.planning.rates import Curve, Rates, calibrate
 from cobasis.planning.work import Size
 

@@ -4,11 +4,11 @@ import os
 from unittest import mock
 
 from cobasis.analyst_side.history import CONSENSUS, KEY_DESTROYED, RECEIVED
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import PART
 from cobasis.errors import CobasisError
 from cobasis.party_side.preview import make_ready

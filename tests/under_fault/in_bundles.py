@@ -1,12 +1,15 @@
 """Vectors: manifests, lists of parts and frames that are not as they should be."""
 
 import json
+from functools import partial
 
 import zstandard
 
 from bundle.bundles import undeclared
-from cobasis.bundle.manifest import canonical
+from cobasis.strict_json import canonical_json
 from under_fault.vectors import Vector
+
+canonical = partial(canonical_json, ascii_only=False)
 
 
 def bundle_vector(name, expect, **options):

@@ -7,13 +7,13 @@ import numpy as np
 import zstandard
 
 from bundle import bundles
-from cobasis.bundle.manifest import moment_text
 from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.secret import join
 from cobasis.party_side.send import send
+from cobasis.protocol.agreement_fields import moment_text
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed

@@ -9,11 +9,12 @@ import numpy as np
 from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.history import RECEIVED, history_of
 from cobasis.analyst_side.membership import remove
-from cobasis.analyst_side.receive import file_digest, receive
+from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.run_folder import FitFolder
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import file_digest
 from cobasis.errors import CobasisError
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.news import News

@@ -18,8 +18,8 @@ from bundle import bundles
 from bundle.payloads import described
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
-from cobasis.bundle.manifest import moment_text
 from cobasis.keys.identity import Identity
+from cobasis.protocol.agreement_fields import moment_text
 
 ROUNDS = {
     "fp64": {},

@@ -5,15 +5,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Received
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import Limits
-from cobasis.bundle.manifest import moment_of, moment_text
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.uploads import UploadFolder
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
 from cobasis.progress import Report, silent
+from cobasis.protocol.agreement_fields import moment_of, moment_text
 
 _NO_LIMIT = Limits(n_bytes=2**48)  # it was within the limits when it was received
 

@@ -1,6 +1,5 @@
 """``remove``: a party that leaves, certified: what is gone and what is not, in words and signed."""
 
-import json
 import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,15 +7,16 @@ from typing import Any, cast
 
 from cobasis.analyst_side.history import REMOVED, History, Outcome, history_of
 from cobasis.analyst_side.plan import listed
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.run import Concluded, conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
 from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify
 from cobasis.protocol.refusals import require_known
+from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/removal/1"
 _SIGNED = b"cobasis/removal/1\0"
@@ -137,10 +137,10 @@ def write_removal(session: AnalystSession, removal: Removal, *, to: Path) -> tup
     """Write the certificate, signed, and its text for people."""
     make_folder(to)
     told = removal.told()
-    signature = session.identity.sign(_SIGNED + _canonical(told)).hex()
+    signature = session.identity.sign(_SIGNED + canonical_json(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}
     paths = to / f"removal-{removal.party}.json", to / f"removal-{removal.party}.txt"
-    write_whole(paths[0], _canonical(data) + b"\n")
+    write_whole(paths[0], canonical_json(data) + b"\n")
     write_whole(paths[1], removal.text().encode())
     return paths
 
@@ -148,25 +148,21 @@ def write_removal(session: AnalystSession, removal: Removal, *, to: Path) -> tup
 def check_removal(text: bytes, *, analyst: PublicIdentity) -> dict[str, Any]:
     """Check that a certificate is the analyst's."""
     try:
-        found: Any = json.loads(text) if len(text) <= _MAX_BYTES else None
+        found = json_object(text[: _MAX_BYTES + 1])
         told, signature = found["removal"], bytes.fromhex(found["signature"])
         good = found["format"] == FORMAT and isinstance(told, dict)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         good = False
     if not good:
         raise BundleError(
             "this is no certificate of a removal. Ask the analyst for the .json file once more."
         )
-    if not verify(analyst, _SIGNED + _canonical(told), signature=signature):
+    if not verify(analyst, _SIGNED + canonical_json(told), signature=signature):
         raise SignatureError(
             f"this certificate of a removal is not signed by analyst '{analyst.name}', so it "
             "proves nothing. Ask the analyst for it once more."
         )
     return cast("dict[str, Any]", told)
-
-
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 @dataclass(frozen=True, kw_only=True)

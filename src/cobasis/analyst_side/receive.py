@@ -5,11 +5,10 @@ transcript says so; only then stands its receipt in the news. What cannot be tak
 blocks no other; what is received again changes nothing.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cobasis.analyst_side.history import (
     AGREED,
@@ -37,7 +36,7 @@ from cobasis.bundle.envelope import Bundle, Limits, look
 from cobasis.bundle.expecting import refuse_replay
 from cobasis.bundle.inspecting import PlainKind
 from cobasis.bundle.messages import proposal_in, upload_in
-from cobasis.disk.files import opened
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree
 from cobasis.errors import (
     AnotherRunError,
@@ -53,8 +52,6 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import signers
-
-_PIECE = 2**20
 
 
 def open_exchange(agreement: Agreement, history: History) -> Exchange:
@@ -271,12 +268,3 @@ def _refuse_removed(party: str, history: History) -> None:
             f"what party '{party}' sent was removed from this round, and is not taken again. If "
             "the party comes back, agree on a new round."
         )
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits."""
-    digest = hashlib.sha256()
-    with opened(path) as (file, _):
-        while piece := cast("bytes", file.read(_PIECE)):
-            digest.update(piece)
-    return digest.hexdigest()

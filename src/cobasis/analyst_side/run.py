@@ -21,12 +21,12 @@ from cobasis.analyst_side.forget import kept_uploads
 from cobasis.analyst_side.history import ADDED, RUN, History, Outcome, Training
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, planned
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.incoming import model_in
 from cobasis.bundle.messages import enclose_return
 from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
 from cobasis.models import ModelName

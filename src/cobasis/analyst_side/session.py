@@ -8,7 +8,6 @@ from pathlib import Path
 from cobasis.analyst_side.history import OPENED, History, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
 from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
-from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
@@ -25,6 +24,7 @@ from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement_fields import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.news import News

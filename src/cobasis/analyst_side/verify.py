@@ -10,13 +10,12 @@ from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
 from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
 from cobasis.analyst_side.membership import check_removal
-from cobasis.analyst_side.receive import file_digest
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.bundle.uploads import UploadFolder
-from cobasis.disk.files import opened
+from cobasis.disk.files import file_digest, opened
 from cobasis.errors import (
     CobasisError,
     FileChangedError,

@@ -5,14 +5,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cobasis.disk.files import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import DEADLINE, missing_fields
+from cobasis.protocol.agreement_fields import missing_fields, moment_text
 from cobasis.protocol.enrolment import OneLine
 from cobasis.protocol.signatures import Signature, check_sealed
 
@@ -185,7 +185,7 @@ def _fields_of(document: Mapping[str, Any], *, path: str | Path) -> dict[str, An
 def _plain(value: object) -> object:
     """Return a value as JSON can say it: times as text, in UTC."""
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).strftime(DEADLINE)
+        return moment_text(value)
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from cobasis.bundle.manifest import Kind, Manifest, moment_of, moment_text
+from cobasis.bundle.manifest import Kind, Manifest
 from cobasis.errors import ClockError, ForeignBundleError, ReplayError
+from cobasis.protocol.agreement_fields import moment_of, moment_text
 
 MAX_AHEAD = timedelta(hours=48)
 """By how much a sender's clock may be fast."""

@@ -1,17 +1,17 @@
 """What a bundle says of itself: signed, checked field by field, and never believed unsigned."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cobasis.errors import BundleError, OptionError
-from cobasis.protocol.enrolment import IdentityName
-from cobasis.strict_json import json_object
+from cobasis.protocol.agreement_fields import Digest, Moment, moment_text
+from cobasis.protocol.enrolment import IdentityName, field_findings
+from cobasis.strict_json import canonical_json, json_object
 
 MAX_RATIO = 1000
 """A part of more than a megabyte may not be this many times larger than it is stored."""
@@ -42,8 +42,6 @@ PARTS: dict[Kind, dict[str, PartRule]] = {
     "secret": {"secret.bin": PartRule(required=True, max_bytes=2**12)},
 }
 """By kind: which parts there are. No bundle names anything else."""
-
-Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class Part(BaseModel):
@@ -78,25 +76,6 @@ def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
 
 FORMAT: Literal["cobasis/bundle/1"] = "cobasis/bundle/1"
 MAX_MANIFEST = 2**20
-_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
-
-
-def moment_text(moment: datetime) -> str:
-    """Return a moment as manifests write it: UTC, whole seconds, ``Z`` at the end."""
-    return moment.astimezone(UTC).strftime(_MOMENT)
-
-
-def moment_of(text: str) -> datetime:
-    """Return the moment that `moment_text` wrote; ValueError for any other text."""
-    moment = datetime.strptime(text, _MOMENT).replace(tzinfo=UTC)
-    if moment_text(moment) != text:
-        raise ValueError("not of the form 2026-11-21T15:30:00Z")
-    return moment
-
-
-def _moment(text: str) -> str:
-    moment_of(text)
-    return text
 
 
 def _printable(text: str) -> str:
@@ -126,7 +105,7 @@ class Manifest(BaseModel):
     recipients: Annotated[tuple[IdentityName, ...], Field(min_length=1, max_length=2000)]
     anchor_tag: Digest | None = None  # where it belongs to an anchor
     simulated: bool = False
-    created: Annotated[str, AfterValidator(_moment)]  # by the sender's clock
+    created: Moment  # by the sender's clock
     parts: Annotated[tuple[Part, ...], Field(min_length=1, max_length=8)]
     # row counts, dtypes, evidence: for people and for checks
     told: Annotated[
@@ -137,7 +116,7 @@ class Manifest(BaseModel):
 
     def encoded(self) -> bytes:
         """Return the canonical JSON: sorted names, no spaces, UTF-8."""
-        return canonical(self.model_dump())
+        return canonical_json(self.model_dump(), ascii_only=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,13 +132,6 @@ class Draft:
     told: Mapping[str, Any] = field(default_factory=dict)
     audit: Mapping[str, Any] | None = None
     dp: Mapping[str, Any] | None = None
-
-
-def canonical(value: object) -> bytes:
-    """Return a value's canonical JSON as UTF-8; ValueError for infinity and NaN."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
 
 
 def signed_message(manifest: bytes) -> bytes:
@@ -205,8 +177,7 @@ def make_manifest(
         )
         length = len(manifest.encoded())
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        problem = "; ".join(found[:5])
+        problem = "; ".join(field_findings(error, whole="manifest")[:5])
     except (TypeError, ValueError) as error:
         problem = f"audit or dp is not JSON: {error}"
     else:

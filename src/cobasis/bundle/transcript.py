@@ -1,7 +1,6 @@
 """A transcript: what one side did, line by line, so that nobody can change a line unnoticed."""
 
 import hashlib
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,10 +10,11 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cobasis.bundle.manifest import moment_text
 from cobasis.disk.files import opened
 from cobasis.disk.lock import Lock
 from cobasis.errors import DiskError, OptionError, TranscriptError
+from cobasis.protocol.agreement_fields import moment_text
+from cobasis.strict_json import canonical_json, json_object
 
 Fact = str | int | float | bool | list[str]
 """What a line may tell: words, numbers that are about no row, and lists of words."""
@@ -83,10 +83,10 @@ def following(last: Link, event: str, *, told: Mapping[str, Fact], time: str) ->
 def read_line(line: bytes, last: Link) -> Entry | str:
     """Read the line that has to come next; a sentence says what is wrong with it."""
     try:
-        found: object = json.loads(line)
-    except (ValueError, RecursionError):
+        found = json_object(line)
+    except ValueError:
         return "it is no JSON"
-    if not isinstance(found, dict) or sorted(found) != _FIELDS:
+    if sorted(found) != _FIELDS:
         return "it has other fields"
     told = found["told"]
     words = all(type(found[name]) is str for name in ("time", "event", "previous", "hash"))
@@ -107,8 +107,7 @@ def _misfit(entry: Entry, line: bytes, last: Link) -> str:
 
 
 def _line(fields: Mapping[str, Any]) -> bytes:
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode() + b"\n"
+    return canonical_json(fields) + b"\n"
 
 
 def _is_fact(fact: object) -> bool:

@@ -133,7 +133,7 @@ def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
 
     from cobasis.disk.whole import write_whole
     from cobasis.privacy.audit import as_json
-    from cobasis.report.audit_page import render_audit
+    from cobasis.report.privacy_pages import render_audit
 
     page, beside = pages
     text = render_audit(found.report, task=task, seal=found.record["report"])

@@ -65,7 +65,7 @@ def plan(
 def _write(out: Path, found: "Plan", *, round_id: str, task: str) -> None:
     """Write the page, for its owner only."""
     from cobasis.disk.whole import write_whole
-    from cobasis.report.plan_page import render_plan
+    from cobasis.report.privacy_pages import render_plan
 
     write_whole(out, render_plan(found, round_id=round_id, task=task).encode())
 
@@ -94,7 +94,7 @@ def _print(found: "Plan", *, task: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from cobasis.report.plan_page import columns_of, row_of
+    from cobasis.report.privacy_pages import columns_of, row_of
 
     titles, about = columns_of(found, task=task)
     table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")

@@ -4,6 +4,7 @@ Nothing is memory-mapped: a mapped page counts as this process's memory, and a f
 shrinks under a mapping kills the process instead of raising an error.
 """
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -44,6 +45,12 @@ def opened(path: Path | str) -> Iterator[tuple[FileIO, Stamp]]:
         yield FileIO(descriptor, "r", closefd=False), _stamp(found)
     finally:
         os.close(descriptor)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    with opened(path) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stamp_of(path: Path) -> Stamp:

@@ -1,6 +1,5 @@
 """An identity: one key that signs and one that unseals, to be used and not looked at."""
 
-import json
 from io import BytesIO
 from typing import BinaryIO, Self
 
@@ -11,6 +10,7 @@ from cobasis.bundle.sealing import seal, unseal
 from cobasis.errors import IdentityError, PassphraseError, SealError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.enrolment import PublicIdentity, Role, verify
+from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/key/1"
 _OWN = b"cobasis/own/1\0"
@@ -111,15 +111,13 @@ class Identity(Hidden):
             "signing_key": self._signing.private_bytes_raw().hex(),
             "age_key": str(self._age),
         }
-        text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-        return bytes(pyrage.passphrase.encrypt(text.encode(), passphrase))
+        return bytes(pyrage.passphrase.encrypt(canonical_json(fields), passphrase))
 
     @classmethod
     def decrypted(cls, data: bytes, *, passphrase: str, what: str) -> Self:
         """Read what `encrypted` returned."""
         try:
-            text = pyrage.passphrase.decrypt(data, passphrase)
-            fields = json.loads(text)
+            fields = json_object(pyrage.passphrase.decrypt(data, passphrase))
             if fields.pop("format") == FORMAT:
                 return cls(
                     fields["name"],

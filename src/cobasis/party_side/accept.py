@@ -9,9 +9,9 @@ import numpy as np
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Expected
 from cobasis.bundle.inspecting import inspect_bundle
-from cobasis.bundle.manifest import Kind, moment_of
+from cobasis.bundle.manifest import Kind
 from cobasis.bundle.messages import consensus_in, return_in
-from cobasis.disk.files import opened
+from cobasis.disk.files import file_digest, opened
 from cobasis.disk.whole import remove_tree, write_whole
 from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, SealError, StepError
 from cobasis.linalg.arrays import orthonormality_defect
@@ -23,12 +23,12 @@ from cobasis.party_side.session import (
     alone,
     digest_of,
     digests_sent,
-    file_digest,
     note,
     notes,
     opened_bundle,
     time_now,
 )
+from cobasis.protocol.agreement_fields import moment_of
 from cobasis.protocol.exchanges import Reply, exchanges
 from cobasis.protocol.messages import Return
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES

@@ -15,7 +15,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
-from cobasis.protocol.agreement_fields import DEADLINE, AgreementFields
+from cobasis.protocol.agreement_fields import MOMENT, AgreementFields
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
 
@@ -141,11 +141,11 @@ def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the fi
 
 def _deadline(said: str) -> str:
     """Return a time in UTC as agreements write it; a day alone is until its end."""
-    for form in ("%Y-%m-%d", DEADLINE):
+    for form in ("%Y-%m-%d", MOMENT):
         with suppress(ValueError):
             found = datetime.strptime(said, form)  # noqa: DTZ007 -- both forms are UTC
-            whole = found.replace(hour=23, minute=59, second=59) if form != DEADLINE else found
-            return whole.strftime(DEADLINE)
+            whole = found.replace(hour=23, minute=59, second=59) if form != MOMENT else found
+            return whole.strftime(MOMENT)
     raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z, or day like that")
 
 

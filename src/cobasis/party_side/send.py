@@ -17,6 +17,7 @@ import polars as pl
 from cobasis.bundle.enclosing import write_bundle
 from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
 from cobasis.bundle.precision import UploadFile
+from cobasis.disk.files import file_digest
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError
 from cobasis.features.numeric import NumericFeature
@@ -32,7 +33,6 @@ from cobasis.party_side.session import (
     PartySession,
     alone,
     digests_sent,
-    file_digest,
     note,
     refuse_target,
     time_now,

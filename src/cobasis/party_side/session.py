@@ -10,7 +10,6 @@ from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, Expected, open_bundle
-from cobasis.bundle.manifest import moment_text
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.files import opened
 from cobasis.disk.lock import Lock
@@ -27,6 +26,7 @@ from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement_fields import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.vault.rounds import RoundRecords
@@ -174,12 +174,6 @@ def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:
 def time_now() -> str:
     """Return the time as manifests and histories write it."""
     return moment_text(datetime.now(UTC))
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits."""
-    with opened(path) as (file, _):
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_of(data: bytes) -> str:

@@ -13,6 +13,7 @@ from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
 from cobasis.errors import OptionError
 from cobasis.planning import work
 from cobasis.planning.memory import BYTES_PER_NUMBER
+from cobasis.planning.rates import Rates
 from cobasis.planning.work import Size
 
 POLAR = 18.0
@@ -132,3 +133,23 @@ def peak_bytes(method: str, size: Size, *, workers: int = 1, sink_on_disk: bool 
         together = min(BYTES_PER_NUMBER * a * c * l, HELD_BYTES)
         gram = 4 * BYTES_PER_NUMBER * order**2 if a <= GRAM_ROWS else 2 * together
     return image + under_way + kept + gram
+
+
+def predict_alignment(
+    size: Size, *, rates: Rates, method: str = "odc", workers: int = 1, one_span: bool = False
+) -> float:
+    """Return how many seconds an alignment of arrays in memory will take, within a factor of 3."""
+    found = work_of(method, size, one_span=one_span)
+    columns = size.n_components
+    shared = (
+        found.product / rates.product.at(columns)
+        + found.factor / rates.factor.at(columns)
+        + found.triangle / rates.triangle.at(columns)
+        + found.copied / rates.copied
+    )
+    alone = (
+        found.eigen / rates.eigen.at(found.eigen_order)
+        + found.outer / rates.outer
+        + found.steps * rates.step
+    )
+    return shared / workers + alone

@@ -1,7 +1,7 @@
 """Operations that an alignment takes by the ODC paper's count (Table 2 and eqs. 36-80).
 
 The paper counts what its own baselines' *full* decompositions take. What our streamed code does
-is in :mod:`cobasis.planning.own`, and how long that takes in :mod:`cobasis.planning.prediction`.
+is in :mod:`cobasis.planning.own`, with how long that takes.
 """
 
 from dataclasses import dataclass

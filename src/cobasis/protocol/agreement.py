@@ -5,7 +5,6 @@ It holds a keyed commitment to the consortium secret, never the secret.
 
 import hashlib
 import hmac
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -20,6 +19,8 @@ from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
 from cobasis.protocol.agreement_fields import AgreementFields, refuse_contradictions
+from cobasis.protocol.enrolment import field_findings
+from cobasis.strict_json import canonical_json
 
 if TYPE_CHECKING:
     from cobasis.algorithms.options import Scale
@@ -116,8 +117,7 @@ class Agreement(AgreementFields):
             told = self.model_dump(mode="json")
             if self.dp is None:  # as before there was such a field
                 del told["dp"]
-            text = json.dumps(told, sort_keys=True, separators=(",", ":"))
-            self._digest = hashlib.sha256(text.encode()).digest()
+            self._digest = hashlib.sha256(canonical_json(told)).digest()
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:  # noqa: ANN401
@@ -186,10 +186,7 @@ class Agreement(AgreementFields):
 
 def _sentence(error: ValidationError) -> str:
     """Return pydantic's findings as one sentence of ours."""
-    findings = [
-        f"{'.'.join(str(part) for part in found['loc']) or 'agreement'}: {found['msg']}"
-        for found in error.errors(include_input=False, include_url=False)
-    ]
+    findings = field_findings(error, whole="agreement")
     return (
         f"the agreement has {len(findings)} field(s) that cannot stand: {'; '.join(findings[:5])}. "
         "Correct them; where it was signed, have it signed again."

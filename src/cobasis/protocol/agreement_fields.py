@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
@@ -24,7 +24,28 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Text = Annotated[str, Field(max_length=10_000)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
-DEADLINE = "%Y-%m-%dT%H:%M:%SZ"
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def moment_text(moment: datetime) -> str:
+    """Return a moment as all our files write it: UTC, whole seconds, ``Z`` at the end."""
+    return moment.astimezone(UTC).strftime(MOMENT)
+
+
+def moment_of(text: str) -> datetime:
+    """Return the moment that `moment_text` wrote; ValueError for any other text."""
+    moment = datetime.strptime(text, MOMENT).replace(tzinfo=UTC)
+    if moment_text(moment) != text:
+        raise ValueError("not of the form 2026-11-21T15:30:00Z")
+    return moment
+
+
+def _as_moment(text: str) -> str:
+    moment_of(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_as_moment)]
 
 
 class AgreementFields(BaseModel):
@@ -79,11 +100,7 @@ class AgreementFields(BaseModel):
     @property
     def closes(self) -> datetime | None:
         """When the deadline is, in UTC; None without one."""
-        return (
-            datetime.strptime(self.deadline, DEADLINE).replace(tzinfo=UTC)
-            if self.deadline
-            else None
-        )
+        return moment_of(self.deadline) if self.deadline else None
 
 
 def refuse_contradictions(agreement: AgreementFields) -> None:
@@ -221,10 +238,9 @@ def _role_problems(agreement: AgreementFields) -> Iterator[str]:
 def _is_time(agreement: AgreementFields) -> bool:
     """Whether the deadline is a time as we write it."""
     try:
-        closes = agreement.closes
+        return agreement.closes is not None
     except ValueError:
         return False
-    return closes is not None and closes.strftime(DEADLINE) == agreement.deadline
 
 
 def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:

@@ -4,7 +4,6 @@ Plain values only: the private half lives in ``cobasis.keys``, which nothing her
 """
 
 import hashlib
-import json
 import re
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cobasis.errors import AgreementError
+from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/identity/1"
 
@@ -20,6 +20,14 @@ _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
 Role = Literal["party", "analyst"]
+
+
+def field_findings(error: ValidationError, *, whole: str) -> list[str]:
+    """Say of each field why it cannot stand, without what it holds."""
+    return [
+        f"{'.'.join(map(str, found['loc'])) or whole}: {found['msg']}"
+        for found in error.errors(include_input=False, include_url=False)
+    ]
 
 
 class OneLine(BaseModel):
@@ -38,10 +46,7 @@ class OneLine(BaseModel):
             try:
                 super().__init__(**fields)
             except ValidationError as error:
-                findings = [
-                    f"{'.'.join(str(part) for part in found['loc']) or self.what}: {found['msg']}"
-                    for found in error.errors(include_input=False, include_url=False)
-                ]
+                findings = field_findings(error, whole=self.what)
                 raise AgreementError(
                     f"the {self.what} has {len(findings)} field(s) that cannot stand: "
                     f"{'; '.join(findings)}. {self.ask}"
@@ -50,16 +55,16 @@ class OneLine(BaseModel):
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""
         fields = {"format": self.form, **self.model_dump()}
-        return json.dumps(fields, sort_keys=True, separators=(",", ":")) + "\n"
+        return canonical_json(fields).decode() + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Read what `text` wrote."""
         try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            fields = None
-        if not isinstance(fields, dict) or fields.pop("format", None) != cls.form:
+            fields = json_object(text.encode())
+        except ValueError:
+            fields = {}
+        if fields.pop("format", None) != cls.form:
             raise AgreementError(
                 f"this is no {cls.what}: a '{cls.form}' file is one line of JSON with "
                 f"{', '.join(cls.model_fields)}. {cls.ask}"

@@ -11,16 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import Digest
+from cobasis.protocol.agreement_fields import Digest, Moment
 from cobasis.protocol.enrolment import IdentityName, verify
 from cobasis.protocol.receipts import SignedReceipt
-from cobasis.strict_json import json_object
+from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/news/1"
 MAX_BYTES = 2**24
 _SIGNED = b"cobasis/news/1\0"
-
-Time = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 
 
 class News(BaseModel):
@@ -31,11 +29,11 @@ class News(BaseModel):
     round_id: Annotated[str, Field(min_length=1, max_length=100)]
     agreement: Digest
     analyst: IdentityName
-    time: Time  # as of when
+    time: Moment  # as of when
     agreed: tuple[IdentityName, ...]  # whose signatures under the agreement are in
-    sealed: Time | Literal[""] = ""  # when the last signature came
+    sealed: Moment | Literal[""] = ""  # when the last signature came
     receipts: tuple[SignedReceipt, ...] = ()  # in the order of exchanges and of parties
-    ended: tuple[Time, ...] = ()  # when each exchange ended, as many as have
+    ended: tuple[Moment, ...] = ()  # when each exchange ended, as many as have
     trained_on: tuple[IdentityName, ...] = ()  # in the last run
     without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
     removed: tuple[IdentityName, ...] = ()
@@ -93,4 +91,4 @@ def _message(told: object) -> bytes:
 
 
 def _line(told: object) -> bytes:
-    return json.dumps(told, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return canonical_json(told) + b"\n"

@@ -4,19 +4,19 @@ Three parts have to agree before anybody can say later what was trained on: the 
 party wrote down, the receipt, and the analyst's transcript, whose line the receipt names.
 """
 
-import json
 from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from cobasis.errors import ForeignBundleError, SignatureError
+from cobasis.protocol.agreement_fields import Digest, Moment
 from cobasis.protocol.enrolment import IdentityName, PublicIdentity, verify
+from cobasis.strict_json import canonical_json
 
 Sign = Callable[[bytes], bytes]
 """Ed25519: 64 bytes for a message."""
 
-_Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 _SIGNED, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
@@ -27,20 +27,19 @@ class Receipt(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     round_id: Annotated[str, Field(min_length=1, max_length=100)]
-    agreement: _Digest
+    agreement: Digest
     party: IdentityName
     analyst: IdentityName
     exchange: Annotated[int, Field(ge=1)]  # counted from 1
-    file: _Digest  # SHA-256 of the sealed file as it was received
-    time: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+    file: Digest  # SHA-256 of the sealed file as it was received
+    time: Moment
     # hash of the analyst's line: whoever keeps it can tell later whether that line, and every line
     # before it, is still as it was
-    transcript: _Digest
+    transcript: Digest
 
     def message(self) -> bytes:
         """Return the bytes that the analyst signs."""
-        text = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
-        return _SIGNED + text.encode()
+        return _SIGNED + canonical_json(self.model_dump())
 
 
 class SignedReceipt(BaseModel):

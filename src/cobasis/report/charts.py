@@ -1,32 +1,25 @@
 """Charts of reports, audits and plans, each as one SVG element that stands in the page."""
 
 import io
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
 from cobasis.linalg.arrays import principal_cosines
+from cobasis.privacy.audit.words import per_cent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cobasis.algorithms.images import Images
     from cobasis.linalg.arrays import Matrix
-    from cobasis.report.comparison import Comparison
-
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from cobasis.privacy.audit.words import per_cent
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from cobasis.privacy.audit.report import Distance
     from cobasis.privacy.audit.what_if import Effect
+    from cobasis.report.comparison import Comparison
 
 INK, GREY = "#1f2933", "#9aa5b1"
 ALONE, TOGETHER, CONSENSUS, POOLED = "#c8553d", "#2a6f97", "#3a9b78", "#1f2933"

@@ -5,7 +5,6 @@ length of a JSON object (four bytes, little-endian), that object, and the arrays
 """
 
 import hmac
-import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from cobasis.disk.whole import make_folder, move_whole, remove_left, write_whole
 from cobasis.errors import DiskError, VaultError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
+from cobasis.strict_json import canonical_json, json_object
 
 Cipher = Callable[[bytes], bytes]
 """Seals for the party's own key, or opens what was sealed so and raises ValueError if it cannot."""
@@ -97,7 +97,7 @@ class Records(Hidden):
     def _packed(self, name: str, record: Record) -> bytes:
         """Return a record's bytes, bound to its place."""
         told = {"party": self.party, "record": name, "about": dict(record.about)}
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        text = canonical_json(told)
         arrays = {each: array.copy(order="C") for each, array in record.arrays.items()}
         body = len(text).to_bytes(_LENGTH, "little") + text + save(arrays)
         return _FORMAT + self._mac(body) + body
@@ -113,7 +113,7 @@ class Records(Hidden):
             self.refuse(name, "it was not written with this vault's key")
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
         try:
-            told, arrays = json.loads(body[_LENGTH:end]), load(body[end:])
+            told, arrays = json_object(body[_LENGTH:end]), load(body[end:])
         except (ValueError, SafetensorError):
             self.refuse(name, "it cannot be read")
         if told["party"] != self.party:

@@ -8,9 +8,8 @@ import pytest
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.anchor_ica import AnchorIca, AnchorMean, score_row_sums
-from cobasis.privacy.attacks.directions import in_order, score_directions
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_content
+from cobasis.privacy.attacks.scoring import in_order, score_content, score_directions
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 
 SLACK = 0.05

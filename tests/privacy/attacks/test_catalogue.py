@@ -11,14 +11,14 @@ from typing import get_args
 import pytest
 
 import cobasis.privacy.attacks
-from cobasis.privacy.attacks.catalogue import CATALOGUE, NOT_TESTED
-from cobasis.privacy.attacks.entry import Entry, Role
+from cobasis.privacy.attacks.catalogue import CATALOGUE, Entry, Role
+from cobasis.privacy.attacks.not_tested import NOT_TESTED
 
 ROOT = Path(__file__).parents[3]
 NO_ATTACKS = {
     "attribute.Inferred",
-    "catalogue.NotTested",
-    "entry.Entry",
+    "not_tested.NotTested",
+    "catalogue.Entry",
     "known_records.FewestKnown",
     "linkage.Links",
     "matching.Clouds",

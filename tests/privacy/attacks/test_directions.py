@@ -5,13 +5,13 @@ import pytest
 
 from cobasis.errors import ShapeError
 from cobasis.linalg.rng import KeyStream
-from cobasis.privacy.attacks.directions import (
+from cobasis.privacy.attacks.release import Recovered
+from cobasis.privacy.attacks.scoring import (
     in_order,
     score_directions,
     score_entries,
     score_span,
 )
-from cobasis.privacy.attacks.release import Recovered
 from privacy.attacks.constructions import haar_basis
 
 ROWS = np.arange(12.0).reshape(2, 6)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.attacks.images import anchor_behind, basis_behind, image_of
-from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks.release import Release, anchor_behind, basis_behind, image_of
 from privacy.attacks.constructions import anchor, haar_basis
 
 

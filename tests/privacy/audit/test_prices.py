@@ -8,10 +8,9 @@ import pytest
 
 from cobasis.errors import DimensionError, OptionError
 from cobasis.privacy.audit import Budget, Offer, Setting, plan
-from cobasis.privacy.audit.accuracy import accuracy
 from cobasis.privacy.audit.choices import choices
 from cobasis.privacy.audit.spans import Spans
-from cobasis.privacy.audit.what_if import as_set
+from cobasis.privacy.audit.what_if import accuracy, as_set
 from privacy.audit.uploads import digits, subject
 
 ROWS, LABELS = digits(500)

@@ -18,8 +18,7 @@ from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.privacy.attacks.images import image_of
-from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.privacy.attacks.release import Recovered, Release, image_of
 from cobasis.privacy.attacks.scoring import Share
 
 _STEPS = 100

@@ -14,8 +14,7 @@ import numpy as np
 
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.privacy.attacks.images import anchor_behind, image_of
-from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.privacy.attacks.release import Recovered, Release, anchor_behind, image_of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -14,8 +14,7 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.polar import polar
-from cobasis.privacy.attacks.images import basis_behind, image_of
-from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks.release import Release, basis_behind, image_of
 from cobasis.privacy.attacks.scoring import nearest
 
 

@@ -16,8 +16,13 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.images import anchor_behind, basis_behind, image_of
-from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.privacy.attacks.release import (
+    Recovered,
+    Release,
+    anchor_behind,
+    basis_behind,
+    image_of,
+)
 
 _ROWS = 200
 """So many anchor rows tell a right guess from thousands of wrong ones; the residual decides."""

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import as_matrix
-from cobasis.privacy.attacks.images import image_of
-from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks.release import Release, image_of
 
 
 @dataclass(frozen=True, kw_only=True)

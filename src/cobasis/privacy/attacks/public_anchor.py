@@ -14,8 +14,7 @@ import numpy.typing as npt
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.images import image_of
-from cobasis.privacy.attacks.release import Attack, Recovered, Release
+from cobasis.privacy.attacks.release import Attack, Recovered, Release, image_of
 from cobasis.privacy.attacks.scoring import nearest
 
 _ROUNDS = 60

@@ -18,8 +18,7 @@ from scipy.spatial.distance import cdist
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.images import basis_behind, image_of
-from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.privacy.attacks.release import Recovered, Release, basis_behind, image_of
 
 _SAME = 1e-9
 """Directions that two spans share to this precision are one; rounding is no new direction."""

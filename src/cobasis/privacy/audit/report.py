@@ -1,7 +1,6 @@
 """What an audit returns: one frozen object, and the same as JSON."""
 
 import hmac
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +10,7 @@ from cobasis.linalg.rng import require_key
 from cobasis.privacy.audit.grading import POLICY, Finding
 from cobasis.privacy.audit.what_if import Effect
 from cobasis.privacy.audit.wording import Verdict
+from cobasis.strict_json import canonical_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +95,9 @@ def as_json(report: AuditReport) -> dict[str, Any]:
 def travelling(report: AuditReport, *, salt: bytes) -> Mapping[str, str]:
     """Return what may leave of a report: policy, verdict, and a hash that only the party opens."""
     key = require_key(salt, name="the salt of an audit")
-    text = json.dumps(as_json(report), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = canonical_json(as_json(report))
     return {
         "policy": POLICY,
         "verdict": report.verdict,
-        "report": hmac.digest(key, b"cobasis/audit/1\0" + text.encode(), "sha256").hex(),
+        "report": hmac.digest(key, b"cobasis/audit/1\0" + text, "sha256").hex(),
     }
