@@ -21,8 +21,8 @@ from party_side.sites import consortium
 
 SOURCE = Path(__file__).parents[1] / "src" / "cobasis"
 BOUNDS = {  # what may be, and what issue 28 asks for; a step lowers the first
-    "src: lines": (37_600, 37_000),
-    "src: files": (236, 230),
+    "src: lines": (37_000, 37_000),
+    "src: files": (230, 230),
     "send without audit: files": (64, 75),
     "send without audit: functions": (416, 420),
     "send without audit: depth": (22, 18),

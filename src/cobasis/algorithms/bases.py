@@ -14,6 +14,7 @@ class BasisRule:
 
     span: str
     exchanges: int  # of two, the first proposes directions, and the span comes back
+    needs: str
     under_dp: bool  # whether the span is fixed before the rows are seen
     anchor: AnchorKind | None = None  # the only one that it works with, if any
     min_parties: int = 1  # the fewest among whom it protects anybody
@@ -21,14 +22,19 @@ class BasisRule:
 
 
 BASES: dict[BasisName, BasisRule] = {
-    "svd": BasisRule(span="own", exchanges=1, under_dp=False),
-    "pca": BasisRule(span="own, agreed centre", exchanges=1, under_dp=False),
-    "lpp": BasisRule(span="own, agreed centre; orthonormalised", exchanges=1, under_dp=False),
-    "haar": BasisRule(span="from the consortium secret", exchanges=1, under_dp=True),
-    "public": BasisRule(span="agreed public rows", exchanges=1, under_dp=True),
+    "svd": BasisRule(span="own", exchanges=1, needs="n_i >= l", under_dp=False),
+    "pca": BasisRule(span="own, agreed centre", exchanges=1, needs="n_i > l", under_dp=False),
+    "lpp": BasisRule(
+        span="own, agreed centre; orthonormalised", exchanges=1, needs="n_i > l", under_dp=False
+    ),
+    "haar": BasisRule(span="from the consortium secret", exchanges=1, needs="", under_dp=True),
+    "public": BasisRule(
+        span="agreed public rows", exchanges=1, needs="public rows at every party", under_dp=True
+    ),
     "consensus": BasisRule(
         span="common, from everybody's directions",
         exchanges=2,
+        needs="isometric anchor, c >= 3",
         under_dp=False,
         anchor="isometric",
         min_parties=3,
@@ -36,6 +42,7 @@ BASES: dict[BasisName, BasisRule] = {
     "weighted_consensus": BasisRule(
         span="common, from everybody's directions by their energy",
         exchanges=2,
+        needs="isometric anchor, c >= 3",
         under_dp=False,
         anchor="isometric",
         min_parties=3,
