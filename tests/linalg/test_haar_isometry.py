@@ -11,8 +11,7 @@ from scipy.stats import beta, kstest
 
 from aligners import EPS, GOLDEN, key_of
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.haar import HaarIsometry
-from cobasis.linalg.rng import KeyStream, haar_columns
+from cobasis.linalg.rng import HaarIsometry, KeyStream, haar_columns
 
 SHAPES = [(1, 1), (5, 1), (4, 4), (9, 5), (64, 64), (70, 65), (200, 130), (130, 130)]
 ERRORS = 5.0

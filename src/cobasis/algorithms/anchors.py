@@ -10,8 +10,7 @@ import numpy.typing as npt
 from cobasis.algorithms import AnchorKind
 from cobasis.errors import AnchorError, OptionError, PrivacyWarning
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
-from cobasis.linalg.haar import HaarIsometry
-from cobasis.linalg.rng import KeyStream
+from cobasis.linalg.rng import HaarIsometry, KeyStream
 
 FROM_PUBLIC_ROWS: frozenset[AnchorKind] = frozenset({"public", "smote"})
 """The anchors that are made of public rows, and so need them at every party."""

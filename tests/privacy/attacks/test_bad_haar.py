@@ -1,6 +1,6 @@
 """Every bad Haar draw of DESIGN 3.1 shows the secret basis; Stewart's construction does not.
 
-The bad draws are the mutants that the tests of `cobasis.linalg.haar` have to catch.
+The bad draws are the mutants that the tests of `HaarIsometry` have to catch.
 """
 
 from functools import cache, partial
