@@ -287,8 +287,9 @@ def test_whatever_came_is_accepted_in_the_right_order_and_the_rest_is_named(
         assert "The basis" not in shown
         run(*words, "--yes", name=name)
         proposals.append(site.proposal(name, made(site, name, "1-proposal")))
-    late = run(*words, "--yes", name="east", code=4)
-    assert "cobasis accept icu.toml icu.east.1-span" in late.stderr
+    again = run(*words, "--yes", name="east").stdout
+    assert "The same file as before, to the last byte." in again
+    assert "cobasis accept icu.toml icu.news icu.east.1-span" in again
     assert "[CB314]" in run("accept", site.agreement_path, code=4).stderr
     inbox = site.root / "inbox"
     inbox.mkdir()

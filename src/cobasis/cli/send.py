@@ -199,6 +199,7 @@ def _say_sent(
     owner: Owner, session: "PartySession", sent: "Sent", *, warnings: tuple[str, ...] = ()
 ) -> None:
     """Say what was made, and what comes next."""
+    from cobasis.bundle.agreement_file import stem_of
     from cobasis.cli.answers import SendAnswer
 
     exchange, analyst = sent.exchange, session.analyst.name
@@ -213,6 +214,7 @@ def _say_sent(
         warnings=warnings,
     )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
+    news = f"{stem_of(session.path)}.news"
     same = "The same file as before, to the last byte." if sent.again else ""
     owner.say(
         answer,
@@ -221,7 +223,7 @@ def _say_sent(
             f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'. {same}".rstrip(),
             f"  SHA-256 {sent.digest}",
             f"Next: take it to '{analyst}'. When its answer has come, type:",
-            f"  cobasis accept {session.path.name} {reply}",
+            f"  cobasis accept {session.path.name} {news} {reply}",
         ],
     )
 

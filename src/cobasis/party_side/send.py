@@ -85,23 +85,14 @@ def take_secret(session: PartySession) -> str | None:
 
 
 def require_turn(session: PartySession) -> None:
-    """Raise where the party has sent what it may send now; nothing of a table is needed."""
-    exchange = upcoming(session)
-    lines = session.history(SENT_AS[exchange.message])
-    if not lines:
-        return
-    done = f"party '{session.name}' made its {exchange.message} on {lines[-1].time}"
-    if exchange.message == "upload":
+    """Raise StepError where the upload was made; nothing of a table is needed."""
+    made = session.history(SENT_AS["upload"])
+    if made:
         raise StepError(
-            f"{done}, and a round takes one. 'cobasis send --again' writes the same file once "
-            "more; for other rows, agree on a new round."
+            f"party '{session.name}' made its upload on {made[-1].time}, and a round takes one. "
+            "'cobasis send --again' writes the same file once more; for other rows, agree on a new "
+            "round."
         )
-    answer = session.beside(f"{exchange.number}-{exchange.reply}").name
-    raise WaitingError(
-        f"{done}, and the upload comes after the {exchange.reply}. When '{session.analyst.name}' "
-        f"has sent it, type: cobasis accept {session.path.name} {answer}. For a lost proposal: "
-        "cobasis send --again."
-    )
 
 
 def require_span(session: PartySession) -> None:
@@ -158,12 +149,16 @@ def send(
 
 
 def finish(session: PartySession, to: Path | None) -> Sent | None:
-    """Give the file its name that a killed command had made; None where there is none."""
+    """Give the file its name that a killed command had made; None where there is none.
+
+    A proposal stays the same one until its span is accepted.
+    """
     exchange = upcoming(session)
     made = _kept(session, exchange, MADE)
     sent = digests_sent(session, exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
-        return None
+        proposed = sent and exchange.message == "proposal"
+        return send_again(session, to) if proposed else None
     place = _place(session, exchange, to)
     with alone(session):
         _refuse_other(session, place)
