@@ -30,7 +30,6 @@ SENTENCES = {
     "digest": "used by Party and Analyst; the name and the type say all",
     "anchor_recipe": "same",
     "make_aligner": "same",
-    "opens": "same",
     "read_image": "used by Analyst; the name and the type say all",
     "row_block": "same",
     "label_block": "same",

@@ -115,7 +115,7 @@ def seal(path: Path, signatures: Iterable[Signature]) -> Path:
 
 
 def sealed_agreement(path: Path) -> Agreement:
-    """Return an agreement that everybody signed, from the sealed form or the signatures beside it.
+    """Return an agreement that everybody signed: in one file, or in files beside it.
 
     Raises
     ------
@@ -124,28 +124,26 @@ def sealed_agreement(path: Path) -> Agreement:
     UnsignedError
         Somebody has not signed; says who.
     """
-    found, sealed = signed_agreement(path)
+    found = signed_agreement(path)
     found.check_sealed()
-    if not sealed:
-        seal(path, found.signatures)
     return found.agreement
 
 
-def signed_agreement(path: Path) -> tuple[AgreementFile, bool]:
-    """Return an agreement with the signatures at hand, and whether they stand in one file."""
+def signed_agreement(path: Path) -> AgreementFile:
+    """Return an agreement with the signatures at hand, those in .sig files beside it, too."""
     found, sealed = read_agreement(path), sealed_path(path)
     if found.signatures or not sealed.exists():
         signed = [line_in(each, Signature) for each in sorted(path.parent.glob("*.sig"))]
         digest = found.agreement.digest().hex()
         beside = tuple(each for each in signed if each.agreement == digest)
-        return replace(found, signatures=found.signatures or beside), bool(found.signatures)
+        return replace(found, signatures=found.signatures or beside)
     whole = read_agreement(sealed)
     if whole.agreement.digest() != found.agreement.digest():
         raise AgreementError(
             f"'{sealed}' is not what stands in '{path}': they differ in more than "
             "signatures. Ask the others which of the two they signed, and delete the other."
         )
-    return whole, True
+    return whole
 
 
 def _table(fields: Mapping[str, str]) -> Table:

@@ -153,7 +153,7 @@ def read_standing(owner: Owner, path: Path) -> Standing:
     from cobasis.party_side.session import NEWS, transcript_path
     from cobasis.protocol.signatures import signed_by
 
-    file, _ = signed_agreement(path)
+    file = signed_agreement(path)
     agreement, folder = file.agreement, home(owner.home)
     try:
         who = owner.who(agreement)
