@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from cli.round_by_commands import NAMES, Typed, write_table
+from cobasis.cli import options
 
 
 @pytest.fixture
@@ -89,6 +90,15 @@ def test_it_asks_no_passphrase_and_says_of_whom_nothing_is_known(typed):
     assert "you: no key of this round" in typed("status icu.toml", by="stranger").stdout
     (typed.folder / "icu.news").write_text("{}\n")
     assert "[CB803]" in typed("status icu.toml", by="east", code=3).output
+
+
+def test_on_a_screen_an_error_breaks_between_words(typed, monkeypatch):
+    whole = typed("status", code=2).stderr
+    assert len(whole.splitlines()) == 1
+    monkeypatch.setattr(options, "on_screen", lambda: True)
+    lines = typed("status", code=2).stderr.splitlines()
+    assert max(map(len, lines)) < 80
+    assert " ".join(lines) == whole.strip()
 
 
 def test_in_a_folder_of_none_or_several_agreements_it_says_so(typed):

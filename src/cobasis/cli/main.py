@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cobasis.cli import agreement, key
+from cobasis.cli import agreement, key, options
 from cobasis.cli.accept import accept
 from cobasis.cli.audit import audit, plan
 from cobasis.cli.demo import demo
@@ -33,7 +33,9 @@ class _Coded(TyperGroup):
         try:
             return super().invoke(ctx)
         except CobasisError as error:
-            typer.echo(f"{type(error).__name__}: {error}", err=True)
+            said = f"{type(error).__name__}: {error}"  # whole where a program reads it
+            for line in options.wrapped(said) if options.on_screen() else [said]:
+                typer.echo(line, err=True)
             raise typer.Exit(error.exit_code) from None
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
             typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)

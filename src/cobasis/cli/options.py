@@ -184,6 +184,11 @@ def _first_line(file: Path) -> str:
     return found
 
 
+def on_screen() -> bool:
+    """Whether somebody looks at standard error."""
+    return sys.stderr.isatty()
+
+
 def on_terminal() -> bool:
     """Whether somebody can be asked; if so, Ctrl-C ends the question.
 
@@ -240,7 +245,7 @@ def progress() -> Iterator["Report"]:
     from cobasis.cli.bar import shown
     from cobasis.progress import silent
 
-    if not sys.stderr.isatty():
+    if not on_screen():
         yield silent
         return
     with shown() as report:
