@@ -269,6 +269,10 @@ def test_predict_and_export_write_what_they_say(accepted, run):
     assert "120 predictions" in run("predict", site.agreement_path, new, "-o", out).stdout
     assert pl.read_csv(out).columns == ["patient", "prediction", "score_1"]
     assert as_json(run("predict", site.agreement_path, new, "-o", out, "--json"))["n_rows"] == 120
+    table = site.table("north").read_bytes()
+    for command in (("predict", site.agreement_path, new), ("export", site.agreement_path)):
+        assert "a table of yours" in run(*command, "-o", site.table("north"), code=2).stderr
+    assert site.table("north").read_bytes() == table
     found = as_json(run("export", site.agreement_path, "-o", onnx, "--json"))
     assert found["n_bytes"] == onnx.stat().st_size
     assert onnx.stat().st_mode & 0o777 == 0o600

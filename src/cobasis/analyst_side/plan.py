@@ -117,16 +117,17 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     """Raise WaitingError while somebody may still send, or too few have."""
     agreed, closes = session.agreement, session.agreement.closes
     what = f"exchange {plan.exchange.number} of {len(session.exchanges)}"
-    if plan.missing and (closes is None or now < closes):
-        until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
-        options = " ".join(f"--without {name}" for name in plan.missing)
-        raise WaitingError(
-            f"{what} waits for the {plan.exchange.message} of {', '.join(plan.missing)}, and "
-            f"{until}. Receive what they send, or go on without them: {options}."
-        )
     least = agreed.minimum_parties
     if plan.exchange.message == "proposal":
         least = max(least, MIN_PARTIES)
+    if plan.missing and (closes is None or now < closes):
+        until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
+        options = " ".join(f"--without {name}" for name in plan.missing)
+        go_on = f", or go on without them: {options}" if len(plan.members) >= least else ""
+        raise WaitingError(
+            f"{what} waits for the {plan.exchange.message} of {', '.join(plan.missing)}, and "
+            f"{until}. Receive what they send{go_on}."
+        )
     require_enough(plan, least=least)
 
 

@@ -273,7 +273,12 @@ def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
     ]
     if len(found) == 1:
         return found[0], words
-    here = ", ".join(path.name for path in found) or "none"
+    if not found:
+        raise OptionError(
+            "no agreement lies here. Put the one that its author sent here, or name its file as "
+            "the first word; whoever is the author makes it: cobasis agreement new icu.toml."
+        )
+    here = ", ".join(path.name for path in found)
     raise OptionError(
         f"this command is about an agreement, and of those here ({here}) it cannot tell which. "
         "Name its file as the first word, like icu.toml, or type it where one agreement lies."

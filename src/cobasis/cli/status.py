@@ -256,6 +256,8 @@ def _exchange(of: Standing) -> str:
 
 def _as_of(of: Standing) -> str:
     if of.news is None:
+        if of.role == "analyst":
+            return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
     hours = int((of.now - _time(of.news.time)).total_seconds() // 3600)
     age = f"{hours} hours" if timedelta(hours=hours) < _SOON else f"{hours // 24} days"

@@ -51,12 +51,13 @@ def enrolled_here(agreement: Agreement, *, home: Path, name: str | None) -> Publ
     if name is None and here:
         raise IdentityError(
             f"the home folder '{home}' has keys of {', '.join(here)}, and each takes part in round "
-            f"'{agreement.round_id}'. Say who you are: --as {here[0]}."
+            f"'{agreement.round_id}'. Say who you are: --as {' or --as '.join(here)}."
         )
-    who = f"'{name}'" if name is not None else f"nobody with a key in the home folder '{home}'"
+    who = f"nobody with a key in the home folder '{home}' takes part"
+    who = who if name is None else f"'{name}' takes no part"
     listed = ", ".join(enrolled) or "nobody yet"
     raise UnknownPartyError(
-        f"{who} takes part in round '{agreement.round_id}' (enrolled: {listed}). Give the right "
+        f"{who} in round '{agreement.round_id}' (enrolled: {listed}). Give the right "
         "folder with --home and the name with --as, or enrol the key in a new agreement."
     )
 

@@ -18,7 +18,7 @@ from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.party_side.rows import require_id
-from cobasis.party_side.session import PartySession, digest_of, refuse_target
+from cobasis.party_side.session import PartySession, digest_of, refuse_target, sent_table
 from cobasis.progress import Report, silent
 from cobasis.protocol.messages import decode_labels
 from cobasis.tables.sources import (
@@ -76,7 +76,8 @@ _BLOCK_CELLS = 2**22
 
 def predict(session: PartySession, table: Path, *, to: Path, report: Report = silent) -> int:
     """Predict for every row of a table, in its order."""
-    refuse_target(to, table=table)
+    for own in (table, sent_table(session)):
+        refuse_target(to, table=own)
     if to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
@@ -156,7 +157,7 @@ def _write_parquet(file: WholeFile, frames: Iterator[pl.DataFrame]) -> int:
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    refuse_target(to)
+    refuse_target(to, table=sent_table(session))
     found, agreement = usable(session), session.agreement
     data = raw_graph(
         agreement.features,

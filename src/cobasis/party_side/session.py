@@ -286,12 +286,18 @@ def join(session: PartySession, path: Path) -> str:
     return sent.maker
 
 
+def sent_table(session: PartySession) -> Path | None:
+    """Return the table that the last file was made of; None before the first."""
+    noted = notes(session).get("table")
+    return None if noted is None else Path(noted)
+
+
 def refuse_target(to: Path, *, table: Path | None = None) -> None:
     """Raise OptionError or DiskError where a result would overwrite its table or has no folder."""
     with suppress(OSError):
         if table is not None and (to.resolve() == table.resolve() or to.samefile(table)):
             raise OptionError(
-                f"-o '{to}' is the table itself, which would be overwritten. Choose another name."
+                f"-o '{to}' is a table of yours, which would be overwritten. Choose another name."
             )
     if to.is_dir() or not to.parent.is_dir():
         raise DiskError(f"-o '{to}' is a folder, or in one that does not exist. Name a file.")

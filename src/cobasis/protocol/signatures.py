@@ -125,8 +125,9 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in findings.items())
         raise UnsignedError(
             f"the agreement of round '{agreement.round_id}' is not signed by everybody ({reasons}; "
-            f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Collect these "
-            "signatures of the text as it is now; the last one seals it."
+            f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Whoever "
+            "seals it collects these signatures of the text as it is now; others wait for the "
+            "sealed one."
         )
 
 
