@@ -101,6 +101,14 @@ def test_on_a_screen_an_error_breaks_between_words(typed, monkeypatch):
     assert " ".join(lines) == whole.strip()
 
 
+def test_words_that_no_command_takes_have_a_code_too(typed):
+    for words in ("keyy", "key neww", "send --dry-runn", "status a b", "predict x.csv"):
+        done = typed(words, code=2)
+        assert done.stdout == ""
+        assert done.stderr.endswith("--help'. [CB107]\n")
+    assert "[CB" not in typed("key", code=2).output
+
+
 def test_in_a_folder_of_none_or_several_agreements_it_says_so(typed):
     assert "[CB107]" in typed("status", code=2).output
     typed.draft()

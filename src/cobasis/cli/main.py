@@ -19,10 +19,21 @@ from cobasis.cli.send import send
 from cobasis.cli.sign import sign
 from cobasis.cli.status import status
 from cobasis.cli.verify import inspect, verify
-from cobasis.errors import CobasisError, PrivacyWarning
+from cobasis.errors import CobasisError, OptionError, PrivacyWarning
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
+
+
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
+"""Typer's for words that no command takes; it exports only what derives from it."""
+
+
+def _say(error: CobasisError) -> None:
+    """Print an error, whole where a program reads it."""
+    said = f"{type(error).__name__}: {error}"
+    for line in options.wrapped(said) if options.on_screen() else [said]:
+        typer.echo(line, err=True)
 
 
 class _Coded(TyperGroup):
@@ -33,10 +44,12 @@ class _Coded(TyperGroup):
         try:
             return super().invoke(ctx)
         except CobasisError as error:
-            said = f"{type(error).__name__}: {error}"  # whole where a program reads it
-            for line in options.wrapped(said) if options.on_screen() else [said]:
-                typer.echo(line, err=True)
+            _say(error)
             raise typer.Exit(error.exit_code) from None
+        except _UsageError as error:
+            if told := error.format_message().rstrip("."):  # of a group alone it was its help
+                _say(OptionError(f"{told}. See '{error.ctx.command_path} --help'."))
+            raise typer.Exit(OptionError.exit_code) from None
         except (KeyboardInterrupt, typer.Abort):  # a prompt turns the one into the other
             typer.echo("\nInterrupted. Nothing is lost: the same command goes on.", err=True)
             raise typer.Exit(INTERRUPTED) from None
