@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.data.images import images
 from experiments.data.sources import MissingDataError
 from experiments.pictures import DIGITS, FASHION, figure, strips
 
@@ -44,6 +45,7 @@ def test_attackers_bring_back_what_the_eye_does_not_see(digits):
 
 def test_pictures_that_need_data_say_so(monkeypatch, tmp_path):
     monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
+    images.cache_clear()  # another test may have read them
     with pytest.raises(MissingDataError, match=r"(?i)fashion-mnist"):
         figure(FASHION)
 
