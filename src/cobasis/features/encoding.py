@@ -147,10 +147,11 @@ class Encoder:
 
     def read(self, frame: "nw.DataFrame[Any]", *, what: str) -> list[Array]:
         """Return the raw columns of a frame as arrays: numbers, and the codes of categories."""
-        types, found = frame.schema, list[Array]()
+        floating = {name for name, kind in frame.schema.items() if kind.is_float()}
+        found: list[Array] = []
 
         def is_float(feature: NumericFeature | CategoryFeature) -> bool:
-            return isinstance(feature, NumericFeature) and types[feature.name].is_float()
+            return isinstance(feature, NumericFeature) and feature.name in floating
 
         for floats, run in groupby(self.features, is_float):
             if floats:

@@ -37,7 +37,7 @@ PART_ROWS, PART_BYTES = 2**18, 2**28
 Less costs time: a row group, in polars' files 2**18 rows, is unpacked anew for each part.
 """
 
-SLICES, LEAST_COLUMNS, READERS = 32, 8, 2
+SLICES, LEAST_COLUMNS, READERS = 32, 16, 2
 """In how many slices a part's columns are read, none of fewer columns, and how many at a time.
 
 polars may hold a row group's bytes of all columns that it is asked for, however few the rows.

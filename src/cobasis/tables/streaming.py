@@ -40,7 +40,7 @@ SUFFIX = ".mark"
 BLOCK_CELLS = 2**20
 """Cells of a block, 8 MB: what stays in the processor's cache between two operations."""
 
-PART_BLOCKS, WIDE_BLOCKS = 2, 16
+PART_BLOCKS, WIDE_BLOCKS = 4, 16
 """Blocks of what is worked on at a time, at most; of a wide table, where each piece that is
 worked on gives a large Gram matrix, so that they should be few."""
 
@@ -89,7 +89,7 @@ class StreamedTable(LabelledRows):
         def worked(part: Part) -> tuple[Done, int, pl.Series | None]:
             first, whole = part
             labels = None if self._along is None else whole[self._along]
-            frame = whole.select(self._names)
+            frame = whole if labels is None else whole.select(self._names)
             refuse_csv_rounding(frame, what=self.source.what, integers=self.source.integers)
             columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
             return work(first, self._blocks(columns, frame.height, own)), frame.height, labels
