@@ -86,16 +86,7 @@ check() {
         "$venv/bin/ruff" format --check &&
         "$venv/bin/mypy" &&
         "$venv/bin/lint-imports" --no-logo &&
-        sizes
-}
-
-sizes() { # lines and files by package; tests/test_size.py bounds the sums
-    find src/cobasis -name '*.py' -exec wc -l {} + | LC_ALL=C sort -k2 | awk '
-        split($2, part, "/") > 1 { name = part[3]; lines[name] += $1; files[name]++; sum += $1; n++
-            if (!(name in at)) { at[name] = ++last; names[last] = name } }
-        END { names[++last] = "in all"; lines["in all"] = sum; files["in all"] = n
-            for (k = 1; k <= last; k++)
-                printf "%7d lines %4d files  %s\n", lines[names[k]], files[names[k]], names[k] }'
+        "$venv/bin/python" tests/sizes.py
 }
 
 check_and_test() { # pytest comes last, so that its summary closes the output
@@ -113,6 +104,9 @@ check_and_test() { # pytest comes last, so that its summary closes the output
         "$venv/bin/python" -m coverage report --format=total --precision=1 --fail-under=95 \
             --include="*/cobasis/$package/*"
     done
+    times >"$scratch/times" # its last line: minutes and seconds of all that ran, user and system
+    tail -n 1 "$scratch/times" | tr 'ms' '  ' |
+        awk '{ printf "processor time: %.1f minutes\n", $1 + $3 + ($2 + $4) / 60 }'
 }
 
 wheelhouse() { # filled beside DIR and then renamed: a folder of that name is never half full

@@ -1,0 +1,69 @@
+"""How large the house is: `./run.sh check` prints it, `tests/test_size.py` holds it to its budgets.
+
+Lines are what wc counts. Code is what is neither docstring, comment nor empty.
+"""
+
+import ast
+import io
+import tokenize
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "cobasis"
+WORDS = ("lines", "code", "docstrings", "comments", "files")
+
+
+def size_of(path):
+    """Count a file's lines by kind."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    docstrings, comments = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        for each in (
+            getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ()
+        ):
+            if isinstance(each, ast.Expr) and isinstance(getattr(each.value, "value", None), str):
+                docstrings.update(range(each.lineno, each.end_lineno + 1))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            comments.add(token.start[0])
+    alone = {at for at in comments - docstrings if lines[at - 1].lstrip().startswith("#")}
+    empty = {at for at, line in enumerate(lines, 1) if not line.strip()} - docstrings
+    code = len(lines) - len(docstrings | alone | empty)
+    return Counter(
+        lines=len(lines), code=code, docstrings=len(docstrings), comments=len(comments), files=1
+    )
+
+
+def sizes(*folders, by=lambda _: "in all"):
+    """Add up the files of some folders."""
+    found = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            found[by(path)] = found.get(by(path), Counter()) + size_of(path)
+    return found
+
+
+def package_of(path):
+    """Return the package that a file of the source is in; of the modules beside them, the root."""
+    return (*path.relative_to(SOURCE).parts[:-1], "cobasis")[0]
+
+
+def whole():
+    """Return the sizes of the three parts of the house."""
+    parts = {"src": (SOURCE,), "tests": (ROOT / "tests",)}
+    parts["experiments and benchmarks"] = (ROOT / "experiments", ROOT / "benchmarks")
+    return {name: sizes(*folders)["in all"] for name, folders in parts.items()}
+
+
+def table():
+    """Yield the lines of a table for people."""
+    yield "".join(f"{word:>11}" for word in WORDS)
+    rows = [*sorted(sizes(SOURCE, by=package_of).items()), *whole().items()]
+    for name, size in rows:
+        yield "".join(f"{size[word]:11,}" for word in WORDS) + f"  {name}"
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))  # noqa: T201 -- for people
