@@ -21,7 +21,7 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_670, 1_530, 21),
-    "analyst_side": (2_580, 2_000, 14),
+    "analyst_side": (2_430, 1_920, 11),
     "bundle": (3_090, 2_240, 20),
     "cli": (3_790, 2_850, 21),
     "cobasis": (450, 170, 6),

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from functools import partial
+from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
 
@@ -13,8 +14,7 @@ import numpy as np
 import pytest
 
 from aligned import aligned_rows, cut, parties
-from cobasis.analyst_side.cluster import ClusterPasses, _address, cluster_at
-from cobasis.analyst_side.passes import passes_for
+from cobasis.analyst_side.passes import ClusterPasses, _address, passes_for
 from cobasis.errors import CobasisError, FileChangedError, MissingExtraError, OptionError
 from cobasis.models import boosting
 from cobasis.models.training import train
@@ -44,7 +44,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def over(address):
-    with cluster_at(address, model="ridge", report=silent) as passes:
+    with passes_for("ridge", folder=Path(), cluster=address, report=silent) as passes:
         yield passes
 
 
@@ -110,13 +110,13 @@ def test_what_a_cluster_does_not_train_is_refused_before_it_is_asked(model, tmp_
 
 
 def test_an_address_without_an_answer_is_refused(monkeypatch):
-    from cobasis.analyst_side import cluster  # noqa: PLC0415
+    from cobasis.analyst_side import passes  # noqa: PLC0415
 
-    monkeypatch.setattr(cluster, "_ANSWER_SECONDS", 1)
+    monkeypatch.setattr(passes, "_ANSWER_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "no://where"):
         with (
             pytest.raises(OptionError, match=f"no cluster answers at '{address}'"),
-            cluster_at(address, model="ridge", report=silent),
+            passes_for("ridge", folder=Path(), cluster=address, report=silent),
         ):
             pass
 
@@ -125,7 +125,7 @@ def test_without_distributed_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
         pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[dask\]'"),
-        cluster_at("tcp://here:1", model="ridge", report=silent),
+        passes_for("ridge", folder=Path(), cluster="tcp://here:1", report=silent),
     ):
         pass
 

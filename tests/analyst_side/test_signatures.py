@@ -5,8 +5,7 @@ from itertools import count
 import pytest
 
 from analyst_side.rounds import NAMES, real_round
-from cobasis.analyst_side.inbox import seal_only
-from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.receive import receive, seal_only
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.agreement_text import new_text

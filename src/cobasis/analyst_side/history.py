@@ -1,13 +1,12 @@
 """What has happened in a round, read back from the analyst's transcript: the one record of it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.bundle.expecting import AcceptedFile
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
 from cobasis.protocol.exchanges import Message
@@ -16,12 +15,7 @@ from cobasis.protocol.signatures import Signature
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
 FORGOTTEN = "forgotten"
 KEY_DESTROYED = "key destroyed"
-Training = Literal["run", "added", "removed"]
-RUN: Training = "run"
-ADDED: Training = "added"
-REMOVED: Training = "removed"
-_TRAINED = (RUN, ADDED, REMOVED)
-
+RUN, ADDED, REMOVED = "run", "added", "removed"
 
 _WORDS = {
     "policy": re.compile(r"[a-z0-9/._-]{1,60}"),
@@ -54,11 +48,6 @@ def audit_words(audit: Mapping[str, object] | None) -> list[str]:
     ]
 
 
-def audit_record(words: Sequence[str]) -> AuditRecord | None:
-    """Return a record from the words of a transcript; None where there are none."""
-    return AuditRecord(policy=words[0], verdict=words[1], report=words[2]) if words else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Received:
     """A party's file that was accepted and acknowledged."""
@@ -73,11 +62,6 @@ class Received:
     time: str
     line: str  # hash of the transcript's line that says so
     audit: AuditRecord | None = None
-
-    @property
-    def accepted(self) -> AcceptedFile:
-        """What a later file of the same party in the same exchange is compared with."""
-        return AcceptedFile(digest=self.file, created=self.created)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +155,7 @@ def history_of(entries: Iterable[Entry]) -> History:
             found = replace(found, contributors=names, ended=ended, without=without)
         elif entry.event == FORGOTTEN:
             found = replace(found, forgotten=entry.time)
-        elif entry.event in _TRAINED:
+        elif entry.event in {RUN, ADDED, REMOVED}:
             found = _trained(found, entry, told)
     return replace(found, agreed=agreed, files=files)
 
@@ -179,7 +163,8 @@ def history_of(entries: Iterable[Entry]) -> History:
 def received_of(entry: Entry) -> Received:
     """Read what was received back from its line."""
     told = cast("dict[str, Any]", dict(entry.told))
-    audit = audit_record(told.pop("audit"))
+    words = told.pop("audit")
+    audit = AuditRecord(**dict(zip(_WORDS, words, strict=True))) if words else None
     return Received(**told, time=entry.time, line=entry.hash, audit=audit)
 
 

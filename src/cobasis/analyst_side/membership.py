@@ -190,9 +190,11 @@ def remove(
     """
     with session.at_work() as history:
         refuse_forgotten(session, history)
-        _refuse_stranger(session, party, history)
+        _require_part(session, party, history)
         before, concluded = history.outcome, None
-        if before is not None and _has_part(party, before, realign=realign):
+        if before is not None and (
+            party in before.uploads or (realign and party in before.target_carries)
+        ):
             concluded = _without(
                 session,
                 party,
@@ -214,9 +216,7 @@ def remove(
         removal = removal_of(session, party)
         _delete_models(session, removal)
         after = session.history()
-        if (
-            after.outcome is not None
-        ):  # a kill after the line, before it was done, leaves older ones
+        if after.outcome is not None:  # a kill after the line leaves older ones
             delete_targets(session, but=after.outcome.alignment)
         write_removal(session, removal, to=session.work.certificates)
         paths = write_removal(session, removal, to=to)
@@ -224,7 +224,7 @@ def remove(
     return Removed(removal=removal, files=paths, concluded=concluded)
 
 
-def _refuse_stranger(session: AnalystSession, party: str, history: History) -> None:
+def _require_part(session: AnalystSession, party: str, history: History) -> None:
     """Raise UnknownPartyError for somebody of whom nothing is there."""
     require_known(party, session.agreement.parties)
     if party not in history.removed and not history.files_of(party):
@@ -232,11 +232,6 @@ def _refuse_stranger(session: AnalystSession, party: str, history: History) -> N
             f"party '{party}' has sent nothing in round '{session.agreement.round_id}', so there "
             f"is nothing to remove. To go on without it: cobasis run --without {party}."
         )
-
-
-def _has_part(party: str, outcome: Outcome, *, realign: bool) -> bool:
-    """Whether something has to be made again: the model, or the target."""
-    return party in outcome.uploads or (realign and party in outcome.target_carries)
 
 
 def _without(
@@ -281,11 +276,6 @@ def _without(
 def _delete_models(session: AnalystSession, removal: Removal) -> None:
     """Delete models that the party's rows shaped from the work folder; one is in use."""
     if session.work.models.is_dir():
-        used = removal.model_sha256
         for path in sorted(session.work.models.iterdir()):
-            if not _is(path, used):
+            if not path.is_file() or file_digest(path) != removal.model_sha256:
                 remove_tree(path)
-
-
-def _is(path: Path, digest: str) -> bool:
-    return path.is_file() and file_digest(path) == digest

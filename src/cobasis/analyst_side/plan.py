@@ -7,7 +7,6 @@ from pathlib import Path
 
 from cobasis.analyst_side.consensus import MIN_PARTIES, lost_spans
 from cobasis.analyst_side.history import History
-from cobasis.analyst_side.receive import open_exchange
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
 from cobasis.protocol.exchanges import Exchange
@@ -51,7 +50,7 @@ def planned(
 ) -> Plan:
     """Say what a run does now; WaitingError where it needs files that have not come."""
     out = _left_out(session, history, without=tuple(without), again=tuple(again))
-    exchange = open_exchange(session.agreement, history)
+    exchange = session.open_exchange(history)
     taken = history.taken(exchange.message)
     members = tuple(name for name in sorted(taken) if name not in out)
     away = {*session.agreement.parties} - {*taken, *history.removed, *out}

@@ -6,35 +6,25 @@ blocks no other; what is received again changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cobasis.analyst_side.history import (
     AGREED,
     RECEIVED,
+    AuditRecord,
     History,
     Received,
     audit_words,
     received_of,
 )
-from cobasis.analyst_side.inbox import (
-    SIGNS,
-    FileVerdict,
-    Reception,
-    files_of,
-    kind_of,
-    passed_over,
-    reception,
-    refused,
-    signatures_in,
-    signed_verdict,
-)
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.agreement_file import seal, sealed_path
+from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path, stem_of
+from cobasis.bundle.agreement_reading import line_in
 from cobasis.bundle.envelope import Bundle, Limits, look
-from cobasis.bundle.expecting import refuse_replay
-from cobasis.bundle.inspecting import PlainKind
+from cobasis.bundle.expecting import AcceptedFile, refuse_replay
+from cobasis.bundle.inspecting import PLAIN, PlainKind, plain_kind
 from cobasis.bundle.messages import proposal_in, upload_in
 from cobasis.disk.files import file_digest
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree
@@ -44,6 +34,7 @@ from cobasis.errors import (
     DiskError,
     FileChangedError,
     ForeignBundleError,
+    OptionError,
     ReplayError,
     TranscriptError,
 )
@@ -51,26 +42,160 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.exchanges import Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
-from cobasis.protocol.signatures import signers
+from cobasis.protocol.signatures import Signature, check_signature, signers
+
+SIGNS: tuple[PlainKind, ...] = ("signature", "agreement")
+"""What may hold signatures."""
 
 
-def open_exchange(agreement: Agreement, history: History) -> Exchange:
-    """Return the first exchange that has not ended, or the last."""
-    every = exchanges(agreement)
-    return every[min(len(history.ended), len(every) - 1)]
+@dataclass(frozen=True, kw_only=True)
+class FileVerdict:
+    """What became of one file."""
+
+    file: str
+    verdict: Literal["accepted", "received before", "passed over", "refused"]
+    message: str = ""  # empty where it is none, or was refused
+    party: str | None = None  # None where nobody's signature was found good
+    n_rows: int | None = None
+    code: str = ""  # of the refusal
+    reason: str = ""
+    audit: AuditRecord | None = None
 
 
-def _missing(agreement: Agreement, history: History, exchange: Exchange) -> tuple[str, ...]:
-    """Return the parties that an exchange waits for: not in, neither removed nor left out."""
-    known = {*history.taken(exchange.message), *history.removed, *history.without}
-    return tuple(name for name in agreement.parties if name not in known)
+@dataclass(frozen=True, kw_only=True)
+class Reception:
+    """What became of files, and where the round stands."""
+
+    files: tuple[FileVerdict, ...]
+    agreed: tuple[str, ...]
+    unsigned: tuple[str, ...]
+    sealed: Path | None  # the sealed agreement, once everybody has signed
+    exchange: Exchange  # the first that has not ended, or the last
+    received: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()  # in, and no part of the last run
+    without: tuple[str, ...] = ()
+    news: Path | None = None  # None where a party has sealed
+
+    @property
+    def refused(self) -> tuple[FileVerdict, ...]:
+        """The files that were refused."""
+        return tuple(each for each in self.files if each.verdict == "refused")
 
 
-def _late(history: History) -> tuple[str, ...]:
-    """Return the parties whose upload is in, and no part of the last run."""
-    if history.outcome is None:
-        return ()
-    return tuple(name for name in history.received if name not in history.outcome.uploads)
+def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
+    """Seal an agreement as a party: look at signatures, here and beside it, and at nothing else."""
+    agreement = read_agreement(agreement_path).agreement
+    agreed: dict[str, Signature] = {}
+    verdicts, new = [], not sealed_path(agreement_path).exists()
+    given = files_of([*paths, *sorted(agreement_path.parent.glob("*.sig"))], agreement_path)
+    for path in given:
+        kind = kind_of(path)
+        try:
+            signed = signatures_in(path, agreement, kind=kind) if kind in SIGNS else ()
+        except CobasisError as error:
+            verdicts.append(refused(path, error))
+            continue
+        agreed |= {each.name: each for each in signed}
+        verdicts.append(
+            signed_verdict(path, signed, new=new) if signed else passed_over(path, kind)
+        )
+    if new and not set(signers(agreement)) - set(agreed):
+        seal(agreement_path, agreed.values())
+    return reception(agreement, agreed, files=tuple(verdicts), path=agreement_path)
+
+
+def reception(
+    agreement: Agreement,
+    agreed: Mapping[str, Signature],
+    *,
+    files: tuple[FileVerdict, ...],
+    path: Path,
+) -> Reception:
+    """Say who has signed, and who has not."""
+    everybody = signers(agreement)
+    sealed = sealed_path(path)
+    return Reception(
+        files=files,
+        agreed=tuple(name for name in everybody if name in agreed),
+        unsigned=tuple(name for name in everybody if name not in agreed),
+        sealed=sealed if sealed.exists() else None,
+        exchange=exchanges(agreement)[0],
+    )
+
+
+def files_of(paths: Iterable[Path], agreement: Path) -> list[Path]:
+    """Return the files given, folders' own (none hidden), or without any what lies beside."""
+    given = list(paths)
+    if not given:
+        stem, messages = stem_of(agreement), ("proposal", "upload")
+        beside = [agreement.parent.glob(f"{stem}.*.[0-9]-{word}") for word in messages]
+        return sorted(path for found in beside for path in found)
+    found: dict[Path, None] = {}
+    for path in given:
+        try:
+            inside = sorted(path.iterdir()) if path.is_dir() else []
+            files = [each for each in inside if each.name[0] != "." and not each.is_dir()]
+            found |= dict.fromkeys(files if path.is_dir() else [path])
+            there = path.exists() or path.is_symlink()
+        except OSError as error:
+            raise DiskError(
+                f"'{path}' cannot be read: {error.strerror}. Check your rights to it."
+            ) from error
+        if not there:
+            raise OptionError(f"there is neither a file nor a folder '{path}'. Check the path.")
+    return list(found)
+
+
+def kind_of(path: Path) -> PlainKind | None:
+    """Return what a file of ours is that is not sealed; None where it cannot be read, either."""
+    try:
+        return plain_kind(path)
+    except DiskError:
+        return None  # said when it is taken
+
+
+def signatures_in(
+    path: Path, agreement: Agreement, *, kind: PlainKind | None
+) -> tuple[Signature, ...]:
+    """Return the good signatures of this agreement in a file."""
+    found: tuple[Signature, ...]
+    if kind == "signature":
+        found = (line_in(path, Signature),)
+    else:
+        read = read_agreement(path)
+        found = read.signatures
+        if found and read.agreement.digest() != agreement.digest():
+            raise ForeignBundleError(
+                f"'{path.name}' is the agreement of round '{read.agreement.round_id}' as another "
+                f"text ({read.agreement.digest().hex()[:16]}) than the one here "
+                f"({agreement.digest().hex()[:16]}). Ask the others which of the two they signed."
+            )
+    for each in found:
+        check_signature(agreement, each)
+    return found
+
+
+def signed_verdict(path: Path, found: tuple[Signature, ...], *, new: bool) -> FileVerdict:
+    """Say whose signatures a file has."""
+    return FileVerdict(
+        file=path.name,
+        verdict="accepted" if new else "received before",
+        message="signature",
+        party=", ".join(each.name for each in found),
+    )
+
+
+def passed_over(path: Path, kind: PlainKind | None) -> FileVerdict:
+    """Say what a file is that nothing is done with."""
+    reason = "no signature" if kind is None else PLAIN[kind]
+    return FileVerdict(file=path.name, verdict="passed over", reason=reason)
+
+
+def refused(path: Path, error: CobasisError) -> FileVerdict:
+    """Say why a file is not taken."""
+    reason = str(error.args[0])
+    return FileVerdict(file=path.name, verdict="refused", code=error.code, reason=reason)
 
 
 def receive(
@@ -93,15 +218,17 @@ def receive(
                 )
         report("receiving", len(kinds), len(kinds))
         news = session.tell(history)
-    exchange = open_exchange(session.agreement, history)
+    exchange, outcome = session.open_exchange(history), history.outcome
+    known = {*history.taken(exchange.message), *history.removed, *history.without}
+    trained_on = history.received if outcome is None else outcome.uploads
     files = tuple(verdicts[path] for path in sorted(verdicts, key=lambda each: each.name))
     found = reception(session.agreement, history.agreed, files=files, path=session.path)
     return replace(
         found,
         exchange=exchange,
         received=tuple(sorted(history.taken(exchange.message))),
-        missing=_missing(session.agreement, history, exchange),
-        late=_late(history),
+        missing=tuple(name for name in session.agreement.parties if name not in known),
+        late=tuple(name for name in history.received if name not in trained_on),
         without=history.without,
         news=news,
     )
@@ -193,8 +320,9 @@ def _take_in(
         exchange = _exchange_of(session, bundle, history)
         _refuse_removed(bundle.manifest.sender, history)
         before = history.files.get((exchange.message, bundle.manifest.sender))
-        accepted = None if before is None else before.accepted
-        refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted)
+        if before is not None:
+            accepted = AcceptedFile(digest=before.file, created=before.created)
+            refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted)
         return _stored(session, bundle, exchange), True
     finally:
         remove_tree(session.work.incoming)
@@ -211,7 +339,7 @@ def _exchange_of(session: AnalystSession, bundle: Bundle, history: History) -> E
             f"{what}, and the analyst of this round takes {wanted}. Look whether files were mixed "
             "up, or ask for the right one."
         )
-    now = open_exchange(session.agreement, history)
+    now = session.open_exchange(history)
     if of.number < now.number:
         party = bundle.manifest.sender
         raise ForeignBundleError(

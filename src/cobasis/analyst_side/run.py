@@ -18,7 +18,7 @@ from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import Certificate
 from cobasis.analyst_side.consensus import end_exchange
 from cobasis.analyst_side.forget import kept_uploads
-from cobasis.analyst_side.history import ADDED, RUN, History, Outcome, Training
+from cobasis.analyst_side.history import ADDED, RUN, History, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, planned
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
@@ -79,7 +79,8 @@ def run(
     family = family_of(session.agreement, model)
     with session.at_work() as history:
         refuse_forgotten(session, history)
-        plan = _planned(session, history, to=to, without=without, again=again, now=now)
+        with _told_while_waiting(session, history):
+            plan = planned(session, history, to=to, without=without, again=again, now=now)
         plan.refuse_unasked(confirmed)
         concluded = None
         if plan.exchange.reply == "span":
@@ -110,10 +111,11 @@ def run(
     return RunResult(plan=plan, concluded=concluded, written=written)
 
 
-def _planned(session: AnalystSession, history: History, **options: Any) -> Plan:  # noqa: ANN401 -- those of `planned`
-    """Plan; where there is nothing but to wait, finish what a killed run has left to tell."""
+@contextmanager
+def _told_while_waiting(session: AnalystSession, history: History) -> Iterator[None]:
+    """Where there is nothing but to wait, finish what a killed run has left to tell."""
     try:
-        return planned(session, history, **options)
+        yield
     except WaitingError:
         session.tell(history)
         raise
@@ -137,7 +139,7 @@ def conclude(
     *,
     parties: Collection[str],
     family: ModelName | None,
-    event: Training,
+    event: str,
     told: Mapping[str, Any],
     to: Path,
     realign: bool = False,
@@ -180,7 +182,6 @@ def conclude(
 
 
 def _model_path(session: AnalystSession, words: list[str]) -> Path:
-    """Return where a model stands that depends on these words."""
     return session.work.models / f"{_name_of(words)}.model"
 
 
@@ -315,8 +316,7 @@ def _words_of_commands() -> Iterator[None]:
 
 def _versions() -> list[str]:
     """Return what a model's numbers depend on besides the uploads."""
-    packages = ("cobasis", "numpy", "scipy", "scikit-learn")
-    return [f"{package} {version(package)}" for package in packages]
+    return [f"{each} {version(each)}" for each in ("cobasis", "numpy", "scipy", "scikit-learn")]
 
 
 def _name_of(words: list[str]) -> str:

@@ -115,6 +115,10 @@ class AnalystSession(Hidden):
         """Return the name of what a party gets back: ``icu.north.2-return``."""
         return f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
 
+    def open_exchange(self, history: History) -> Exchange:
+        """Return the first exchange that has not ended, or the last."""
+        return self.exchanges[min(len(history.ended), len(self.exchanges) - 1)]
+
     def opened(self, path: Path, *, limits: Limits | None = None) -> Bundle:
         """Open into the work folder what a party sealed for this analyst, in this round."""
         expected = Expected(

@@ -93,7 +93,8 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     findings += _countersigned(transcripts.values(), agreement)
     stem = stem_of(agreement_path)
     findings += compared_files(folder, ours, stem=stem, report=report)
-    findings += _removals(folder, agreement)
+    for path in sorted(folder.rglob("removal-*.json")):
+        findings.append(checked("removal", path.name, by=partial(_removal, path, agreement)))
     work = folder / f"{stem}{SUFFIX}"
     findings += checked_fits(
         work if work.is_dir() else folder, agreement, entries=ours, report=report
@@ -195,20 +196,9 @@ def _check_told(
     check_countersigned(signed, party=party)
 
 
-def _removals(folder: Path, agreement: Agreement) -> Iterator[Finding]:
-    """Check the certificates of removals."""
-    for path in sorted(folder.rglob("removal-*.json")):
-        yield checked("removal", path.name, by=partial(_removal, path, agreement))
-
-
 def _removal(path: Path, agreement: Agreement) -> None:
-    check_removal(_small(path), analyst=_analyst(agreement))
-
-
-def _small(path: Path) -> bytes:
     with opened(path) as (file, _):
-        data: bytes = file.read(_MAX_SMALL)
-    return data
+        check_removal(file.read(_MAX_SMALL), analyst=_analyst(agreement))
 
 
 def _analyst(agreement: Agreement) -> PublicIdentity:

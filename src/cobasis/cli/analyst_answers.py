@@ -13,7 +13,7 @@ from cobasis.cli.options import wrapped
 
 if TYPE_CHECKING:
     from cobasis.algorithms.certificate import Certificate
-    from cobasis.analyst_side.inbox import FileVerdict
+    from cobasis.analyst_side.receive import FileVerdict
     from cobasis.analyst_side.run import Concluded
 
 

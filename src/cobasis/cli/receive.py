@@ -9,7 +9,7 @@ from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
-    from cobasis.analyst_side.inbox import Reception
+    from cobasis.analyst_side.receive import Reception
     from cobasis.protocol.agreement import Agreement
 
 
@@ -30,8 +30,8 @@ def receive(
 
     Example: cobasis receive icu.toml inbox/
     """
-    from cobasis.analyst_side.inbox import seal_only
     from cobasis.analyst_side.receive import receive as take
+    from cobasis.analyst_side.receive import seal_only
     from cobasis.bundle.agreement_file import read_agreement
 
     path, files = agreed(words or [])
