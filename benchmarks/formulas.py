@@ -14,7 +14,7 @@ from benchmarks.published import algorithm_2, algorithm_3
 from benchmarks.timing import interleaved
 from cobasis import ODC, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.views import View
+from cobasis.algorithms.images import View
 from cobasis.planning import memory, own, work
 from cobasis.planning.own import predict_alignment
 from cobasis.planning.rates import calibrate

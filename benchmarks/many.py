@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.inputs import SEED, Images, Matrix, different, names
 from cobasis import Agreement, ConsortiumSecret, numeric_features
-from cobasis.algorithms.base import Fit
-from cobasis.algorithms.views import View
+from cobasis.algorithms.fits import Fit
+from cobasis.algorithms.images import View
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 
 BASES = 16

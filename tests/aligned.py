@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from cobasis.algorithms.base import Alignment, Fit, Target
+from cobasis.algorithms.base import Alignment
+from cobasis.algorithms.fits import Fit, Target
+from cobasis.algorithms.images import View
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.views import View
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
 from cobasis.protocol.aligned import AlignedRows
 

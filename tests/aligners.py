@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from cobasis.algorithms import AnchorKind
+from cobasis.algorithms import AnchorKind, SpanCondition
 from cobasis.algorithms.anchors import Anchor, draw_anchor
 from cobasis.algorithms.base import Aligner, Alignment, align
-from cobasis.algorithms.conditions import SpanCondition, bases_under
+from cobasis.algorithms.bases import bases_under
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami

@@ -12,11 +12,11 @@ from aligners import CONDITIONS, EPS, GOLDEN, STEADY, haar, key_of
 from cobasis.algorithms import AnchorKind
 from cobasis.algorithms.bases import (
     BASES,
+    bases_under,
     check_basis_rule,
     filled,
     require_components,
 )
-from cobasis.algorithms.conditions import bases_under
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.leading import leading_directions

@@ -9,7 +9,7 @@ from cobasis.algorithms import stacked
 from cobasis.algorithms.base import align
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami
-from cobasis.algorithms.stacked import leading_directions, sketched
+from cobasis.algorithms.stacked import leading_directions, sketch
 from cobasis.errors import DimensionError
 from cobasis.linalg.rng import KeyStream
 
@@ -125,4 +125,4 @@ def test_what_is_too_large_for_a_gram_matrix_is_sketched(monkeypatch):
 def test_a_sketch_shows_when_there_are_too_few_directions():
     base = KeyStream(key_of(3), "tests/leading").normal((60, SIZE))
     with pytest.raises(DimensionError, match="n_components=6 is not between 1 and the rank 5"):
-        sketched(lambda: iter([base, base @ haar(1, SIZE)]), n_rows=60, size=6)
+        sketch(lambda: iter([base, base @ haar(1, SIZE)]), n_rows=60, size=6)

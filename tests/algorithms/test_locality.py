@@ -6,8 +6,8 @@ from scipy.linalg import eigh
 
 from aligners import GOLDEN
 from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
-from cobasis.algorithms import locality
-from cobasis.algorithms.locality import local_directions
+from cobasis.algorithms import bases
+from cobasis.algorithms.bases import local_directions
 from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.leading import leading_directions
@@ -42,7 +42,7 @@ def by_definition(rows, n_components):
     apart = np.sum((rows[:, None] - rows) ** 2, axis=2)
     np.fill_diagonal(apart, np.inf)
     near = np.zeros_like(apart)
-    np.put_along_axis(near, np.argsort(apart, axis=1)[:, : locality.NEIGHBOURS], 1.0, axis=1)
+    np.put_along_axis(near, np.argsort(apart, axis=1)[:, : bases.NEIGHBOURS], 1.0, axis=1)
     graph = (near + near.T) / 2
     degrees = np.diag(graph.sum(axis=1))
     laplacian = centred.T @ (degrees - graph) @ centred
@@ -51,7 +51,7 @@ def by_definition(rows, n_components):
 
 @pytest.mark.parametrize("part_cells", [1, 137, 2**22])
 def test_it_solves_the_papers_eigenproblem_however_it_is_cut(part_cells, monkeypatch):
-    monkeypatch.setattr(locality, "PART_CELLS", part_cells)
+    monkeypatch.setattr(bases, "DISTANCES", part_cells)
     rows = np.random.default_rng(1).normal(size=(40, 6))
     cosines = principal_cosines(by_definition(rows, 3), directions(rows, 3))
     np.testing.assert_allclose(cosines, 1, atol=1e-10)
@@ -85,7 +85,7 @@ def test_directions_are_never_filling():
 
 
 def test_a_table_with_too_many_rows_is_refused(monkeypatch):
-    monkeypatch.setattr(locality, "LARGEST_GRAPH", 30)
+    monkeypatch.setattr(bases, "LARGEST_GRAPH", 30)
     rows = clusters()
     assert directions(rows[:30], 2).shape == (5, 2)
     with pytest.raises(OptionError, match=r"'north' has 60 rows.*30 rows are its limit.*\[CB107\]"):

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from cobasis import ODC, align
-from cobasis.algorithms import fits, one_span
-from cobasis.algorithms.base import Target
-from cobasis.algorithms.fits import procrustes_fits
-from cobasis.algorithms.one_span import TurnedTarget
+from cobasis.algorithms import fits
+from cobasis.algorithms.fits import Target, TurnedTarget, procrustes_fits
 from cobasis.errors import AnchorImageError, NotFiniteError
 
 A, L = 60, 6
@@ -80,7 +78,7 @@ def test_nothing_is_looked_for_where_the_last_image_of_a_batch_is_another(shared
 
 def test_a_target_is_not_prepared_for_images_of_another_span(shared, rng, monkeypatch):
     rows, _, _ = shared
-    monkeypatch.setattr(one_span, "_orthonormal", lambda _: pytest.fail("prepared for nothing"))
+    monkeypatch.setattr(fits, "orthonormality_defect", lambda _: pytest.fail("prepared"))
     assert TurnedTarget(rows).rotations({"north": orthonormal(rng, A, L)}) == {}
 
 

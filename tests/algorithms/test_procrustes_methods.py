@@ -20,8 +20,8 @@ from aligners import (
     spread,
 )
 from cobasis.algorithms import fits, gopp
-from cobasis.algorithms.base import Alignment, Target, align
-from cobasis.algorithms.fits import procrustes_fits, turned_onto
+from cobasis.algorithms.base import Alignment, align
+from cobasis.algorithms.fits import Target, procrustes_fits, turned_onto
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.odc import ODC
 from cobasis.errors import OptionError, OrthonormalityError, ShapeError, UnknownPartyError

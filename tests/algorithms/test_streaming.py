@@ -5,9 +5,8 @@ import pytest
 
 from aligners import EPS, make_toy, on_every_aligner
 from cobasis.algorithms.base import align
-from cobasis.algorithms.images import BATCH_BYTES, batches
+from cobasis.algorithms.images import BATCH_BYTES, View, batches
 from cobasis.algorithms.odc import ODC
-from cobasis.algorithms.views import View
 from cobasis.errors import FileChangedError, ShapeError
 
 

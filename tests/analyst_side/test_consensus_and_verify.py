@@ -10,8 +10,8 @@ import pytest
 
 from analyst_side.rounds import NAMES, real_round
 from cobasis.algorithms import AlignerName
-from cobasis.algorithms.base import Target
 from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
+from cobasis.algorithms.fits import Target
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cobasis.algorithms.base import Fit
+from cobasis.algorithms.fits import Fit
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk import files
 from cobasis.errors import (

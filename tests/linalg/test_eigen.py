@@ -21,9 +21,9 @@ def test_a_gram_matrix_of_either_side_shows_the_svd(count):
     table = normal(9, 6)
     left, values, _ = np.linalg.svd(table, full_matrices=False)
     rows = np.tril(table @ table.T) + np.triu(np.full((9, 9), np.nan), 1)  # never read
-    for vectors, roots in (of_gram(rows, count), of_columns(table, count)):
-        assert same_up_to_sense(vectors, left[:, :count])
-        np.testing.assert_allclose(roots, values[:count], rtol=GOLDEN)
+    for found in (of_gram(rows, count), of_columns(table, count)):
+        assert same_up_to_sense(found.directions, left[:, :count])
+        np.testing.assert_allclose(found.singular_values, values[:count], rtol=GOLDEN)
 
 
 @pytest.mark.parametrize(
@@ -70,15 +70,17 @@ def iterated(values, **options):
 def test_iteration_ends_when_values_stand_still():
     """With rank 3 the second basis spans everything, and the third pass sees that."""
     values = np.array([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])
-    axes, numbers, (directions, found) = iterated(values, passes=50, still=1e-10)
+    axes, numbers, found = iterated(values, passes=50, still=1e-10)
     assert numbers == [1, 2, 3]
-    assert same_up_to_sense(directions[:, :3], axes[:, :3])
-    np.testing.assert_allclose(found[:3], values[:3], rtol=GOLDEN)
+    assert same_up_to_sense(found.directions[:, :3], axes[:, :3])
+    np.testing.assert_allclose(found.singular_values[:3], values[:3], rtol=GOLDEN)
 
 
 @pytest.mark.parametrize("still", [0.0, 1e-10])
 def test_iteration_ends_when_passes_are_over(still):
     values = np.array([3.0, 2.0, 1.0, 0.99, 0.98, 0.97])
-    _, numbers, (directions, _) = iterated(values, passes=4, still=still)
+    _, numbers, found = iterated(values, passes=4, still=still)
     assert numbers == [1, 2, 3, 4]
-    np.testing.assert_allclose(directions.T @ directions, np.eye(4), rtol=0, atol=GOLDEN)
+    np.testing.assert_allclose(
+        found.directions.T @ found.directions, np.eye(4), rtol=0, atol=GOLDEN
+    )

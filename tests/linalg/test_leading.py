@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from aligners import key_of
-from cobasis.linalg import blocks as module
-from cobasis.linalg import leading
-from cobasis.linalg import leading as eigen
-from cobasis.linalg.arrays import orthonormality_defect
-from cobasis.linalg.blocks import WholeTable
+from cobasis.linalg import arrays, leading
+from cobasis.linalg.arrays import WholeTable, orthonormality_defect
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 
@@ -32,7 +29,7 @@ def off(found, right):
 
 @pytest.fixture(params=[2**20, 1], ids=["one part", "parts of 256 rows"])
 def parts(request, monkeypatch):
-    monkeypatch.setattr(module, "PART_CELLS", request.param)
+    monkeypatch.setattr(arrays, "PART_CELLS", request.param)
 
 
 @pytest.mark.parametrize("n_rows", [9, 12, 700])
@@ -83,7 +80,7 @@ def test_centred_directions_do_not_see_the_mean(n_rows, offset):
 def test_the_sense_of_a_direction_does_not_depend_on_the_route(n_rows, monkeypatch):
     table, _ = table_of(np.array([3.0, 2.0, 1.0]), n_rows)
     found = directions_of(WholeTable(table), n_wanted=3)
-    monkeypatch.setattr(eigen, "ACCURATE", 1.0)  # never a Gram matrix
+    monkeypatch.setattr(leading, "ACCURATE", 1.0)  # never a Gram matrix
     np.testing.assert_allclose(directions_of(WholeTable(table), n_wanted=3), found, atol=1e-12)
     np.testing.assert_allclose(
         directions_of(WholeTable(-table[::-1]), n_wanted=3), found, atol=1e-12

@@ -8,7 +8,7 @@ import pytest
 
 from cobasis import Party
 from cobasis.errors import DiskError, SecretError, StepError
-from cobasis.linalg.blocks import WholeTable
+from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol import projection
 from cobasis.protocol.projection import InMemory, RowsInMemory
 from protocol.consortium import COMPONENTS, consortium, tables

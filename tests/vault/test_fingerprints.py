@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cobasis.errors import SecretError
-from cobasis.linalg import blocks
-from cobasis.linalg.blocks import WholeTable
+from cobasis.linalg import arrays
+from cobasis.linalg.arrays import WholeTable
 from cobasis.vault.fingerprints import Changes, compare, fingerprints
 from vault.vaults import table
 
@@ -37,7 +37,7 @@ def test_each_row_has_its_own_whatever_stands_around_it(monkeypatch):
     whole = of(rows)
     np.testing.assert_array_equal(of(rows[::-1]), whole[::-1])
     np.testing.assert_array_equal(of(np.asfortranarray(rows)), whole)
-    monkeypatch.setattr(blocks, "PART_CELLS", 1)
+    monkeypatch.setattr(arrays, "PART_CELLS", 1)
     np.testing.assert_array_equal(of(rows), whole)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyrage
 
 from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
-from cobasis.linalg.blocks import WholeTable
+from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.vault import Accepted, Asked, Forced, Refused, Vault
 

@@ -8,3 +8,5 @@ from typing import Literal
 AnchorKind = Literal["isometric", "gaussian", "uniform", "public", "smote"]
 BasisName = Literal["svd", "pca", "lpp", "haar", "public", "consensus", "weighted_consensus"]
 AlignerName = Literal["odc", "gopp", "whitened", "imakura", "kawakami"]
+SpanCondition = Literal["samespan_orth", "samespan", "diffspan_orth", "diffspan"]
+Scale = Literal["measured", "paper"] | float

@@ -7,51 +7,22 @@ images are read batch by batch and fits handed on as they are made.
 """
 
 from collections.abc import Callable, Collection, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
-from cobasis.algorithms.images import Images, Reported, Steady, batches
-from cobasis.algorithms.one_span import TurnedTarget
+from cobasis.algorithms.fits import Fit, FitKind, Target
+from cobasis.algorithms.images import Images, Reported, Steady, View, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
-from cobasis.algorithms.views import View
 from cobasis.errors import AnotherRunError, DuplicatePartyError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 
-FitKind = Literal["rotation", "whitened rotation", "least squares"]
-"""What makes a change of basis the right one; ``certificate.fit_error`` checks it."""
-
 State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]]
 """What an interrupted run goes on from, by name: tables, and facts that JSON can hold."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """What every anchor image is aligned to."""
-
-    rows: Matrix = field(repr=False)  # Z
-    shaped_by: tuple[str, ...]  # the parties whose trace Z carries, for as long as it is used
-    iterations: int = 0
-    converged: bool = True
-
-    @cached_property
-    def turned(self) -> TurnedTarget:
-        """What finds the images that are Z turned."""
-        return TurnedTarget(self.rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fit:
-    """One party's fit to the target."""
-
-    change_of_basis: Matrix = field(repr=False)  # G_i
-    # smallest over largest singular value of what was inverted: 1 best, 0 arbitrary; of least
-    # squares an estimate, where it is above 1e-5
-    determination: float
 
 
 class Aligner(Protocol):

@@ -17,8 +17,9 @@ from typing import Literal
 import numpy as np
 
 from cobasis.algorithms import AnchorKind, BasisName
-from cobasis.algorithms.base import Alignment, FitKind
+from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.bases import BASES
+from cobasis.algorithms.fits import FitKind
 from cobasis.algorithms.images import Images, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table
 from cobasis.errors import FitCheckError, NotFiniteError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cobasis.algorithms.bases import check_basis_rule
-from cobasis.algorithms.images import Images, check_images
+from cobasis.algorithms.images import Images, batches, check_image
 from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.leading import Leading
@@ -44,7 +44,11 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
     """
     name: BasisName = "weighted_consensus" if weighted else "consensus"
     check_basis_rule(name, anchor="isometric", n_parties=len(images))
-    checked = check_images(images)
+    checked = {
+        party: check_image(party, image)
+        for batch in batches(images)
+        for party, image in batch.items()
+    }
     if sum(image.shape[1] for image in checked.values()) < n_components:
         raise ConsensusError(
             f"all {len(checked)} parties together sent fewer directions than "

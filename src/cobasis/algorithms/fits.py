@@ -1,13 +1,22 @@
-"""The two fits of the family, a batch of parties at a time: Procrustes and least squares."""
+"""A target, a party's fit to it, and the two ways to fit: Procrustes and least squares."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
-from cobasis.algorithms.base import Fit, Target
-from cobasis.algorithms.images import Images, check_image, least_squares
-from cobasis.algorithms.one_span import ROWS_A_COMPONENT, WORTH
-from cobasis.errors import DimensionError, NotFiniteError, UndeterminedFitError
-from cobasis.linalg.arrays import Matrix, orthonormality_defect
+from cobasis.algorithms import Scale
+from cobasis.algorithms.images import Images, by_reflections, check_image
+from cobasis.errors import DimensionError, NotFiniteError, OptionError, UndeterminedFitError
+from cobasis.linalg.arrays import Matrix, orthonormality_defect, triangle_of
 from cobasis.linalg.polar import PolarFactor, polar
+
+FitKind = Literal["rotation", "whitened rotation", "least squares"]
+"""What makes a change of basis the right one; ``certificate.fit_error`` checks it."""
 
 DETERMINED = 1e-8
 """Below this ratio of singular values the polar factor is arbitrary (rounding decides)."""
@@ -15,12 +24,119 @@ DETERMINED = 1e-8
 SMALL = 100**3
 """Multiplications that OpenBLAS still counts as a small product."""
 
+ROWS_A_COMPONENT = 2
+"""How many rows a component tell a turn; as many as columns would be badly conditioned."""
+
+WORTH = 3
+"""With less than so many times those rows, the product of all rows costs no more."""
+
+_ROUNDING = 1e-12
+"""By how much of its length a turned image's product may differ from the target's."""
+
+_NEARLY = 1e-7
+"""A solution further than this from orthogonal is no turn. Of what a nearer one lacks one step
+towards its polar factor leaves the square: rounding."""
+
+_AT_ONCE = 1e-2
+"""Reciprocal condition number down to which a first step by products is exact to 1e-11."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What every anchor image is aligned to."""
+
+    rows: Matrix = field(repr=False)  # Z
+    shaped_by: tuple[str, ...]  # the parties whose trace Z carries, for as long as it is used
+    iterations: int = 0
+    converged: bool = True
+
+    @cached_property
+    def turned(self) -> "TurnedTarget":
+        """What finds the images that are Z turned."""
+        return TurnedTarget(self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One party's fit to the target."""
+
+    change_of_basis: Matrix = field(repr=False)  # G_i
+    # smallest over largest singular value of what was inverted: 1 best, 0 arbitrary; of least
+    # squares an estimate, where it is above 1e-5
+    determination: float
+
+
+def require_word(word: object, known: tuple[str, ...], *, option: str) -> None:
+    """Refuse a word that an aligner's option does not take."""
+    if word not in known:
+        raise OptionError(f"{option}={word!r} is not known. Choose one of {', '.join(known)}.")
+
+
+def with_scale(rows: Matrix, *, gain: float, scale: Scale) -> Matrix:
+    """Give a target its one global scalar, so that methods differ in shape and not in size."""
+    # The gain is what the anchor makes of a unit vector, measured or given; l such columns have
+    # the norm gain sqrt(l). Under an isometric anchor and orthonormal bases it is exactly one.
+    if scale == "paper":
+        return rows
+    if scale != "measured":
+        if not (isinstance(scale, (int, float)) and 0 < scale < np.inf):
+            raise OptionError(
+                f"scale={scale!r} is no scale. Give 'measured', 'paper' or a positive number."
+            )
+        gain = float(scale)
+    return rows * float(gain * np.sqrt(rows.shape[1]) / np.linalg.norm(rows))
+
+
+class TurnedTarget:
+    r"""Finds the :math:`A_i = Z O_i` among images, and their :math:`G_i = O_i'`.
+
+    Parties with one span under an isometric anchor send such images. Any few rows determine
+    the turn, and one product of all rows with a vector tells whether there was no more to it:
+    half to a fifth of the time of ``A_i' Z`` and its polar factor.
+    """
+
+    def __init__(self, rows: Matrix) -> None:
+        self._rows, self._few = rows, rows[: ROWS_A_COMPONENT * rows.shape[1]]
+        self._lengths = np.linalg.norm(self._few, axis=1)
+        # It must miss no difference, and need not be secret; a fixed seed gives the same answers.
+        self._vector = np.random.default_rng(0).standard_normal(rows.shape[1])
+
+    @cached_property
+    def _image(self) -> Matrix:
+        return self._rows @ self._vector
+
+    @cached_property
+    def _inverse(self) -> Matrix | None:
+        """What finds the turn from a few rows; None where they determine none."""
+        if orthonormality_defect(self._rows) <= _ROUNDING:
+            with suppress(np.linalg.LinAlgError):
+                lower = np.linalg.cholesky(self._few.T @ self._few)
+                return np.asarray(cho_solve((lower, True), self._few.T))
+        return None
+
+    def rotations(self, images: Images) -> dict[str, Matrix]:
+        """Return the G_i of those images of a batch that are Z turned, if its last may be one."""
+        found: dict[str, Matrix] = {}
+        count, last = len(self._few), list(images.values())[-1]
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not found
+            # A turn leaves a row its length, so that other images cost no more than this.
+            off = np.abs(np.linalg.norm(last[:count], axis=1) - self._lengths)
+            if not np.all(off <= _NEARLY * self._lengths.max()) or self._inverse is None:
+                return found
+            turns = np.stack([self._inverse @ image[:count] for image in images.values()])
+            excess = turns.transpose(0, 2, 1) @ turns - np.eye(turns.shape[-1])
+            near = np.abs(excess).max(axis=(1, 2)) <= _NEARLY
+            turns -= turns @ excess / 2
+            allowed = _ROUNDING * np.linalg.norm(self._image)
+            for (party, image), turn, each in zip(images.items(), turns, near, strict=True):
+                seen = image @ (turn.T @ self._vector) if each else np.inf
+                if np.linalg.norm(seen - self._image) <= allowed:
+                    found[party] = turn.T
+        return found
+
 
 def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
     r"""Find the orthogonal G closest to the target: the polar factors of :math:`A_i' Z`.
-
-    An image that is not finite, or not of full rank, shows in ``A_i' Z``; the checks that
-    say which of the two it was cost as much as the fit and are made only then.
 
     ODC paper, Algorithm 4 and eq. (71).
     """
@@ -40,6 +156,8 @@ def procrustes_fits(images: Images, target: Target) -> dict[str, Fit]:
         for party, turn, values in zip(
             others, factor.rotation, factor.singular_values, strict=True
         ):
+            # An image without full rank shows here; the checks that say what is wrong with it
+            # cost as much as the fit, and are made only now.
             if values[-1] <= DETERMINED * max(values[0], energy):
                 _refuse_undetermined(party, others[party], rows, values)
             found[party] = Fit(change_of_basis=turn, determination=float(values[-1] / values[0]))
@@ -50,14 +168,13 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
     """Return the polar factors of ``A_i' Z`` for images of one shape.
 
     An image that is not finite, or too large to square, is refused by name.
-
-    The products go by blocks of rows where that is what BLAS multiplies fastest. OpenBLAS
-    copies neither factor of a small product, and faster with the left one turned: up to l = 100
-    that takes half to nine tenths of the time of one product a party. All blocks of an image
-    are one call: between calls threads wait for the interpreter's lock.
     """
     tables, (n_rows, components) = list(images.values()), rows.shape
     width = tables[0].shape[1]
+    # Products go by blocks of rows where BLAS multiplies those fastest. OpenBLAS copies neither
+    # factor of a small product, and is faster with the left one turned: up to l = 100 that takes
+    # half to nine tenths of the time of one product a party. All blocks of an image are one call:
+    # between calls threads wait for the interpreter's lock.
     parts, most = 1, SMALL // (components * width)
     if most >= max(components, width):  # of fewer rows the sum of parts would cost too much
         few = -(-n_rows // most)
@@ -75,13 +192,13 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
         return polar(np.ascontiguousarray(turned.transpose(0, 2, 1)))
     except NotFiniteError:
         for party, image in images.items():
-            check_image(party, image, n_rows=None)
+            check_image(party, image)
         raise
 
 
 def _refuse_oblique(party: str, image: Matrix, components: int) -> None:
     """Raise DimensionError for an image that is wider than the target and not orthonormal."""
-    check_image(party, image, n_rows=None)
+    check_image(party, image)
     if orthonormality_defect(image) > DETERMINED:
         raise DimensionError(
             f"party '{party}' has {image.shape[1]} components, the target {components}: a "
@@ -92,7 +209,9 @@ def _refuse_oblique(party: str, image: Matrix, components: int) -> None:
 
 def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matrix) -> None:
     """Raise the error that explains a doubtful fit, if it is more than doubtful."""
-    check_image(party, image, n_rows=None)
+    check_image(party, image)
+    # Where all singular values are small together, an image is square to the target: what is left
+    # of it is rounding of the product, and its ratios say nothing.
     scale = float(np.linalg.norm(image) * np.linalg.norm(target))
     lost = int(np.count_nonzero(values <= max(DETERMINED * values[0], 1e-12 * scale)))
     if lost:
@@ -107,10 +226,43 @@ def _refuse_undetermined(party: str, image: Matrix, target: Matrix, values: Matr
         )
 
 
+def factored(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
+    """Return Q, R and the reciprocal condition number of an image, or say why it is of no use.
+
+    Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, "Roundoff error analysis of the CholeskyQR2
+    algorithm", Electron. Trans. Numer. Anal. 44 (2015).
+    """
+    found = triangle_of(image)
+    if found is None:
+        return by_reflections(party, image)
+    triangle, determination = found
+    orthonormal = image @ dtrtri(triangle)[0]
+    # R is off by the squared condition number times rounding, and so is Q'Q - I. Q itself is well
+    # conditioned, and a second factorisation takes out what the first left.
+    if determination < _AT_ONCE:
+        again = dpotrf(orthonormal.T @ orthonormal)[0]
+        orthonormal, triangle = orthonormal @ dtrtri(again)[0], again @ triangle
+    return orthonormal, triangle, determination
+
+
 def least_squares_fits(images: Images, target: Matrix) -> dict[str, Fit]:
-    """Find the G that minimise ``||A_i G - Z||``."""
+    """Find the G that minimise ``||A_i G - Z||``, by the seminormal equations.
+
+    Bjorck, "Stability analysis of the method of seminormal equations for linear least squares
+    problems", Linear Algebra Appl. 88/89 (1987).
+    """
     fits: dict[str, Fit] = {}
     for party, image in images.items():
-        change, determination = least_squares(party, image, target=target)
+        found = triangle_of(image)
+        if found is None:
+            orthonormal, triangle, determination = by_reflections(party, image)
+            change = solve_triangular(triangle, orthonormal.T @ target)
+        else:
+            # R'R G = A_i'Z squares the condition number; solved once more for what it leaves over,
+            # G is as good as by reflections.
+            triangle, determination = found
+            change = dpotrs(triangle, image.T @ target)[0]
+            if determination < _AT_ONCE:
+                change += dpotrs(triangle, image.T @ (target - image @ change))[0]
         fits[party] = Fit(change_of_basis=change, determination=determination)
     return fits

@@ -7,10 +7,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, FitKind, State, Target
-from cobasis.algorithms.fits import procrustes_fits, turned_onto
+from cobasis.algorithms.base import State
+from cobasis.algorithms.fits import (
+    Fit,
+    FitKind,
+    Target,
+    procrustes_fits,
+    require_word,
+    turned_onto,
+)
 from cobasis.algorithms.images import Images, batches, check_image
-from cobasis.algorithms.options import require_word
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
@@ -212,7 +218,7 @@ def _widest(images: Images) -> Matrix:
     for batch in batches(images):
         for party, image in batch.items():
             if found is None or image.shape[1] > found.shape[1]:
-                found = check_image(party, image, n_rows=None)
+                found = check_image(party, image)
     return np.empty((0, 0)) if found is None else found
 
 

@@ -1,14 +1,10 @@
-"""Anchor images: read party by party, checked, and factored or solved for least squares."""
+"""Anchor images by party name: read when they are asked for, in batches, and checked."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Generic, TypeVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
-from cobasis.algorithms.views import View
 from cobasis.errors import (
     AnchorImageError,
     ConditionError,
@@ -19,90 +15,13 @@ from cobasis.errors import (
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table, numerical_rank, triangle_of
 from cobasis.progress import AGAIN, Report, silent
 
-MAX_CONDITION = 1e10
-"""Above this an inverse keeps fewer than six digits."""
-
-_AT_ONCE = 1e-2
-"""Reciprocal condition number down to which the first step alone is exact to 1e-11."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Factored:
-    """A checked image as ``Q R``."""
-
-    orthonormal: Matrix  # Q
-    triangle: Matrix  # R, upper triangular
-    # smallest over largest singular value; down to 1e-5 LAPACK's estimate in the 1-norm
-    determination: float
-
-
-def factored(party: str, image: Matrix) -> Factored:
-    """Return the thin QR factorisation of an image, or say why it is of no use.
-
-    Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, "Roundoff error analysis of the CholeskyQR2
-    algorithm", Electron. Trans. Numer. Anal. 44 (2015).
-    """
-    found = triangle_of(image)
-    if found is None:
-        return by_reflections(party, image)
-    triangle, determination = found
-    orthonormal = image @ dtrtri(triangle)[0]
-    if determination < _AT_ONCE:
-        again = dpotrf(orthonormal.T @ orthonormal)[0]
-        orthonormal, triangle = orthonormal @ dtrtri(again)[0], again @ triangle
-    return Factored(orthonormal=orthonormal, triangle=triangle, determination=determination)
-
-
-def least_squares(party: str, image: Matrix, *, target: Matrix) -> tuple[Matrix, float]:
-    """Return the G that minimises ``||A_i G - Z||``, and how well A_i determines it.
-
-    By the seminormal equations ``R' R G = A_i' Z``, corrected once for what they leave over.
-
-    Bjorck, "Stability analysis of the method of seminormal equations for linear least squares
-    problems", Linear Algebra Appl. 88/89 (1987).
-    """
-    found = triangle_of(image)
-    if found is None:
-        bad = by_reflections(party, image)
-        change: Matrix = solve_triangular(bad.triangle, bad.orthonormal.T @ target)
-        return change, bad.determination
-    triangle, determination = found
-    change = dpotrs(triangle, image.T @ target)[0]
-    if determination < _AT_ONCE:
-        change += dpotrs(triangle, image.T @ (target - image @ change))[0]
-    return change, determination
-
-
-def by_reflections(party: str, image: Matrix) -> Factored:
-    """Return what `factored` does for an image of any condition, or say why it is of no use."""
-    table = as_matrix(image, name=f"the anchor image of party '{party}'")
-    columns = table.shape[1]
-    if not table.any():
-        raise AnchorImageError(
-            f"the anchor image of party '{party}' is zero, so it shows no basis at all. "
-            "Ask the party to prepare its upload again."
-        )
-    orthonormal, triangle = np.linalg.qr(table)
-    values = np.linalg.svd(triangle, compute_uv=False)
-    rank = numerical_rank(values, table.shape)
-    if rank < columns:
-        raise AnchorImageError(
-            f"the anchor image of party '{party}' has rank {rank} of {columns} components, so "
-            f"{columns - rank} direction(s) of its basis cannot be aligned. Use an anchor with at "
-            f"least {columns} independent rows, or n_components={rank} at every party."
-        )
-    condition = float(values[0] / values[-1])
-    if condition > MAX_CONDITION:
-        raise ConditionError(
-            f"the anchor image of party '{party}' has condition number {condition:.1e}, above "
-            f"{MAX_CONDITION:.0e}: its inverse would keep no usable digits. Ask the party for an "
-            "orthonormal basis."
-        )
-    return Factored(orthonormal=orthonormal, triangle=triangle, determination=1 / condition)
-
+Value = TypeVar("Value")
 
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
+
+MAX_CONDITION = 1e10
+"""Above this an inverse keeps fewer than six digits."""
 
 LEAST_BATCH, BATCH_BYTES = 2**22, 2**23
 """What is read before it is worked on, unless that is fewer than eight images: a sixteenth of all,
@@ -113,6 +32,47 @@ LARGEST_BATCH = 2**25
 
 _SHARES = 8
 """Large images are at most this part of all when read together, so that threads can share."""
+
+
+class View(Mapping[str, Value], Generic[Value]):
+    """A read-only mapping over known names, of which a function reads what is not held."""
+
+    def __init__(
+        self,
+        names: Collection[str],
+        *,
+        read: Callable[[str], Value],
+        held: Mapping[str, Value] | None = None,
+    ) -> None:
+        self._names, self._read, self._held = names, read, held or {}
+
+    def __getitem__(self, name: str) -> Value:
+        """Read one entry."""
+        if name not in self._names:
+            raise KeyError(name)
+        return self._held[name] if name in self._held else self._read(name)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is an entry, without reading it."""
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over names; nothing is read."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Count entries; nothing is read."""
+        return len(self._names)
+
+    def having(self, name: str, value: Value) -> "View[Value]":
+        """Return a view with one entry more, or with another value of one."""
+        names = {**dict.fromkeys(self._names), name: None}
+        return View(names, read=self._read, held={**self._held, name: value})
+
+    def without(self, name: str) -> "View[Value]":
+        """Return a view with one entry less."""
+        names = {each: None for each in self._names if each != name}
+        return View(names, read=self._read, held=self._held)
 
 
 class Steady(View[Matrix]):
@@ -164,7 +124,7 @@ class Reported(View[Matrix]):
 def batches(
     images: Images, parties: Iterable[str] | None = None, *, n_rows: int | None = None
 ) -> Iterator[dict[str, Matrix]]:
-    """Read images party by party and hand them on a few megabytes at a time."""
+    """Read images party by party and hand them on a few megabytes of one shape at a time."""
     few = max(1, min(8, len(images) // _SHARES))
     batch: dict[str, Matrix] = {}
     size = 0
@@ -189,17 +149,7 @@ def batch_bytes(n_bytes: int) -> int:
     return min(max(n_bytes // 16, LEAST_BATCH), BATCH_BYTES)
 
 
-def check_images(images: Images) -> Images:
-    """Check all anchor images against each other."""
-    checked: dict[str, Matrix] = {}
-    n_rows: int | None = None
-    for name, image in images.items():
-        checked[name] = check_image(name, image, n_rows=n_rows)
-        n_rows = checked[name].shape[0]
-    return MappingProxyType(checked)
-
-
-def check_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
+def check_image(party: str, image: Matrix, *, n_rows: int | None = None) -> Matrix:
     """Check one anchor image: finite, of full column rank, well enough conditioned."""
     table = _as_image(party, image, n_rows=n_rows)
     if triangle_of(table) is None:
@@ -221,6 +171,34 @@ def _as_image(party: str, image: Matrix, *, n_rows: int | None) -> Matrix:
     return table
 
 
+def by_reflections(party: str, image: Matrix) -> tuple[Matrix, Matrix, float]:
+    """Return Q, R and the reciprocal condition number of an image, or say why it is of no use."""
+    table = as_matrix(image, name=f"the anchor image of party '{party}'")
+    columns = table.shape[1]
+    if not table.any():
+        raise AnchorImageError(
+            f"the anchor image of party '{party}' is zero, so it shows no basis at all. "
+            "Ask the party to prepare its upload again."
+        )
+    orthonormal, triangle = np.linalg.qr(table)
+    values = np.linalg.svd(triangle, compute_uv=False)
+    rank = numerical_rank(values, table.shape)
+    if rank < columns:
+        raise AnchorImageError(
+            f"the anchor image of party '{party}' has rank {rank} of {columns} components, so "
+            f"{columns - rank} direction(s) of its basis cannot be aligned. Use an anchor with at "
+            f"least {columns} independent rows, or n_components={rank} at every party."
+        )
+    condition = float(values[0] / values[-1])
+    if condition > MAX_CONDITION:
+        raise ConditionError(
+            f"the anchor image of party '{party}' has condition number {condition:.1e}, above "
+            f"{MAX_CONDITION:.0e}: its inverse would keep no usable digits. Ask the party for an "
+            "orthonormal basis."
+        )
+    return orthonormal, triangle, 1 / condition
+
+
 def reference_of(images: Images, reference: str | None) -> tuple[str, Matrix]:
     """Return name and checked image of the reference: the one named, else the first."""
     name = next(iter(images)) if reference is None else reference
@@ -231,4 +209,4 @@ def reference_of(images: Images, reference: str | None) -> tuple[str, Matrix]:
             f"reference '{name}' is not among the parties ({', '.join(known[:5])}{more}), so there "
             "is no image to align to. Name one of them, or leave reference out."
         )
-    return name, check_image(name, images[name], n_rows=None)
+    return name, check_image(name, images[name])

@@ -6,10 +6,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, FitKind, Target
-from cobasis.algorithms.fits import least_squares_fits
+from cobasis.algorithms import Scale
+from cobasis.algorithms.fits import (
+    Fit,
+    FitKind,
+    Target,
+    least_squares_fits,
+    require_word,
+    with_scale,
+)
 from cobasis.algorithms.images import Images
-from cobasis.algorithms.options import Scale, require_word, with_scale
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.errors import OptionError
 from cobasis.linalg.arrays import Matrix, as_matrix

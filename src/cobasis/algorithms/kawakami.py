@@ -6,10 +6,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import Fit, FitKind, Target
-from cobasis.algorithms.fits import least_squares_fits
+from cobasis.algorithms import Scale
+from cobasis.algorithms.fits import (
+    Fit,
+    FitKind,
+    Target,
+    least_squares_fits,
+    require_word,
+    with_scale,
+)
 from cobasis.algorithms.images import Images
-from cobasis.algorithms.options import Scale, require_word, with_scale
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 
@@ -79,7 +85,7 @@ def eigen_weights(singular_values: Matrix, *, n_parties: int) -> Matrix:
     """Return Kawakami's weights, all 1 where the eigenvalues differ by rounding only."""
     eigenvalues = 2.0 * n_parties - 2.0 * singular_values**2
     spread = eigenvalues[-1] - eigenvalues[0]
-    if spread < _NO_SPREAD * 2 * n_parties:
+    if spread < _NO_SPREAD * 2 * n_parties:  # rounding of the subtraction, blown up by dividing
         return np.ones_like(singular_values)
     weights: Matrix = np.exp(-(eigenvalues - eigenvalues[0]) / spread)
     return weights

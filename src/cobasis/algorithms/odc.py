@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cobasis.algorithms.base import Fit, FitKind, Target
-from cobasis.algorithms.fits import procrustes_fits
+from cobasis.algorithms.fits import Fit, FitKind, Target, procrustes_fits
 from cobasis.algorithms.images import Images, reference_of
 from cobasis.errors import OrthonormalityError
 from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect

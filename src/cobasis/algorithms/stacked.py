@@ -1,20 +1,24 @@
-"""The leading directions of all anchor images together, in one pass where that is exact.
+"""The leading directions of all anchor images together, in one pass where that is exact."""
 
-Columns are gathered until they are as many as rows, and from then on summed into one Gram
-matrix of the rows; what is smaller is decomposed. A Gram matrix squares the singular values,
-so where the wanted ones are too far apart for that, a second pass goes without squaring.
-"""
-
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from cobasis.algorithms.images import Images, batches, factored
+from cobasis.algorithms.fits import factored
+from cobasis.algorithms.images import Images, batches
 from cobasis.errors import DimensionError
-from cobasis.linalg.arrays import Matrix, numerical_rank, right_singular
-from cobasis.linalg.leading import by_iteration, of_columns, of_gram, stacked
+from cobasis.linalg.arrays import Matrix, numerical_rank
+from cobasis.linalg.leading import (
+    Leading,
+    by_iteration,
+    of_columns,
+    of_gram,
+    right_singular,
+    stacked,
+)
 from cobasis.linalg.threads import in_order
 
 GRAM_ROWS = 6000
@@ -23,40 +27,18 @@ GRAM_ROWS = 6000
 HELD_BYTES = 2**29
 """Above that many rows, images are held side by side up to this, and sketched beyond."""
 
+MAX_PASSES, OVERSAMPLED = 12, 20
+"""Of a sketch: how often the images are read at most, and how many columns it has to spare."""
 
-@dataclass(frozen=True, kw_only=True)
-class Leading:
-    """The leading directions, and what else one pass over the images shows."""
+STILL = 1e-10
+"""A sketch ends when no wanted singular value moves by more than this share of it."""
 
-    directions: Matrix  # top left singular vectors of all images side by side
-    singular_values: Matrix
+
+@dataclass(frozen=True)
+class Common(Leading):
+    """Top left singular vectors of all images side by side, and what else one pass shows."""
+
     gain: float  # root mean square over parties of what the anchor makes of a unit vector
-
-
-@dataclass(kw_only=True)
-class _Pass:
-    """Passes over the images: their columns in wide blocks, and what the first one saw."""
-
-    images: Images
-    orthonormalised: bool
-    workers: int | None
-    widths: list[int] = field(default_factory=list)
-    gains: list[float] = field(default_factory=list)
-
-    def tables(self) -> Iterator[Matrix]:
-        """Read the images batch by batch; each batch becomes one table."""
-        self.widths, self.gains = [], []
-        yield from in_order(self._side_by_side, batches(self.images), workers=self.workers)
-
-    def _side_by_side(self, batch: dict[str, Matrix]) -> Matrix:
-        """Put a batch side by side, orthonormalised if asked."""
-        for party, table in batch.items():
-            energy = float(np.vdot(table, table))
-            if self.orthonormalised or not np.isfinite(energy):
-                batch[party] = factored(party, table).orthonormal
-            self.widths.append(table.shape[1])
-            self.gains.append(energy / table.shape[1])
-        return np.hstack(list(batch.values()))
 
 
 def leading_directions(
@@ -65,30 +47,43 @@ def leading_directions(
     size: int | Callable[[list[int]], int],
     orthonormalised: bool = False,
     workers: int | None = None,
-) -> Leading:
+) -> Common:
     """Return the top left singular vectors and values of the images side by side."""
-    run = _Pass(images=images, orthonormalised=orthonormalised, workers=workers)
-    wide = _wide(run.tables())
-    together = next(wide)
-    n_rows, n_columns = together.shape
-    if n_rows > GRAM_ROWS and together.nbytes > HELD_BYTES:
-        wide.close()
-        del together
-        return _by_sketch(run, size)
-    gram = _added(None, together) if n_columns > n_rows else None
-    for table in wide:
-        gram = _added(gram, table)
-    wanted = size if isinstance(size, int) else size(run.widths)
-    gain = float(np.sqrt(np.mean(run.gains)))
-    if gram is None:
+    widths: dict[str, int] = {}
+    gains: dict[str, float] = {}
+
+    def side_by_side(batch: dict[str, Matrix]) -> Matrix:
+        for party, table in batch.items():
+            energy = float(np.vdot(table, table))
+            if orthonormalised or not np.isfinite(energy):  # factors say what is wrong with it
+                batch[party] = factored(party, table)[0]
+            widths[party], gains[party] = table.shape[1], energy / table.shape[1]
+        return np.hstack(list(batch.values()))
+
+    def tables() -> Iterator[Matrix]:
+        return in_order(side_by_side, batches(images), workers=workers)
+
+    # Columns are gathered until they are more than the rows, and from then on summed into one Gram
+    # matrix of the rows: what is smaller is decomposed, and each image is read once.
+    gram, sketched = None, False
+    for together in _wide(tables()):
+        n_rows, n_columns = together.shape
+        if sketched or (n_rows > GRAM_ROWS and together.nbytes > HELD_BYTES):
+            sketched = True
+        elif gram is not None or n_columns > n_rows:
+            gram = _added(gram, together)
+    wanted = size if isinstance(size, int) else size([widths[party] for party in images])
+    gain = float(np.sqrt(np.mean([gains[party] for party in images])))
+    if sketched:
+        found = sketch(tables, n_rows=n_rows, size=wanted)
+    elif gram is None:
         found = of_columns(together, wanted) or _precisely(iter([together]), wanted)
     else:
-        del together
-        found = of_gram(gram, wanted) or _precisely(_wide(run.tables()), wanted)
-    return Leading(directions=found[0], singular_values=found[1], gain=gain)
+        found = of_gram(gram, wanted) or _precisely(_wide(tables()), wanted)
+    return Common(found.directions, found.singular_values, gain)
 
 
-def _wide(tables: Iterator[Matrix]) -> Generator[Matrix]:
+def _wide(tables: Iterator[Matrix]) -> Iterator[Matrix]:
     """Gather tables until their columns are more than their rows, or too many to hold."""
     held: list[Matrix] = []
     for table in tables:
@@ -110,63 +105,35 @@ def _added(gram: Matrix | None, table: Matrix) -> Matrix:
     return added
 
 
-def _precisely(tables: Iterator[Matrix], wanted: int) -> tuple[Matrix, Matrix]:
+def _precisely(tables: Iterator[Matrix], wanted: int) -> Leading:
     """Return the leading left singular vectors and values without squaring anything."""
-    triangle: list[Matrix] = []
-    n_columns = 0
+    first = next(tables)
+    triangle, n_columns = stacked(first.T), first.shape[1]
     for table in tables:
-        n_columns += table.shape[1]
-        triangle = [stacked(*triangle, table.T)]
-    found = right_singular(triangle[0])
-    rank = numerical_rank(found.singular_values, (len(found.directions), n_columns))
+        triangle, n_columns = stacked(triangle, table.T), n_columns + table.shape[1]
+    found = right_singular(triangle, shape=(triangle.shape[1], n_columns))
+    return _refuse_beyond(len(found.singular_values), found, wanted)
+
+
+def sketch(tables: Callable[[], Iterator[Matrix]], *, n_rows: int, size: int) -> Leading:
+    """Return the leading left singular vectors and values by block power iteration."""
+    # Directions without a gap behind the spare columns are the less exact ones: see by_iteration.
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows)))
+
+    def product(_: int, basis: Matrix) -> Matrix:
+        return reduce(lambda image, table: image + table @ (table.T @ basis), tables(), 0 * basis)
+
+    found = by_iteration(product, start, count=size, passes=MAX_PASSES, still=STILL)
+    rank = numerical_rank(found.singular_values, (n_rows, n_rows))
+    return _refuse_beyond(rank, found, size)
+
+
+def _refuse_beyond(rank: int, found: Leading, wanted: int) -> Leading:
+    """Return as many directions as are wanted, or refuse to where there are fewer."""
     if not 1 <= wanted <= rank:
         raise DimensionError(
             f"n_components={wanted} is not between 1 and the rank {rank} of all anchor images "
             "together, so the target has no such directions. Use a number between the two."
         )
-    return found.directions[:, :wanted], found.singular_values[:wanted]
-
-
-def _by_sketch(run: _Pass, size: int | Callable[[list[int]], int]) -> Leading:
-    """Return the leading directions of what is too large in both directions."""
-    shape = (0, 0)
-    for table in run.tables():
-        shape = table.shape
-    wanted = size if isinstance(size, int) else size(run.widths)
-    gain = float(np.sqrt(np.mean(run.gains)))
-    directions, values = sketched(run.tables, n_rows=shape[0], size=wanted)
-    return Leading(directions=directions, singular_values=values, gain=gain)
-
-
-MAX_PASSES = 12
-OVERSAMPLED = 20
-STILL = 1e-10
-"""Iteration ends when no wanted singular value moves by more than this share of it."""
-
-
-def sketched(
-    tables: Callable[[], Iterator[Matrix]], *, n_rows: int, size: int
-) -> tuple[Matrix, Matrix]:
-    """Return the leading left singular vectors and values of all tables side by side.
-
-    Block power iteration with 20 more columns than wanted; a pass shrinks the error of
-    direction k by the squared ratio of singular value ``size + 21`` to value k, so that
-    directions without a gap behind them are the less exact ones.
-    """
-    rng = np.random.default_rng(0)
-    start = rng.normal(size=(n_rows, min(size + OVERSAMPLED, n_rows)))
-
-    def product(_: int, basis: Matrix) -> Matrix:
-        image = np.zeros_like(basis)
-        for table in tables():
-            image += table @ (table.T @ basis)
-        return image
-
-    directions, values = by_iteration(product, start, count=size, passes=MAX_PASSES, still=STILL)
-    rank = numerical_rank(values, (len(directions), len(directions)))
-    if not 1 <= size <= rank:
-        raise DimensionError(
-            f"n_components={size} is not between 1 and the rank {rank} that a sketch of all anchor "
-            "images together shows. Use a number between the two."
-        )
-    return directions[:, :size], values[:size]
+    return found.first(wanted)

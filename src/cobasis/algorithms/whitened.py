@@ -1,16 +1,15 @@
 """Whitened ODC: Procrustes between orthonormalised images (ours)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from cobasis.algorithms.base import Fit, FitKind, Target
-from cobasis.algorithms.fits import procrustes_fits
-from cobasis.algorithms.images import Images, batches, factored, reference_of
-from cobasis.algorithms.options import Scale, with_scale
+from cobasis.algorithms import Scale
+from cobasis.algorithms.fits import Fit, FitKind, Target, factored, procrustes_fits, with_scale
+from cobasis.algorithms.images import Images, batches, reference_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ class Whitened:
     **Who sees what.** Z spans what the reference's image spans.
 
     **Cost.** ODC's and one thin QR factorisation a party
-    (:func:`~cobasis.algorithms.images.factored`).
+    (:func:`~cobasis.algorithms.fits.factored`).
 
     References
     ----------
@@ -55,27 +54,22 @@ class Whitened:
     def target(self, images: Images, *, workers: int | None = None) -> Target:  # noqa: ARG002
         """Orthonormalise the reference's image."""
         name, image = reference_of(images, self.reference)
-        gain = _gain(images) if self.scale == "measured" else 1.0
+        gain = 1.0
+        if self.scale == "measured":
+            tables = (table for batch in batches(images) for table in batch.values())
+            sizes = [np.vdot(table, table) / table.shape[1] for table in tables]
+            gain = float(np.sqrt(np.mean(sizes)))
         rows = with_scale(np.linalg.qr(image)[0], gain=gain, scale=self.scale)
         return Target(rows=rows, shaped_by=(name,))
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Rotate the orthonormalised images, and undo the orthonormalisation."""
         found = {party: factored(party, image) for party, image in images.items()}
-        turns = procrustes_fits({p: each.orthonormal for p, each in found.items()}, target)
+        turns = procrustes_fits({party: q for party, (q, _, _) in found.items()}, target)
         size = np.linalg.norm(target.rows) / np.sqrt(target.rows.shape[1])
         return {
-            party: Fit(
-                change_of_basis=solve_triangular(
-                    found[party].triangle, turn.change_of_basis * size
-                ),
-                determination=turn.determination,
+            party: replace(
+                turn, change_of_basis=solve_triangular(found[party][1], turn.change_of_basis * size)
             )
             for party, turn in turns.items()
         }
-
-
-def _gain(images: Images) -> float:
-    """Return the root mean square over parties of what the anchor makes of a unit vector."""
-    tables = (table for batch in batches(images) for table in batch.values())
-    return float(np.sqrt(np.mean([np.vdot(table, table) / table.shape[1] for table in tables])))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.base import Fit
+from cobasis.algorithms.fits import Fit
 from cobasis.disk.files import Stamp, read_array
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import Header, read_header, read_tables, write_tables

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cobasis.algorithms.views import View
+from cobasis.algorithms.images import View
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.bundle.precision import STORED, UploadFile
 from cobasis.errors import DiskError, DuplicatePartyError

@@ -1,8 +1,9 @@
-"""Tables as callers hand them in, checked and never cast silently; their ranks and their spans."""
+"""Tables as callers hand them in, checked and never cast silently; ranks, spans, and blocks."""
 
 import sys
-from dataclasses import dataclass
-from typing import NoReturn
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,10 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dtrcon
 
 from cobasis.errors import DtypeError, NotFiniteError, SecretError, ShapeError
+from cobasis.linalg.threads import in_order, one_blas_thread
 
 Matrix = npt.NDArray[np.float64]
+Done = TypeVar("Done")
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 EXACT_INTEGER = 2**53
@@ -38,7 +41,6 @@ def as_table(values: npt.ArrayLike, *, name: str, columns: int | None = None) ->
     array = values
     if type(array) is not np.ndarray or array.dtype != np.float64:
         array = _as_array(values, name)
-        _refuse_dtype(array, name)
     if array.ndim != 2:  # noqa: PLR2004 -- a table has two dimensions
         raise ShapeError(
             f"{name} has {array.ndim} dimensions (shape {array.shape}), a table has 2. "
@@ -60,22 +62,18 @@ def as_table(values: npt.ArrayLike, *, name: str, columns: int | None = None) ->
 
 
 def _as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.generic]:
-    """Return `values` as an array, unless NumPy would drop a mask or cannot line up the rows."""
+    """Return `values` as an array of which float64 holds every entry exactly, or refuse them."""
     if np.ma.is_masked(values):
         raise NotFiniteError(
             f"{name} contains masked entries, and the numbers under a mask are not data. "
             "Fill or drop them by a rule that all parties share."
         )
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise ShapeError(
             f"{name} has rows that are not of one length, so it is no table. Fill or drop some."
         ) from error
-
-
-def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
-    """Raise DtypeError unless float64 holds every entry of `array` exactly."""
     kind, order = array.dtype.kind, array.dtype.byteorder
     if kind == "c":
         reason = "Complex data not supported: the method is defined for real numbers"
@@ -85,19 +83,14 @@ def _refuse_dtype(array: npt.NDArray[np.generic], name: str) -> None:
         reason = f"dtype {array.dtype} has the byte order of another machine"
     elif kind == "f" and array.dtype.itemsize > np.dtype(np.float64).itemsize:
         reason = f"dtype {array.dtype} is wider than float64"
-    elif kind in "iu" and array.size and _too_large(array):
+    elif kind in "iu" and array.size and max(int(array.max()), -int(array.min())) > EXACT_INTEGER:
         reason = "it holds integers above 2**53, which float64 would round"
     else:
-        return
+        return array
     raise DtypeError(
         f"{name} cannot be used: {reason}, and cobasis never casts silently. "
         "Convert it to float64 yourself, where you can see what happens to the values."
     )
-
-
-def _too_large(array: npt.NDArray[np.generic]) -> bool:
-    """Whether some integer of `array` is out of float64's exact range."""
-    return int(array.max()) > EXACT_INTEGER or int(array.min()) < -EXACT_INTEGER
 
 
 EPS = float(np.finfo(np.float64).eps)
@@ -105,30 +98,33 @@ EPS = float(np.finfo(np.float64).eps)
 ORTHONORMAL = 1e-10
 """How far C' C may be from I in columns that are called orthonormal."""
 
-_WELL = 1e-3
+WELL = 1e-5
+"""Reciprocal condition number down to which a Gram matrix tells a third of all digits."""
+
+_FOR_COSINES = 1e-3
 """Reciprocal condition number down to which a Gram matrix costs a cosine at most 1e-10."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RightSingular:
-    """Leading right singular vectors of a table, and its numerical rank."""
-
-    directions: Matrix  # orthonormal, strongest first
-    singular_values: Matrix
-    rank: int  # how many stand above rounding; the directions after that are LAPACK's filling
-
-
-def right_singular(table: Matrix) -> RightSingular:
-    """Return all right singular vectors of `table`, uncentred."""
-    _, values, right = np.linalg.svd(table, full_matrices=False)
-    return RightSingular(
-        directions=right.T, singular_values=values, rank=numerical_rank(values, table.shape)
-    )
 
 
 def numerical_rank(singular_values: Matrix, shape: tuple[int, ...]) -> int:
     """Count the singular values above ``max(shape) * eps * largest``."""
+    # LAPACK's error in every singular value is of about that size: what is smaller may be zero.
+    # Relative to the largest, the rank does not depend on units; strictly above, it is 0 for 0.
     return int(np.count_nonzero(singular_values > max(shape) * EPS * singular_values[0]))
+
+
+def triangle_of(table: Matrix, *, least: float = WELL) -> tuple[Matrix, float] | None:
+    """Return R of ``W = Q R`` and its reciprocal condition number, where that is above `least`."""
+    # Through W'W: a product is several times as fast as Householder's reflections. It squares the
+    # condition number k, so that R has a relative error of about 2e-16 k^2; hence the bound.
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram = table.T @ table
+    if not np.isfinite(np.trace(gram)):  # LAPACK may not return from NaN
+        return None
+    triangle, failed = dpotrf(gram)
+    if failed:
+        return None
+    condition = float(dtrcon(triangle)[0])
+    return (triangle, condition) if condition > least else None
 
 
 def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
@@ -137,30 +133,19 @@ def principal_cosines(first: Matrix, second: Matrix) -> Matrix:
 
 
 def cosines_to(axes: Matrix, columns: Matrix) -> Matrix:
-    """Return `principal_cosines` to a span of which `axes` is an orthonormal basis.
-
-    Well-conditioned columns go by the Cholesky factor R of their Gram matrix: Q is ``C R^-1``.
-    """
-    found = triangle_of(columns, least=_WELL)
-    if found:
+    """Return `principal_cosines` to a span of which `axes` is an orthonormal basis."""
+    found = triangle_of(columns, least=_FOR_COSINES)
+    if found:  # Q is C R^-1, and axes' Q needs no more than a product and a small solve
         seen = solve_triangular(found[0], columns.T @ axes, trans=1, check_finite=False)
     else:
         seen = np.linalg.qr(columns)[0].T @ axes
-    return np.clip(np.linalg.svd(seen, compute_uv=False), 0.0, 1.0)
+    return np.clip(np.linalg.svd(seen, compute_uv=False), 0.0, 1.0)  # rounding may exceed 1
 
 
 def orthonormality_defect(columns: Matrix) -> float:
     """Return ``max |C' C - I|``, zero for orthonormal columns."""
     gram = columns.T @ columns
     return float(np.max(np.abs(gram - np.eye(gram.shape[0]))))
-
-
-def complete_orthonormal(columns: Matrix, extra: Matrix) -> Matrix:
-    """Append directions of `extra` to orthonormal `columns`, made orthogonal to them."""
-    rest = extra
-    for _ in range(2):
-        rest = np.linalg.qr(rest - columns @ (columns.T @ rest))[0]
-    return np.hstack([columns, rest])
 
 
 class Hidden:
@@ -172,37 +157,50 @@ class Hidden:
         """Hide the value."""
         return f"<{type(self).__name__}, hidden>"
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
+    def __reduce_ex__(self, protocol: object = 2) -> NoReturn:
         """Refuse to be pickled or copied."""
         raise SecretError(
             f"a {type(self).__name__} does not travel: pickle and copy would put it into files and "
             "processes that nobody protects. Keep the object where it was made."
         )
 
-    def __reduce__(self) -> NoReturn:
-        """Refuse, as above."""
-        self.__reduce_ex__(2)
-
-    def __getstate__(self) -> NoReturn:
-        """Refuse, as above."""
-        self.__reduce_ex__(2)
+    __reduce__ = __getstate__ = __reduce_ex__
 
 
-WELL = 1e-5
-"""Reciprocal condition number down to which a Gram matrix tells a third of all digits."""
+PART_CELLS = 2**20
+"""Cells of a part of a table in memory: a product of some milliseconds."""
 
 
-def triangle_of(table: Matrix, *, least: float = WELL) -> tuple[Matrix, float] | None:
-    """Return the Cholesky factor of ``W' W`` and how well it is conditioned.
+class Blocks(ABC):
+    """A table of finite numbers that can be gone through again and again."""
 
-    R has a relative error of about the squared condition number times 2e-16.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        gram = table.T @ table
-    if not np.isfinite(np.trace(gram)):
-        return None
-    triangle, failed = dpotrf(gram)
-    if failed:
-        return None
-    condition = float(dtrcon(triangle)[0])
-    return (triangle, condition) if condition > least else None
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
+        """Go through the table once and yield what `work` made of each part, in order."""
+
+
+class WholeTable(Blocks):
+    """A table in memory, in parts that the cores share."""
+
+    def __init__(self, table: Matrix) -> None:
+        self.table = table
+        self.shape = (table.shape[0], table.shape[1])
+
+    def over(
+        self,
+        work: Callable[[int, Iterator[Matrix]], Done],
+        *,
+        step: str,  # noqa: ARG002 -- there is nothing to wait for
+    ) -> Iterator[Done]:
+        """Yield what `work` makes of some rows at a time, as many as there are cores."""
+        # The size is the table's alone: parts are added in their order, so that a sum over them
+        # is the same to the last bit with one thread or with many.
+        size = max(256, PART_CELLS // self.shape[1])
+
+        def worked(first: int) -> Done:
+            return work(first, iter([self.table[first : first + size]]))
+
+        with one_blas_thread():
+            yield from in_order(worked, range(0, self.shape[0], size))

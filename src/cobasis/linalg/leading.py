@@ -5,14 +5,13 @@ values, so where the wanted ones lie too far apart a second pass of QR factorisa
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 import numpy as np
 from scipy.linalg import eigh
 
-from cobasis.linalg.arrays import Matrix, numerical_rank, right_singular
-from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.linalg.arrays import Blocks, Matrix, WholeTable, numerical_rank
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
 
@@ -20,7 +19,26 @@ ACCURATE = 1e-3
 """Smallest ratio of the wanted singular values that survives being squared: error 2e-9."""
 
 
-def of_gram(gram: Matrix, count: int, *, against: float = 0.0) -> tuple[Matrix, Matrix] | None:
+@dataclass(frozen=True)
+class Leading:
+    """Leading singular vectors of one side of a table, and how strong each is."""
+
+    directions: Matrix  # orthonormal, strongest first
+    singular_values: Matrix
+
+    def first(self, count: int) -> "Leading":
+        """Return so many of them at most."""
+        return Leading(self.directions[:, :count], self.singular_values[:count])
+
+
+def right_singular(table: Matrix, *, shape: tuple[int, int] | None = None) -> Leading:
+    """Return the right singular vectors of a table, or of one of `shape` that it is R of."""
+    _, values, right = np.linalg.svd(table, full_matrices=False)
+    rank = numerical_rank(values, shape or table.shape)  # what follows is LAPACK's filling
+    return Leading(right.T, values).first(rank)
+
+
+def of_gram(gram: Matrix, count: int, *, against: float = 0.0) -> Leading | None:
     """Return the leading eigenvectors of ``W W'`` and the roots of their values, if exact."""
     size = len(gram)
     if not (1 <= count <= size and np.isfinite(np.trace(gram))):
@@ -28,19 +46,22 @@ def of_gram(gram: Matrix, count: int, *, against: float = 0.0) -> tuple[Matrix, 
     squares, vectors = eigh(
         gram, subset_by_index=(size - count, size - 1), lower=True, check_finite=False
     )
+    # An eigenvalue is off by rounding of the largest, or of what was subtracted from the matrix
+    # (`against`). Of the root of a small one, and of its vector, less and less is then right.
     if not squares[0] > ACCURATE**2 * max(squares[-1], against):
         return None
-    return np.ascontiguousarray(vectors[:, ::-1]), np.sqrt(squares[::-1])
+    return Leading(np.ascontiguousarray(vectors[:, ::-1]), np.sqrt(squares[::-1]))
 
 
-def of_columns(table: Matrix, count: int) -> tuple[Matrix, Matrix] | None:
+def of_columns(table: Matrix, count: int) -> Leading | None:
     """Return what `of_gram` does for a table with fewer columns than rows: through ``W' W``."""
     found = of_gram(table.T @ table, count)
     if found is None:
         return None
-    vectors, values = found
-    directions, triangle = np.linalg.qr(table @ (vectors / values))
-    return directions * np.sign(np.diag(triangle)), values
+    # W V / S is orthonormal to 2e-9 only, and QR makes it so to rounding. R is nearly I but for
+    # the signs that LAPACK chooses, so that multiplying by its diagonal's brings each vector back.
+    directions, triangle = np.linalg.qr(table @ (found.directions / found.singular_values))
+    return replace(found, directions=directions * np.sign(np.diag(triangle)))
 
 
 def stacked(*tables: Matrix) -> Matrix:
@@ -55,21 +76,20 @@ def by_iteration(
     count: int,
     passes: int,
     still: float,
-) -> tuple[Matrix, Matrix]:
-    """Return the leading left singular vectors and values of W by subspace iteration.
-
-    A pass shrinks the error of direction j by the squared ratio of value ``k + 1`` to value j.
-    """
+) -> Leading:
+    """Return the leading left singular vectors and values of W by subspace iteration."""
+    # A pass shrinks the error of direction j by the squared ratio of singular value k + 1 to value
+    # j, k being the width of `start`: columns beyond those wanted make up for a missing gap.
     basis, before = np.linalg.qr(start)[0], np.zeros(count)
     for number in range(1, passes + 1):
         image = product(number, basis)
         squares, turn = np.linalg.eigh(basis.T @ image)
-        values = np.sqrt(np.maximum(squares[::-1], 0.0))
+        values = np.sqrt(np.maximum(squares[::-1], 0.0))  # rounding may leave them negative
         directions = basis @ turn[:, ::-1]
         if np.allclose(values[:count], before, rtol=still, atol=0.0):
             break
         before, basis = values[:count], np.linalg.qr(image)[0]
-    return directions, values
+    return Leading(directions, values)
 
 
 LARGEST_GRAM = 4096
@@ -84,29 +104,19 @@ RANGE_RANK = 1e-6
 STEP = "reading rows for the basis"
 
 
-@dataclass(frozen=True)
-class Leading:
-    """The leading right singular vectors of a table, and how strong each is."""
-
-    directions: Matrix  # orthonormal, strongest first
-    singular_values: Matrix
-
-
 def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = False) -> Leading:
-    """Return the leading right singular vectors and values of a table, real directions only.
-
-    Of a table with more rows than columns they come from its Gram matrix, in one pass, and from
-    a triangle in a second pass where that is not safe.
-    """
+    """Return the leading right singular vectors and values of a table, real directions only."""
     blocks = rows if isinstance(rows, Blocks) else WholeTable(rows)
     n_rows, n_columns = blocks.shape
     with one_blas_thread():
         if min(n_rows, n_columns) > LARGEST_GRAM:
             found = _by_range(blocks, n_wanted, centred=centred)
         elif n_rows <= n_columns:
-            found = _wide(_gathered(blocks), n_wanted, centred=centred)
+            found = _wide(blocks, n_wanted, centred=centred)
         else:
             total, gram = np.zeros(n_columns), np.zeros((n_columns, n_columns))
+            # Parts are added in the rows' order: the same sum to the last bit, however many
+            # threads there are.
             for part_total, part_gram in blocks.over(partial(_moments, centred), step=STEP):
                 total += part_total
                 gram += part_gram
@@ -114,35 +124,52 @@ def leading_directions(rows: Matrix | Blocks, *, n_wanted: int, centred: bool = 
             rounding = float(np.trace(gram))  # what the Gram matrix is rounded against, with mean
             gram -= n_rows * np.outer(mean, mean)
             exact = of_gram(gram, n_wanted, against=rounding)
-            found = Leading(*exact) if exact else _by_triangle(blocks, n_wanted, mean=mean)
-    weights = np.cos(np.arange(n_columns))  # any fixed vector that no direction is square to
-    turned = found.directions * np.where(weights @ found.directions < 0, -1.0, 1.0)
-    return Leading(turned, found.singular_values)
+            found = exact or _by_triangle(blocks, n_wanted, mean=mean)
+    return Leading(in_one_sense(found.directions), found.singular_values)
+
+
+def in_one_sense(directions: Matrix) -> Matrix:
+    """Turn each direction round that points against a fixed vector."""
+    # LAPACK's signs depend on its version and on the route. No direction is square to this vector
+    # but by chance.
+    weights = np.cos(np.arange(len(directions)))
+    return directions * np.where(weights @ directions < 0, -1.0, 1.0)
 
 
 def _by_triangle(blocks: Blocks, n_wanted: int, *, mean: Matrix) -> Leading:
     """Return directions of what is left about `mean`, and square nothing."""
-    triangle: Matrix = np.zeros((0, blocks.shape[1]))
-    for part in blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely"):
-        triangle = stacked(triangle, part)
-    return _real(triangle, n_wanted, shape=blocks.shape)
+    parts = blocks.over(partial(_triangle, mean), step=f"{STEP}, precisely")
+    return right_singular(reduce(stacked, parts), shape=blocks.shape).first(n_wanted)
 
 
-def _wide(table: Matrix, n_wanted: int, *, centred: bool) -> Leading:
-    """Return directions from X X', or from a thin SVD where that is not safe."""
+def _moments(centred: bool, _: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:  # noqa: FBT001
+    """Return a part's column sums, if they are needed, and its Gram matrix."""
+    total: Matrix | float = 0.0
+    gram: Matrix | float = 0.0
+    for block in blocks:
+        gram = gram + block.T @ block
+        if centred:
+            total = total + block.sum(axis=0)
+    return np.asarray(total), np.asarray(gram)
+
+
+def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
+    """Return R of a part about `mean`."""
+    return reduce(stacked, (block - mean for block in blocks), np.zeros((0, len(mean))))
+
+
+def _wide(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
+    """Return directions from ``X X'``, or from a thin SVD where that is not safe."""
+    parts = blocks.over(_copied, step=STEP)
+    table = np.vstack(list(parts))
     if centred:
-        table = table - table.mean(axis=0)
-    found = of_columns(table.T, n_wanted)
-    return Leading(*found) if found else _real(table, n_wanted, shape=table.shape)
+        table -= table.mean(axis=0)
+    return of_columns(table.T, n_wanted) or right_singular(table).first(n_wanted)
 
 
-def _real(table: Matrix, n_wanted: int, *, shape: tuple[int, ...]) -> Leading:
-    """Return the leading real directions of a table that stands for one of `shape`."""
-    if not table.any():
-        return Leading(np.empty((shape[1], 0)), np.empty(0))
-    found = right_singular(table)
-    kept = min(n_wanted, numerical_rank(found.singular_values, shape))
-    return Leading(found.directions[:, :kept], found.singular_values[:kept])
+def _copied(_: int, blocks: Iterator[Matrix]) -> Matrix:
+    """Copy a part: its blocks may be one buffer that is filled again and again."""
+    return np.vstack(list(map(np.array, blocks)))
 
 
 def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
@@ -155,48 +182,16 @@ def _by_range(blocks: Blocks, n_wanted: int, *, centred: bool) -> Leading:
         mean = sum(blocks.over(_total, step=f"{STEP}, mean"), start=mean) / n_rows
 
     def product(number: int, basis: Matrix) -> Matrix:
-        parts = blocks.over(partial(_image, basis), step=f"{STEP}, pass {number}")
+        def image(_: int, part: Iterator[Matrix]) -> Matrix:
+            return np.asarray(sum(block.T @ (block @ basis) for block in part))
+
+        parts = blocks.over(image, step=f"{STEP}, pass {number}")
         return sum(parts, start=-n_rows * np.outer(mean, mean @ basis))
 
-    directions, values = by_iteration(
-        product, start, count=n_wanted, passes=RANGE_PASSES, still=0.0
-    )
-    real = int(np.count_nonzero(values[:n_wanted] > RANGE_RANK * values[0]))
-    return Leading(directions[:, :real], values[:real])
-
-
-def _gathered(blocks: Blocks) -> Matrix:
-    """Return a table that is small enough as one array."""
-    return np.vstack(list(blocks.over(_copied, step=STEP)))
-
-
-def _copied(_: int, blocks: Iterator[Matrix]) -> Matrix:
-    return np.vstack(list(map(np.array, blocks)))
-
-
-def _moments(summed: bool, _: int, blocks: Iterator[Matrix]) -> tuple[Matrix, Matrix]:  # noqa: FBT001
-    """Return a part's column sums, if asked for, and its Gram matrix."""
-    total: Matrix | float = 0.0
-    gram: Matrix | float = 0.0
-    for block in blocks:
-        gram = gram + block.T @ block
-        if summed:
-            total = total + block.sum(axis=0)
-    return np.asarray(total), np.asarray(gram)
+    found = by_iteration(product, start, count=n_wanted, passes=RANGE_PASSES, still=0.0)
+    values = found.singular_values[:n_wanted]
+    return found.first(int(np.count_nonzero(values > RANGE_RANK * values[0])))
 
 
 def _total(_: int, blocks: Iterator[Matrix]) -> Matrix:
     return np.asarray(sum(block.sum(axis=0) for block in blocks))
-
-
-def _triangle(mean: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
-    """Return R of a part about `mean`."""
-    triangle: Matrix = np.zeros((0, len(mean)))
-    for block in blocks:
-        triangle = stacked(triangle, block - mean)
-    return triangle
-
-
-def _image(basis: Matrix, _: int, blocks: Iterator[Matrix]) -> Matrix:
-    """Return X'X Q of a part."""
-    return np.asarray(sum(block.T @ (block @ basis) for block in blocks))

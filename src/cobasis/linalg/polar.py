@@ -40,22 +40,7 @@ class PolarFactor:
 
 
 def polar(matrices: Array) -> PolarFactor:
-    """Return the orthogonal polar factor of each matrix of a stack.
-
-    With ``M'M = V L V'`` the columns of ``M V`` are orthogonal up to rounding, however badly M
-    is conditioned once each is divided by its length. What is left of that rounding is
-    measured, and taken out by one Newton step whose weights know the singular values. Where
-    more is left than that, the matrix goes through a singular value decomposition. A
-    singular value that towers over all others, as a uniform anchor's mean makes it, is
-    lowered first, which changes no polar factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> polar(np.diag([3.0, -2.0])).rotation
-    array([[ 1.,  0.],
-           [ 0., -1.]])
-    """
+    """Return the orthogonal polar factor of each matrix of a stack."""
     xp = array_namespace(matrices)
     if matrices.shape[-2] < matrices.shape[-1]:
         tall = polar(xp.matrix_transpose(matrices))
@@ -68,6 +53,7 @@ def polar(matrices: Array) -> PolarFactor:
             "a matrix contains NaN, infinity or numbers too large to square, so it has no polar "
             "factor. Look for what was divided by zero, or is not a number in the data."
         )
+    # What is orthogonal already, as of parties with one span, needs two products and no more.
     squares = xp.sum(stack * stack, axis=-2)
     level = xp.min(squares, axis=-1)
     orthogonal = xp.all((xp.max(squares, axis=-1) <= (1 + _ORTHOGONAL) * level) & (level > 0))
@@ -78,6 +64,11 @@ def polar(matrices: Array) -> PolarFactor:
         excess = _excess(xp, rotation)
         orthogonal = xp.sum(excess * excess) <= _ORTHOGONAL**2
     if not orthogonal:
+        # Products and one eigh of a whole stack take a third of the time of an SVD a matrix. With
+        # M'M = V L V' the columns of M V are orthogonal but for rounding, and at unit length
+        # their defect stays small even where a singular value is: squaring it loses its digits
+        # from L, but its length is taken from M V. The defect is measured and taken out by one
+        # Newton step, and where it is larger than that can, the matrix goes through an SVD.
         lowered, lows, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
         axes = xp.linalg.eigh(xp.matrix_transpose(lowered) @ lowered)[1]
         rotation, lengths, defects = _corrected(xp, lowered @ axes)
@@ -95,10 +86,9 @@ def polar(matrices: Array) -> PolarFactor:
 
 
 def _lowered(xp: Any, stack: Array, energy: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401
-    """Lower a singular value that towers over the others to their root mean square.
-
-    Returns the matrices, to what it was lowered and from what (0 where none was).
-    """
+    """Lower a singular value that towers over the others, and say to and from what (0: none)."""
+    # A uniform anchor's mean makes one; from 1e4 times the others on they drown in the rounding
+    # of M'M. To lower it along its own singular vectors changes no polar factor.
     share = min(_PEAKED, _TOWERING * stack.shape[-1] ** 0.5) ** 2
     turned = xp.matrix_transpose(stack)
     scale = xp.where(energy > 0, energy, xp.ones_like(energy))
@@ -127,11 +117,10 @@ def _length(xp: Any, columns: Array) -> Array:  # noqa: ANN401
 
 
 def _corrected(xp: Any, columns: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401
-    """Return the polar factor of nearly orthogonal columns, their lengths, and how nearly.
-
-    For columns ``X D`` of lengths d_i with ``X'X = I + E`` the factor is
-    ``X (I - E o d_i / (d_i + d_j))`` up to ``||E||^2``, and E is rounding.
-    """
+    """Return the polar factor of nearly orthogonal columns, their lengths, and how nearly."""
+    # Of columns X D of lengths d_i with X'X = I + E the factor is X (I - E o d_i / (d_i + d_j))
+    # up to ||E||^2. Without the weights it would be X's factor, and not X D's: weak directions
+    # would be turned as far as strong ones.
     values = xp.sqrt(xp.sum(columns * columns, axis=-2))
     lengths = xp.where(values > 0, values, xp.ones_like(values))
     unit = columns / lengths[:, None, :]

@@ -32,13 +32,7 @@ def require_key(key: object, *, name: str) -> bytes:
 
 
 class KeyStream(Hidden):
-    """Uniform and Gaussian numbers from 32 secret bytes and a label.
-
-    Examples
-    --------
-    >>> hex(KeyStream(bytes(32), "example").words(1)[0])
-    '0x8726f0d1e6be31bd'
-    """
+    """Uniform and Gaussian numbers from 32 secret bytes and a label."""
 
     def __init__(self, key: bytes, label: str) -> None:
         secret = require_key(key, name="the key of a stream")
@@ -58,17 +52,18 @@ class KeyStream(Hidden):
 
     def normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Return numbers from N(0, 1): 52 bits each, through the inverse distribution."""
+        # One word a number, and none is rejected: however the stream is cut, it goes on at the
+        # same place. The half puts each into the middle of its interval, so that none is infinite.
         words = self.words(int(np.prod(shape)))
         midpoints = ((words >> np.uint64(12)) + 0.5) * 2.0**-52
         drawn: npt.NDArray[np.float64] = scipy.special.ndtri(midpoints)
         return drawn.reshape(shape)
 
     def tailed_normal(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-        """Return numbers from N(0, 1) whose tails end beyond 16 instead of beyond 8.
-
-        `normal` never draws a number that is farther out than 8.2. Where noise hides something
-        that is several times its size, what lies beyond is still worth having.
-        """
+        """Return numbers from N(0, 1) whose tails end beyond 16 instead of beyond 8."""
+        # Where noise hides something several times its size, what lies beyond 8.2 still counts.
+        # One bit is the sign, 191 are the share: added from the last word to the first, each sum
+        # is rounded relative to itself, so that a small share keeps 53 bits of its own.
         size = int(np.prod(shape))
         words = self.words(3 * size).reshape(3, size)
         negative = (words[0] & np.uint64(1)).astype(bool)
@@ -79,10 +74,9 @@ class KeyStream(Hidden):
         return drawn.reshape(shape)
 
     def permutation(self, count: int) -> npt.NDArray[np.intp]:
-        """Return a random order of ``range(count)``: the order of 64-bit words.
-
-        Numbers sort ten times as fast as places do, so each word carries its place.
-        """
+        """Return a random order of ``range(count)``: the order of 64-bit words."""
+        # Numbers sort ten times as fast as places do, so each word carries its place in the last
+        # bits. What these bits were decides where the others are alike.
         words, bits = self.words(count), np.uint64(count.bit_length())
         packed = np.sort((words >> bits << bits) | np.arange(count, dtype=np.uint64))
         order = (packed & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.intp)
@@ -94,25 +88,26 @@ class KeyStream(Hidden):
 
 def haar_columns(stream: KeyStream, *, n_rows: int, n_columns: int) -> Matrix:
     """Draw orthonormal columns from the Haar law."""
-    factor: Matrix
+    # Q follows the Haar law where R's diagonal is positive, which makes the two unique. LAPACK
+    # chooses signs of its own, and its Q as it comes has a trace of the wrong mean.
     factor, triangle = np.linalg.qr(stream.normal((n_rows, n_columns)))
-    signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    columns: Matrix = factor * signs
-    return columns
+    return np.asarray(factor * np.where(np.diag(triangle) < 0, -1.0, 1.0))
 
 
 class HaarIsometry(Hidden):
-    r"""The first columns A of a Haar orthogonal matrix, applied without being formed.
+    """The first columns A of a Haar orthogonal matrix, applied without being formed.
 
-    :math:`A = D_1 H_1 D_2 H_2 \cdots D_m H_m [I; 0]`, where :math:`H_k` reflects rows
-    k..a only, mapping a Gaussian vector g onto the k-th axis, and :math:`D_k` multiplies
-    the same rows by minus the sign of g's first entry.
+    ``A = D_1 H_1 ... D_m H_m [I; 0]``: H_k reflects rows k..a, so that a Gaussian vector g goes to
+    the k-th axis, and D_k multiplies the same rows by minus the sign of g's first entry.
 
     G. W. Stewart, "The efficient generation of random orthogonal matrices", SIAM J. Numer. Anal.
-    17 (1980). One reflection per column, each on one row less than the one before: with fewer,
-    or with full-length vectors, the result is still an isometry and still lets concordance and
-    accuracy tests pass, but it lies close to the identity and shows what it was applied to.
+    17 (1980).
     """
+
+    # One reflection per column, each on one row less than the one before, with its signs on the
+    # same rows. With fewer, with full-length vectors or without the signs the result is still an
+    # isometry, and concordance and accuracy tests pass. But it lies close to the identity, or
+    # leans to one side, and shows what it was applied to.
 
     def __init__(self, stream: KeyStream, *, n_rows: int, n_columns: int) -> None:
         self.shape = (n_rows, n_columns)
@@ -124,9 +119,11 @@ class HaarIsometry(Hidden):
             for k in range(size):
                 gaussian = stream.normal((n_rows - start - k,))
                 signs[start + k] = sign = -1.0 if gaussian[0] < 0 else 1.0
+                # away from g's own first entry, so that nothing is cancelled
                 gaussian[0] += sign * np.linalg.norm(gaussian)
                 vectors[k:, k] = gaussian / np.linalg.norm(gaussian)
-            # the compact WY form: H_start ... H_(stop-1) = I - V T V', T^-1 = striu(V' V) + I / 2
+            # Products of whole blocks, and T is solved for and never formed. In compact WY form
+            # H_start ... H_(stop-1) = I - V T V', T^-1 = striu(V' V) + I / 2.
             triangle = np.triu(vectors.T @ vectors, k=1) + 0.5 * np.eye(size)
             self._blocks.append((start, vectors, triangle))
         self._row_signs = np.cumprod(-signs)[:, np.newaxis]

@@ -31,6 +31,8 @@ def available_threads() -> int:
 class _Inside:
     """How many threads of the caller are inside, and what restores the limit after the last."""
 
+    # The limit is the process's: were each to restore what it found, the first that leaves would
+    # give BLAS its threads back while others are inside, and the last would keep them at one.
     lock = threading.Lock()
     count = 0
     limit = ExitStack()
@@ -38,15 +40,7 @@ class _Inside:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread, and after that as many as before.
-
-    Examples
-    --------
-    >>> from threadpoolctl import threadpool_info
-    >>> with one_blas_thread():
-    ...     {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
-    {1}
-    """
+    """Let BLAS use one thread, and after that as many as before."""
     available_threads()  # before it is lowered
     with _Inside.lock:
         _Inside.count += 1
@@ -68,13 +62,7 @@ Done = TypeVar("Done")
 def in_order(
     work: Callable[[Item], Done], items: Iterable[Item], *, workers: int | None = None
 ) -> Iterator[Done]:
-    """Yield ``work(item)`` for each item, in the items' order.
-
-    Examples
-    --------
-    >>> list(in_order(abs, [-1, 2, -3], workers=2))
-    [1, 2, 3]
-    """
+    """Yield ``work(item)`` for each item, in the items' order."""
     threads = workers or available_threads()
     if threads == 1:
         yield from map(work, items)

@@ -24,8 +24,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.checking import ColumnFinding
 from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import SHOWN
-from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.arrays import Blocks, Hidden, Matrix
 from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from cobasis.algorithms.fits import ROWS_A_COMPONENT, WORTH
 from cobasis.algorithms.images import LARGEST_BATCH, batch_bytes
-from cobasis.algorithms.one_span import ROWS_A_COMPONENT, WORTH
 from cobasis.algorithms.stacked import GRAM_ROWS, HELD_BYTES
 from cobasis.errors import OptionError
 from cobasis.planning import work

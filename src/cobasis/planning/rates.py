@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.blas import dsyrk
 
-from cobasis.algorithms.images import factored
+from cobasis.algorithms.fits import factored
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
 from cobasis.linalg.threads import one_blas_thread

@@ -7,7 +7,8 @@ import numpy as np
 
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import DimensionError
-from cobasis.linalg.arrays import Matrix, as_matrix, right_singular
+from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.leading import right_singular
 
 _WORST = 0.01
 
@@ -159,8 +160,7 @@ def swept(
 
 def _real(table: Matrix) -> Matrix:
     """Return the right singular vectors that a table really has, strongest first."""
-    found = right_singular(table)
-    return found.directions[:, : found.rank]
+    return right_singular(table).directions
 
 
 def _parts(

@@ -22,7 +22,7 @@ from cobasis.protocol.enrolment import field_findings
 from cobasis.strict_json import canonical_json
 
 if TYPE_CHECKING:
-    from cobasis.algorithms.options import Scale
+    from cobasis.algorithms import Scale
 
 
 class Agreement(AgreementFields):

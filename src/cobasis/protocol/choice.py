@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.anchors import Anchor
-from cobasis.algorithms.bases import BASES, filled, require_components
+from cobasis.algorithms.bases import BASES, filled, local_directions, require_components
 from cobasis.algorithms.consensus import weighted_directions
-from cobasis.algorithms.locality import local_directions
 from cobasis.errors import (
     AgreementError,
     MessageError,
@@ -20,8 +19,7 @@ from cobasis.errors import (
 )
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode
-from cobasis.linalg.arrays import ORTHONORMAL, Matrix, as_matrix, orthonormality_defect
-from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.arrays import ORTHONORMAL, Blocks, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import haar_columns
 from cobasis.protocol.agreement import Agreement

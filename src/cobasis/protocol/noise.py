@@ -13,8 +13,7 @@ from typing import Literal, NoReturn, Self
 import numpy as np
 
 from cobasis.errors import AgreementError, FileChangedError
-from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.arrays import Blocks, Hidden, Matrix
 from cobasis.privacy.clipping import clip_rows
 from cobasis.privacy.mechanism import noised, randomised
 from cobasis.protocol.agreement import Agreement

@@ -5,7 +5,7 @@ import numpy.typing as npt
 from cobasis.algorithms.bases import require_components
 from cobasis.errors import OptionError, UnknownPartyError
 from cobasis.features.encoding import encode
-from cobasis.linalg.blocks import Blocks, WholeTable
+from cobasis.linalg.arrays import Blocks, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement

@@ -17,8 +17,7 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.linalg.blocks import WholeTable
+from cobasis.linalg.arrays import Hidden, Matrix, WholeTable
 from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.progress import Report
 from cobasis.protocol.messages import Labels, Upload, UploadHeader

@@ -11,10 +11,10 @@ from typing import Any, Final, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.base import Aligner
-from cobasis.algorithms.conditions import SpanCondition, bases_under
+from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.encoding import encode, listed_features, width_of

@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cobasis.algorithms import AlignerName, AnchorKind, BasisName
+    from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
     from cobasis.algorithms.base import Aligner
-    from cobasis.algorithms.conditions import SpanCondition
     from cobasis.features.category import CategoryFeature
     from cobasis.features.numeric import NumericFeature
     from cobasis.models import Estimator, ModelName, Task

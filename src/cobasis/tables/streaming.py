@@ -235,7 +235,7 @@ class Marks(MutableMapping[str, Matrix]):
     def __getitem__(self, name: str) -> Matrix:
         """Read a mark; KeyError when there is none of that name that fits."""
         try:
-            data = self._unseal(self._path(name).read_bytes())
+            data = self._unseal((self._folder / f"{name}{SUFFIX}").read_bytes())
             found = load(data)
         except (OSError, SafetensorError, SealError):
             raise KeyError(name) from None
@@ -247,13 +247,14 @@ class Marks(MutableMapping[str, Matrix]):
         """Write a mark; whole, or not at all."""
         kept = self._seal(save({name: array.copy(order="C")}, metadata=self._bound_to))
         make_folder(self._folder)
-        write_whole(self._path(name), kept)
+        write_whole(self._folder / f"{name}{SUFFIX}", kept)
 
     def __delitem__(self, name: str) -> None:
         """Delete a mark; KeyError when there is none."""
-        if not self._path(name).exists():
+        path = self._folder / f"{name}{SUFFIX}"
+        if not path.exists():
             raise KeyError(name)
-        remove_tree(self._path(name))
+        remove_tree(path)
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of the marks that fit."""
@@ -274,9 +275,6 @@ class Marks(MutableMapping[str, Matrix]):
                 remove_tree(self._folder / f"{name}{SUFFIX}{end}")
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             remove_tree(self._folder)
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}{SUFFIX}"
 
 
 def _metadata(data: bytes) -> object:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.arrays import Blocks, Matrix
 from cobasis.linalg.rng import require_key
 
 Fingerprints = npt.NDArray[np.uint64]
@@ -42,7 +41,7 @@ def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
 
     Examples
     --------
-    >>> from cobasis.linalg.blocks import WholeTable
+    >>> from cobasis.linalg.arrays import WholeTable
     >>> one = fingerprints(WholeTable(np.array([[1.0, 2.0], [3.0, 4.0]])), bytes(32))
     >>> two = fingerprints(WholeTable(np.array([[3.0, 4.0], [5.0, 6.0]])), bytes(32))
     >>> compare(one, two)

@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from cobasis.errors import SpanReuseError, StepError
-from cobasis.linalg.arrays import Hidden
-from cobasis.linalg.blocks import Blocks
+from cobasis.linalg.arrays import Blocks, Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.keeping import basis_columns
 from cobasis.protocol.secrets import SecretBasis
@@ -42,7 +41,7 @@ class Vault(Hidden):
     --------
     >>> import tempfile
     >>> import numpy as np
-    >>> from cobasis.linalg.blocks import WholeTable
+    >>> from cobasis.linalg.arrays import WholeTable
     >>> import pyrage
     >>> key = pyrage.x25519.Identity.generate()
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix, right_singular
+from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks.release import Recovered, Release
 from cobasis.privacy.attacks.scoring import Share, nearest
@@ -113,7 +113,7 @@ class CandidatesAlone(Hidden):
                 f"candidates of shape {listed.shape} have fewer rows or columns than the release "
                 f"has components, {rows.shape[1]}. Give a longer list."
             )
-        leading = right_singular(listed).directions[:, : rows.shape[1]]
+        leading = np.linalg.svd(listed, full_matrices=False)[2][: rows.shape[1]].T
         places = nearest(_fingerprints(rows), among=_fingerprints(listed @ leading))
         basis = _fitted(listed[places], rows)
         for _ in range(self.rounds):
