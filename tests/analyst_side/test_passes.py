@@ -197,10 +197,10 @@ def test_after_a_kill_the_next_training_clears_what_was_left(large):
 
 
 def test_after_a_kill_a_perceptron_goes_on_from_its_last_round(tmp_path):
-    rows, labels = rows_and_labels(4_000)
+    rows, labels = rows_and_labels(1_000)
     wide = np.zeros((len(rows), 50))
     wide[:, :5] = rows
-    parties(tmp_path / "uploads", wide, labels, sizes=[1_000, 3_000])
+    parties(tmp_path / "uploads", wide, labels, sizes=[400, 600])
     command = [sys.executable, "-c", TRAIN, str(tmp_path), "mlp"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     while running.stdout.readline() != "training, rounds at most 5\n":
