@@ -82,21 +82,20 @@ def test_the_version_is_one():
     assert cobasis.__version__ == version("cobasis") == stated.group(1)
 
 
-def test_experiments_use_public_names_only():
+def test_experiments_use_public_names_and_attacks_only():
     imports = re.compile(r"^\s*(?:from|import) (cobasis\S*)", re.MULTILINE)
     used = {
         found
         for path in (ROOT / "experiments").rglob("*.py")
+        if path.parent.name != "attacks"  # which look at what nobody else is given
         for found in imports.findall(path.read_text(encoding="utf-8"))
     }
-    page = (ROOT / "docs" / "reference" / "python-api.md").read_text(encoding="utf-8")
-    attacks = re.findall(r"automodule:: (cobasis\.privacy\.\S+)", page)
-    assert used <= {
+    assert {name for name in used if not name.startswith("cobasis.privacy.attacks.")} <= {
         "cobasis",
         "cobasis.errors",
         "cobasis.planning.traffic",
         "cobasis.privacy.clipping",
         "cobasis.privacy.gaussian",
-        *attacks,
+        "cobasis.privacy.reconstruction",
     }
     assert "cobasis" in used

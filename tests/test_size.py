@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_110, 2_210, 14),
     "party_side": (2_890, 2_200, 13),
     "planning": (490, 290, 7),
-    "privacy": (6_420, 3_390, 44),
+    "privacy": (3_590, 2_470, 31),
     "protocol": (4_430, 2_620, 25),
     "report": (770, 600, 6),
     "tables": (810, 570, 5),
@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
 }
 PARTS = {  # of the house: lines
     "tests": 43_200,
-    "experiments and benchmarks": 13_700,
+    "experiments and benchmarks": 14_400,
 }
 MOST_DOCSTRINGS = 0.21  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for first; a step lowers the first

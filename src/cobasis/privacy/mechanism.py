@@ -43,12 +43,6 @@ def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibrati
     """Return noise and grid for a budget, the same numbers on every machine.
 
     Dong, Roth and Su, "Gaussian differential privacy" (2019), for mu and how it adds up.
-
-    Examples
-    --------
-    >>> found = calibrated(epsilon=2, delta=1e-6, sensitivity=2)
-    >>> f"{found.noise:.3f} {found.grid} {found.mu:.3f}"
-    '4.462 0.0009765625 0.448'
     """
     moved = sensitivity * (1 + _OBLIQUE)
     least = noise_scale(epsilon=epsilon, delta=delta, sensitivity=moved)
@@ -65,15 +59,7 @@ def noised(values: Matrix, normal: Matrix, *, calibration: Calibration) -> Matri
 
 
 def keep_probability(*, epsilon: float, n_classes: int) -> float:
-    """Return how often randomised response leaves a label as it is.
-
-    Examples
-    --------
-    >>> f"{keep_probability(epsilon=2, n_classes=2):.2f}"
-    '0.88'
-    >>> f"{keep_probability(epsilon=2, n_classes=10):.2f}"
-    '0.45'
-    """
+    """Return how often randomised response leaves a label as it is."""
     if not (0 < epsilon <= MAX_LABEL_EPSILON and n_classes > 1):
         raise OptionError(
             f"labels of {n_classes} classes cannot be randomised with epsilon={epsilon}: that "

@@ -18,18 +18,7 @@ _PARTS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Lost:
-    """How far records are from what is rebuilt of them, in the rows' unit.
-
-    Attributes
-    ----------
-    mean : float
-        ``E |x - x F F'|``: the epsilon of epsilon-DR privacy, for colluders without a prior.
-    worst : float
-        The same over the 1 % of people (at least one) whose records are rebuilt best.
-    average_person : float
-        ``E |x - mean|``: how far everybody is from the average person, which is what somebody
-        without the release could guess.
-    """
+    """How far records are from what is rebuilt of them, in the rows' unit."""
 
     mean: float
     worst: float
@@ -37,45 +26,7 @@ class Lost:
 
 
 def lost(rows: Matrix, basis: Matrix) -> Lost:
-    """Measure what is lost of rows by a basis that colluders know.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Raw.
-    basis : ndarray of shape (n_features, n_components)
-        F, of full column rank; orthonormal or not.
-
-    Returns
-    -------
-    Lost
-        Mean and worst distance.
-
-    Raises
-    ------
-    ShapeError
-        Rows and basis do not fit each other.
-
-    Notes
-    -----
-    The definition has an average and an attacker who knows nothing else: people who are rebuilt
-    better than most, and attackers with a prior, are not in it. Hence `worst`, and the attacks.
-
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** Two products of ``n x m x l``.
-
-    References
-    ----------
-    ODC paper, section 2.2, after Nguyen et al., Neurocomputing 384 (2020), who define it.
-
-    Examples
-    --------
-    >>> rows = np.array([[3.0, 4.0], [0.0, 1.0]])
-    >>> found = lost(rows, np.array([[1.0], [0.0]]))
-    >>> found.mean, found.worst
-    (2.5, 1.0)
-    """
+    """Measure what is lost of rows by a basis that colluders know."""
     columns = as_matrix(basis, name="basis")
     table = as_matrix(rows, name="rows", columns=len(columns))
     axes = np.linalg.qr(columns)[0]
@@ -96,42 +47,7 @@ def swept(
     public_rows: Matrix | None = None,
     others: Sequence[Matrix] = (),
 ) -> Mapping[str, Mapping[int, Lost]]:
-    """Measure what is lost by every kind of basis, for a range of sizes.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        The party's own.
-    sizes : iterable of int
-        Each l.
-    rng : numpy.random.Generator
-        Draws a Haar span, which is as good as any other, and the parts below.
-    public_rows : ndarray of shape (n_public, n_features), optional
-        For the basis ``public``; without them there is none.
-    others : sequence of ndarray
-        Two other parties' rows or more, for the basis ``consensus``. Without them the party's own
-        rows are dealt to three, which is what a consensus with parties like it would be.
-
-    Returns
-    -------
-    mapping of str to mapping of int to Lost
-        By basis (``svd``, ``haar``, ``public``, ``consensus``), then by l. A size that a basis
-        cannot have, because there are fewer rows, is left out.
-
-    Raises
-    ------
-    DimensionError
-        A size below 1 or above the number of features.
-    ConsensusError
-        The parties' directions do not determine a common span of that size.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** A singular value decomposition of the rows, of the public ones and of each part, and
-    for each size one of ``m x 3 l`` and eight products of ``n x m x l``.
-    """
+    """Measure what is lost by every kind of basis, for a range of sizes."""
     table = as_matrix(rows, name="rows")
     width = table.shape[1]
     wanted = sorted(set(sizes))

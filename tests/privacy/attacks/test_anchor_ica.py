@@ -5,9 +5,9 @@ Figures of notes/privacy 2.5, on digits and breast cancer.
 
 import numpy as np
 import pytest
+from experiments.attacks.anchor_ica import AnchorIca, AnchorMean, score_row_sums
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.attacks.anchor_ica import AnchorIca, AnchorMean, score_row_sums
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scoring import in_order, score_content, score_directions
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released

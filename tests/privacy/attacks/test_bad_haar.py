@@ -7,9 +7,9 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from experiments.attacks.bad_haar import TypicalAnchor, typical_anchor
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.attacks.bad_haar import TypicalAnchor, typical_anchor
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scoring import score_entries, score_span
 from linalg.test_haar_isometry import MUTANTS, blocked, literal, stream_of

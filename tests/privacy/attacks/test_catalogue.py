@@ -1,24 +1,27 @@
-"""Every attack stands in the catalogue, with a class, a test, and a line of the threat model."""
+"""Every attack stands on the page on the threat model, with its class and a test that shows it."""
 
 import ast
 import importlib
 import inspect
 import pkgutil
-import runpy
+import re
 from pathlib import Path
-from typing import get_args
 
+import experiments.attacks
 import pytest
 
 import cobasis.privacy.attacks
-from cobasis.privacy.attacks.catalogue import CATALOGUE, Entry, Role
-from cobasis.privacy.attacks.not_tested import NOT_TESTED
 
 ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "explanation" / "threat-model.md").read_text(encoding="utf-8")
+FIELDS = ("needs", "recovers", "stopped by", "not stopped by", "shown by")
+ENTRY = re.compile(
+    r"\n\*\*[^*\n]+\*\* \(`(\w+\.\w+)`\)\n\n"
+    + "".join(rf"- {field}:? (?P<{field.replace(' ', '_')}>\S[^\n]*)\n" for field in FIELDS)
+)
+ENTRIES = {found[1]: found for found in ENTRY.finditer(PAGE)}
 NO_ATTACKS = {
     "attribute.Inferred",
-    "not_tested.NotTested",
-    "catalogue.Entry",
     "known_records.FewestKnown",
     "linkage.Links",
     "matching.Clouds",
@@ -34,56 +37,26 @@ NO_ATTACKS = {
 
 
 def classes():
-    """Every public class of the package, by module and name."""
-    for found in pkgutil.iter_modules(cobasis.privacy.attacks.__path__):
-        module = importlib.import_module(f"cobasis.privacy.attacks.{found.name}")
-        for name, each in vars(module).items():
-            own = inspect.isclass(each) and each.__module__ == module.__name__
-            if own and not name.startswith("_"):
-                yield f"{found.name}.{name}"
+    """Every public class, by module and name."""
+    for package in (cobasis.privacy.attacks, experiments.attacks):
+        for found in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{package.__name__}.{found.name}")
+            for name, each in vars(module).items():
+                own = inspect.isclass(each) and each.__module__ == module.__name__
+                if own and not name.startswith("_"):
+                    yield f"{found.name}.{name}"
 
 
-def test_every_class_is_an_attack_of_the_catalogue_or_what_attacks_work_on():
-    listed = {entry.attack.removeprefix("cobasis.privacy.attacks.") for entry in CATALOGUE}
-    assert set(classes()) == listed | NO_ATTACKS
-    assert not listed & NO_ATTACKS
-    assert len(listed) == len(CATALOGUE)
+def test_every_class_is_an_attack_of_the_page_or_what_attacks_work_on():
+    assert set(classes()) == set(ENTRIES) | NO_ATTACKS
+    assert not set(ENTRIES) & NO_ATTACKS
+    assert PAGE.count("- shown by ") == len(ENTRIES)
 
 
-def name_of(entry):
-    return entry.name
-
-
-@pytest.mark.parametrize("entry", CATALOGUE, ids=name_of)
-def test_the_class_and_the_test_of_an_entry_exist(entry):
-    module, _, name = entry.attack.rpartition(".")
-    assert inspect.isclass(getattr(importlib.import_module(module), name))
-    path, _, test = entry.test.partition("::")
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert test in found
-    assert name in (ROOT / path).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("entry", CATALOGUE, ids=name_of)
-def test_an_entry_says_everything_in_one_line_of_the_words_we_use(entry):
-    assert entry.role in get_args(Role)
-    for field in Entry.__dataclass_fields__:
-        said = getattr(entry, field)
-        assert said.strip() == said != ""
-        assert "\n" not in said
-        assert "|" not in said
-
-
-def test_names_are_given_once():
-    names = [each.name for each in (*CATALOGUE, *NOT_TESTED)]
-    assert len(set(names)) == len(names)
-
-
-def test_the_threat_model_shows_exactly_the_catalogue():
-    written = runpy.run_path(str(ROOT / "docs" / "make_threat_model.py"))
-    page = written["PAGE"].read_text(encoding="utf-8")
-    assert page == written["page"]()
-    between = page.split(written["BEGIN"])[1].split(written["END"])[0]
-    assert between.count("- shown by ") == len(CATALOGUE)
-    assert all(f"| {each.name} | {each.why} |" in between for each in NOT_TESTED)
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_test_that_shows_an_attack_exists(name):
+    path, claim = re.fullmatch(r"`(.+)`: \*(.+)\*", ENTRIES[name]["shown_by"]).groups()
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert name.split(".")[1] in text
+    tests = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    assert f"test_{claim.replace(' ', '_')}" in tests

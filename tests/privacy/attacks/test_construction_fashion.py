@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.attacks.anchor_ica import score_row_sums
+from experiments.attacks.public_anchor import PublicAnchor
+from experiments.attacks.repeated import Repeated
 from experiments.data.images import images
 
-from cobasis.privacy.attacks.anchor_ica import score_row_sums
-from cobasis.privacy.attacks.public_anchor import PublicAnchor
 from cobasis.privacy.attacks.public_sample import PublicSample
-from cobasis.privacy.attacks.repeated import Repeated
 from cobasis.privacy.attacks.scoring import score_content
 from privacy.attacks.constructions import anchor, haar_basis, own_basis, released
 

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from experiments.attacks.difference import Difference
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.attacks.difference import Difference
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scoring import score_decision
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released

@@ -7,10 +7,10 @@ import hashlib
 
 import numpy as np
 import pytest
+from experiments.attacks.guessed_seed import GuessedSeed
 
 from cobasis.algorithms.anchors import draw_anchor
 from cobasis.errors import SecretError, ShapeError
-from cobasis.privacy.attacks.guessed_seed import GuessedSeed
 from cobasis.privacy.attacks.scoring import score_content
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from experiments.attacks.anchor_image import anchor_behind, basis_behind, image_of
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.attacks.release import Release, anchor_behind, basis_behind, image_of
+from cobasis.privacy.attacks.release import Release
 from privacy.attacks.constructions import anchor, haar_basis
 
 

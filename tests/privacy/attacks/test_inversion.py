@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from experiments.attacks.inversion import ModelInversion, stored_rows
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.kernel_approximation import RBFSampler
@@ -14,7 +15,6 @@ from sklearn.svm import SVC
 
 from cobasis.errors import RowCarryingError
 from cobasis.models.carrying import refuse_row_carrying
-from cobasis.privacy.attacks.inversion import ModelInversion, stored_rows
 from cobasis.privacy.attacks.scoring import nearest, score_content
 from privacy.attacks.constructions import cancer, digits
 from privacy.attacks.rounds import aligned_round

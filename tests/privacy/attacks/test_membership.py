@@ -4,6 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from experiments.attacks.membership import (
+    MembershipByFit,
+    MembershipBySpan,
+    MembershipByStoredRows,
+)
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
@@ -11,11 +16,6 @@ from sklearn.svm import SVC
 from cobasis.errors import OptionError, ShapeError
 from cobasis.models.sources import read_chain
 from cobasis.models.training import TrainedModel
-from cobasis.privacy.attacks.membership import (
-    MembershipByFit,
-    MembershipBySpan,
-    MembershipByStoredRows,
-)
 from cobasis.privacy.attacks.scoring import score_decision
 from privacy.attacks.constructions import cancer, digits, own_basis
 from privacy.attacks.rounds import aligned_round

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from experiments.attacks.poisoning import AnotherAnchor, OtherScale, TurnedRows, WrongLabels
 
 from cobasis import Analyst, simulate, train
 from cobasis.errors import OptionError, ScaleError, ShapeError
-from cobasis.privacy.attacks.poisoning import AnotherAnchor, OtherScale, TurnedRows, WrongLabels
 from cobasis.privacy.attacks.release import Release
 from cobasis.protocol.aligned import AlignedRows
 from privacy.attacks.constructions import digits

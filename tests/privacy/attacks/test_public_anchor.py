@@ -5,11 +5,11 @@ Figures of notes/privacy 2.5: all rows identified, the result is collusion's.
 
 import numpy as np
 import pytest
+from experiments.attacks.public_anchor import PublicAnchor
 
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.attacks.collusion import Collusion, LeakedBasis
-from cobasis.privacy.attacks.public_anchor import PublicAnchor
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Recovered
 from cobasis.privacy.attacks.scoring import nearest, score_content

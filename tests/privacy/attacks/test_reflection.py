@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from experiments.attacks.reflection import Reflection
 
 from aligners import haar
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import AgreementError, ShapeError
 from cobasis.linalg.arrays import principal_cosines
-from cobasis.privacy.attacks.reflection import Reflection
 from cobasis.privacy.attacks.scoring import score_span
 from privacy.attacks.constructions import anchor, digits, own_basis
 

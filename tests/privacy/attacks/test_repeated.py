@@ -5,10 +5,10 @@ Figures of notes/privacy 2.8: digits, l = 8: 2 uploads 4 %, 4 uploads 23 %, 8 up
 
 import numpy as np
 import pytest
+from experiments.attacks.repeated import Repeated
 
 from cobasis.errors import ShapeError, SpanReuseError
 from cobasis.linalg.rng import KeyStream
-from cobasis.privacy.attacks.repeated import Repeated
 from cobasis.privacy.attacks.scoring import score_content
 from cobasis.protocol.keeping import basis_columns
 from privacy.attacks.constructions import anchor, cancer, digits, haar_basis, own_basis, released

@@ -17,85 +17,25 @@ _STRENGTH = 10.0
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KnownAttribute(Hidden):
-    """A yes-or-no fact of k of the party's people, and which released rows are theirs.
-
-    Attributes
-    ----------
-    places : ndarray of int of shape (n_known,)
-        Their positions in the release.
-    values : ndarray of bool of shape (n_known,)
-        The fact; some have it and some do not.
-    """
+    """A yes-or-no fact of k of the party's people, and which released rows are theirs."""
 
     places: npt.NDArray[np.intp]
     values: npt.NDArray[np.bool_]
 
     def decide(self, release: Release) -> Matrix:
-        """Score everybody by a logistic regression on the known people's released rows.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            For ``score_decision``, without the known people.
-
-        Raises
-        ------
-        ShapeError
-            Places and values do not fit each other or the release, or all values are equal.
-
-        Notes
-        -----
-        **Who sees what.** The basis need not be known: a rotation changes nothing.
-
-        **Cost.** One small regression.
-        """
+        """Score everybody by a logistic regression on the known people's released rows."""
         rows = as_matrix(release.rows, name="the release's rows")
         size = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
         return _scores(rows / size, self)
 
     def decide_by_labels(self, release: Release) -> Matrix:
-        """Score everybody by the known people's labels alone, to compare with.
-
-        Parameters
-        ----------
-        release : Release
-            Its labels.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            As `decide`; all equal where the release has no labels.
-
-        Raises
-        ------
-        ShapeError
-            As `decide`.
-
-        Notes
-        -----
-        **Who sees what.** What the labels say of the fact, they say without any attack.
-
-        **Cost.** One small regression.
-        """
+        """Score everybody by the known people's labels alone, to compare with."""
         return _scores(_label_columns(release), self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inferred:
-    """How well a fact is read off a release, beside what the labels say of it anyway.
-
-    Attributes
-    ----------
-    auc : float
-        From the rows: the mean over draws of the known people; chance is .5.
-    from_labels : float
-        From the labels alone.
-    """
+    """How well a fact is read off a release, beside what the labels say of it anyway."""
 
     auc: float
     from_labels: float
@@ -114,40 +54,7 @@ def infer_attribute(
     n_known: int = 20,
     draws: int = 10,
 ) -> Inferred:
-    """Try to read whether a person is above the median of a column, knowing it of a few.
-
-    Parameters
-    ----------
-    release : Release
-        Rows, and labels where it has any.
-    column : array-like of shape (n_rows,)
-        The raw column, in the release's order. Where nobody is above the median (most people
-        have the highest value), the question is who is not below it.
-    rng : numpy.random.Generator
-        Chooses the known people; nothing secret depends on it.
-    n_known : int
-        How many people the attacker knows.
-    draws : int
-        How often they are chosen anew.
-
-    Returns
-    -------
-    Inferred
-        Means over the draws; known people are not counted.
-
-    Raises
-    ------
-    OptionError
-        Fewer than two people known, or no draw.
-    ShapeError
-        The column does not fit the release, is constant, or too few people remain.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw values: for the party that has them.
-
-    **Cost.** Two small regressions a draw.
-    """
+    """Try to read whether a person is above the median of a column, knowing it of a few."""
     if n_known < 2 or draws < 1:  # noqa: PLR2004 -- one of each kind
         raise OptionError(
             f"n_known={n_known} and draws={draws}: at least 2 people and 1 draw are needed."

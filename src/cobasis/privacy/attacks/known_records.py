@@ -23,56 +23,13 @@ _ASKED = 200
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KnownRecords(Hidden):
-    """The records of k of the party's people, and which released rows are theirs.
-
-    Attributes
-    ----------
-    places : ndarray of int of shape (n_known,)
-        Their positions in the release.
-    records : ndarray of shape (n_known, n_features)
-        Their raw rows, in this order.
-    """
+    """The records of k of the party's people, and which released rows are theirs."""
 
     places: npt.NDArray[np.intp]
     records: Matrix
 
     def recover(self, release: Release) -> Recovered:
-        """Fit what takes the known people's released rows back to their records.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows.
-
-        Returns
-        -------
-        Recovered
-            Rows by penalised least squares: the penalty is what leaves each known record best
-            explained by the others (a single one is fitted exactly), and at most what known
-            records have outside an orthonormal basis, ``|x|^2 - |x F|^2`` on average. The basis
-            is the smallest that takes the known records to their released rows; it links
-            candidates long before rows can be rebuilt.
-
-        Raises
-        ------
-        ShapeError
-            No record, another number of places, a place twice or outside the release.
-
-        Notes
-        -----
-        Without a penalty l known records are worse than half as many: the fit then goes through
-        all of them and amplifies what the basis does not span.
-
-        **Who sees what.** Somebody who knows a few of the people: a treating doctor, a relative,
-        a party that has the same patients.
-
-        **Cost.** A singular value decomposition of ``k x l``, some products of ``k x k x k``, and
-        one of ``n x l x m``.
-
-        References
-        ----------
-        Known-sample attack: Giannella, Liu and Kargupta, arXiv:0911.2942.
-        """
+        """Fit what takes the known people's released rows back to their records."""
         rows = as_matrix(release.rows, name="the release's rows")
         records = as_matrix(self.records, name="records")
         places = np.asarray(self.places)
@@ -117,18 +74,7 @@ def _left_out(left: Matrix, values: Matrix, gram: Matrix, *, penalty: float) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class FewestKnown:
-    """How few known people are enough.
-
-    Attributes
-    ----------
-    explained : int or None
-        The fewest with whose records R2 of everybody else's reaches the bar; None where even the
-        most that were tried are too few.
-    named : int or None
-        The same for re-identification.
-    tried : int
-        The most that were tried.
-    """
+    """How few known people are enough."""
 
     explained: int | None
     named: int | None
@@ -145,43 +91,7 @@ def fewest_known(
     explained: float = 0.5,
     named: float = 0.09,
 ) -> FewestKnown:
-    """Find how many known people are enough to rebuild half, or to name one in eleven.
-
-    Parameters
-    ----------
-    release : Release
-        What leaves.
-    truth : array-like of shape (n_rows, n_features)
-        The raw rows it was made of.
-    rng : numpy.random.Generator
-        Draws who is known, and who is asked for.
-    draws : int
-        Sets of known people, over which each figure is averaged. They grow: the first k of one
-        order are known.
-    most : int, optional
-        The most to try; by default 2 l, or half of the rows where that is less.
-    explained : float
-        The bar for R2.
-    named : float
-        The bar for re-identification; 9 % is 1 in 11.
-
-    Returns
-    -------
-    FewestKnown
-        By bisection: figures grow with k but for the spread of the draws.
-
-    Raises
-    ------
-    ShapeError
-        The release and the raw rows are not of one length.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** About 14 attacks for each draw; at most 200 people are asked for, so 2,000 x 784
-    at l = 100 take some seconds.
-    """
+    """Find how many known people are enough to rebuild half, or to name one in eleven."""
     rows = as_matrix(truth, name="truth")
     if len(rows) != len(release.rows):
         raise ShapeError(

@@ -18,45 +18,13 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CandidateList(Hidden):
-    """Raw rows of people who may be in the release, and the basis, stolen or guessed.
-
-    Attributes
-    ----------
-    candidates : ndarray of shape (n_candidates, n_features)
-        Their raw rows.
-    basis : ndarray of shape (n_features, n_components)
-        ``F_i``, or what another attack takes for it.
-    """
+    """Raw rows of people who may be in the release, and the basis, stolen or guessed."""
 
     candidates: Matrix
     basis: Matrix
 
     def recover(self, release: Release) -> Recovered:
-        """Take each released person for the candidate whose projection is nearest.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows.
-
-        Returns
-        -------
-        Recovered
-            The rows of the candidates that were chosen, and the basis; ``score_linkage`` counts
-            the right ones.
-
-        Raises
-        ------
-        ShapeError
-            Candidates, basis and rows do not fit each other.
-
-        Notes
-        -----
-        **Who sees what.** With the true basis and no noise everybody on the list is found, at
-        every l: two people would need equal projections to be mixed up.
-
-        **Cost.** One product of ``n_rows x n_components x n_candidates``, in blocks.
-        """
+        """Take each released person for the candidate whose projection is nearest."""
         basis = as_matrix(self.basis, name="basis")
         listed = as_matrix(self.candidates, name="candidates", columns=len(basis))
         rows = as_matrix(release.rows, name="the release's rows", columns=basis.shape[1])
@@ -65,47 +33,13 @@ class CandidateList(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CandidatesAlone(Hidden):
-    """Raw rows of people of whom many are in the release, and nothing else: no basis, no labels.
-
-    Attributes
-    ----------
-    candidates : ndarray of shape (n_candidates, n_features)
-        Their raw rows; at least as many as the release has components.
-    rounds : int
-        How often matches and basis are improved in turn, at most.
-    """
+    """Raw rows of people of whom many are in the release, and nothing else: no basis, no labels."""
 
     candidates: Matrix
     rounds: int = 50
 
     def recover(self, release: Release) -> Recovered:
-        """Match people by their distances to everybody else, then improve matches and basis.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows.
-
-        Returns
-        -------
-        Recovered
-            The rows of the candidates that were chosen, and the basis that fits the matches.
-
-        Raises
-        ------
-        ShapeError
-            Fewer candidates or features than components.
-
-        Notes
-        -----
-        **Who sees what.** The release keeps distances in its span, and a list of the same kind of
-        people has nearly the same leading directions as the party (`svd` bases). So a person's
-        distances to all others are a fingerprint that both sides show. A Haar basis shows
-        other distances, and this attack finds nobody.
-
-        **Cost.** ``n_candidates`` times 1,000 distances, and a singular value decomposition of
-        the candidates; then for each round a product of ``n_rows x l x n_candidates``.
-        """
+        """Match people by their distances to everybody else, then improve matches and basis."""
         rows = as_matrix(release.rows, name="the release's rows")
         listed = as_matrix(self.candidates, name="candidates")
         if min(listed.shape) < rows.shape[1]:
@@ -126,17 +60,7 @@ class CandidatesAlone(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Links(Hidden):
-    """Who was taken for whom.
-
-    Attributes
-    ----------
-    places : ndarray of int of shape (n_rows,)
-        For each person of the release, who of the other release is nearest.
-    distances : ndarray of shape (n_rows,)
-        How far that one is: small for people who are in both.
-    n_others : int
-        How many there were to choose from.
-    """
+    """Who was taken for whom."""
 
     places: npt.NDArray[np.intp]
     distances: Matrix
@@ -145,47 +69,14 @@ class Links(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SamePerson(Hidden):
-    """Two aligned releases in one hand: somebody who was in both hospitals is found.
-
-    Attributes
-    ----------
-    other : Release
-        Another party's release.
-    other_change : ndarray of shape (n_components, n_components)
-        Its ``G_j``.
-    change : ndarray of shape (n_components, n_components)
-        ``G_i`` of the release that is attacked.
-    """
+    """Two aligned releases in one hand: somebody who was in both hospitals is found."""
 
     other: Release
     other_change: Matrix
     change: Matrix
 
     def link(self, release: Release) -> Links:
-        """Find each person's nearest aligned row in the other release.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows.
-
-        Returns
-        -------
-        Links
-            For `score_links`; ``-distances`` says who is in both, for ``score_decision``.
-
-        Raises
-        ------
-        ShapeError
-            Releases and changes of basis do not fit each other.
-
-        Notes
-        -----
-        **Who sees what.** The analyst has all of it. It learns that two rows are one person, not
-        who that is; with either hospital's list it knows that as well.
-
-        **Cost.** One product of ``n_rows x n_components x n_others``, in blocks.
-        """
+        """Find each person's nearest aligned row in the other release."""
         change = as_matrix(self.change, name="change")
         theirs = as_matrix(self.other_change, name="other_change", columns=change.shape[1])
         ours = as_matrix(release.rows, name="the release's rows", columns=len(change)) @ change
@@ -196,31 +87,7 @@ class SamePerson(Hidden):
 
 
 def score_links(links: Links, places: npt.ArrayLike) -> Share:
-    """Count the people in both releases who were linked with themselves.
-
-    Parameters
-    ----------
-    links : Links
-        From `SamePerson`.
-    places : array-like of int of shape (n_rows,)
-        Where each person of the release stands in the other one; -1 for who is not there.
-
-    Returns
-    -------
-    Share
-        Of those who are in both; chance is one of all others.
-
-    Raises
-    ------
-    ShapeError
-        The lengths differ, or nobody is in both.
-
-    Notes
-    -----
-    **Who sees what.** Computed from the truth: for whoever has both tables.
-
-    **Cost.** None.
-    """
+    """Count the people in both releases who were linked with themselves."""
     truth = np.asarray(places)
     both = truth >= 0
     if truth.shape != links.places.shape or not both.any():

@@ -40,21 +40,7 @@ _CLEARLY = 0.25
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicSample(Hidden):
-    """Rows of the same kind as the party's, of other people.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_public, n_features)
-        Raw, in the party's scale.
-    labels : ndarray of shape (n_public,) or None
-        Theirs; used where the release has labels as well. More than 20 different numbers are
-        grouped by tenths.
-    rng : numpy.random.Generator
-        Draws the points that are compared first.
-    others : sequence of Release
-        What other parties released, in the coordinates of the release that is attacked: as it
-        is where all share a basis, and ``X_j F_j G_j G_i^+`` after alignment.
-    """
+    """Rows of the same kind as the party's, of other people."""
 
     rows: Matrix
     labels: npt.NDArray[Any] | None = None
@@ -67,36 +53,6 @@ class PublicSample(Hidden):
         Principal directions of both come first; their signs are tried one by one. Where labels
         are shared, the averages of the classes are another start. From each, points are matched
         and the basis is turned to the pairs, until that changes nothing; the closest is kept.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows, and labels where they are used.
-
-        Returns
-        -------
-        Recovered
-            The basis that was found, and rows put back by it; what it does not span is taken to be
-            the public average. Where labels are shared and principal directions do not fit, as
-            with a Haar basis, the basis is fitted from the averages of classes, and rows are
-            what `LeakedBasis` makes of it with public rows as its prior.
-
-        Raises
-        ------
-        ShapeError
-            Releases of different widths, or more components than features.
-
-        Notes
-        -----
-        **Who sees what.** Neither the anchor nor its image is looked at.
-
-        **Cost.** Some hundred small assignment problems and some dozens of the groups' size, at
-        most 2,000 points each: 3 s of one core for 800 x 64, 8 s for 1,000 x 784.
-
-        References
-        ----------
-        Spectral start: Liu, Giannella and Kargupta, PKDD 2006. Refinement: Grave, Joulin and
-        Berthet, "Unsupervised alignment of embeddings with Wasserstein Procrustes", 2019.
         """
         clouds = self._clouds(release)
         middle = clouds.sample(_MIDDLE, rng=self.rng)

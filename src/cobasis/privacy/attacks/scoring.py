@@ -21,15 +21,7 @@ _BLOCK = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """A figure, and what somebody who knows nothing of the release would reach.
-
-    Attributes
-    ----------
-    value : float
-        What the attack reached.
-    chance : float
-        What guessing reaches.
-    """
+    """A figure, and what somebody who knows nothing of the release would reach."""
 
     value: float
     chance: float
@@ -37,24 +29,7 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """How much of the raw values was recovered.
-
-    Attributes
-    ----------
-    distance : Share
-        ``|X^ - X| / |X|``, 0 is everything; chance is the average person, guessed for everybody.
-    explained : Share
-        R2: the share of the rows' variance that was recovered. Below 0 it is worse than guessing
-        the average person, which is what chance stands for: 0.
-    worst_explained : float
-        R2 over the 1 % of people (at least one) whose records were recovered best.
-    cells : Share
-        Of all raw values, those that were recovered within a tenth of their column's range;
-        columns that do not vary are left out.
-    named : Share
-        Re-identification: of all people, those whose rebuilt record is nearest to their own raw
-        one among everybody's.
-    """
+    """How much of the raw values was recovered."""
 
     distance: Share
     explained: Share
@@ -65,15 +40,7 @@ class Content:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """How well an attack tells two kinds of people apart.
-
-    Attributes
-    ----------
-    auc : Share
-        Area under the ROC curve.
-    at_one_percent : Share
-        True positives where one in a hundred of the others is called one as well.
-    """
+    """How well an attack tells two kinds of people apart."""
 
     auc: Share
     at_one_percent: Share
@@ -82,34 +49,7 @@ class Decision:
 def score_content(
     recovered: Recovered, truth: npt.ArrayLike, *, known: npt.ArrayLike = ()
 ) -> Content:
-    """Set recovered rows against the raw ones.
-
-    Parameters
-    ----------
-    recovered : Recovered
-        From an attack.
-    truth : array-like of shape (n_rows, n_features)
-        The raw rows, in the release's order.
-    known : array-like of int
-        Positions of people whom the attacker knew before: they are not counted, but stay among
-        those that the others can be mistaken for.
-
-    Returns
-    -------
-    Content
-        Each figure with its chance.
-
-    Raises
-    ------
-    ShapeError
-        The shapes differ, or everybody was known.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** One product of ``n_rows x n_features x n_rows``, in blocks.
-    """
+    """Set recovered rows against the raw ones."""
     rows = as_matrix(truth, name="truth")
     if recovered.rows.shape != rows.shape:
         raise ShapeError(
@@ -146,35 +86,7 @@ def score_linkage(
     candidates: npt.ArrayLike,
     places: npt.ArrayLike,
 ) -> Share:
-    """Link released rows with a list of candidates, projected on the basis that was guessed.
-
-    Parameters
-    ----------
-    release_rows : array-like of shape (n_rows, n_components)
-        ``X_i F_i``.
-    recovered : Recovered
-        With a basis.
-    candidates : array-like of shape (n_candidates, n_features)
-        Raw rows of people who may be in the release.
-    places : array-like of shape (n_rows,)
-        Where each released person stands among the candidates.
-
-    Returns
-    -------
-    Share
-        Of released people, those whose nearest candidate is themselves.
-
-    Raises
-    ------
-    ShapeError
-        The attack found no basis, or shapes differ.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** One product of ``n_rows x n_components x n_candidates``, in blocks.
-    """
+    """Link released rows with a list of candidates, projected on the basis that was guessed."""
     if recovered.basis is None:
         raise ShapeError("the attack found no basis to project candidates on. Use score_content.")
     listed = as_matrix(candidates, name="candidates", columns=len(recovered.basis))
@@ -184,31 +96,7 @@ def score_linkage(
 
 
 def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
-    """Set an attack's scores against which people are of the kind it looks for.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_people,)
-        Higher for those that the attack believes to be of that kind.
-    truth : array-like of bool of shape (n_people,)
-        Who is; some are and some are not.
-
-    Returns
-    -------
-    Decision
-        With chances one half and one in a hundred.
-
-    Raises
-    ------
-    ShapeError
-        The lengths differ, or all people are of one kind.
-
-    Notes
-    -----
-    **Who sees what.** Computed from the truth: for the party that has it.
-
-    **Cost.** One sort.
-    """
+    """Set an attack's scores against which people are of the kind it looks for."""
     given, really = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     if given.shape != really.shape or given.ndim != 1 or not 0 < really.sum() < len(really):
         raise ShapeError(
@@ -227,26 +115,7 @@ def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
 
 
 def nearest(rows: Matrix, *, among: Matrix) -> npt.NDArray[np.intp]:
-    """Return for each row the place of the nearest of some others (Euclidean, in blocks).
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        Whose neighbours are wanted.
-    among : ndarray of shape (n_others, n_columns)
-        The others.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-        Places in `among`.
-
-    Notes
-    -----
-    **Who sees what.** As private as what is given.
-
-    **Cost.** One product of ``n_rows x n_columns x n_others``; memory for 1,024 rows of it.
-    """
+    """Return for each row the place of the nearest of some others (Euclidean, in blocks)."""
     halves = _squares(among) / 2
     parts = [
         np.argmin(halves - rows[at : at + _BLOCK] @ among.T, axis=1)

@@ -20,49 +20,13 @@ class StandingAlone(Hidden):
     """Somebody who opens the release looks for people whom nobody resembles."""
 
     def decide(self, release: Release) -> Matrix:
-        """Score each person by the distance to the nearest other one.
-
-        Parameters
-        ----------
-        release : Release
-            Its rows; at least two.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            In standard deviations above the mean of these distances: above 3 is alone.
-
-        Raises
-        ------
-        ShapeError
-            A single row has no neighbour.
-
-        Notes
-        -----
-        **Who sees what.** Whoever opens the file. Who is alone can be found in another file by
-        being alone there.
-
-        **Cost.** All pairwise distances, in blocks.
-        """
+        """Score each person by the distance to the nearest other one."""
         return _alone(as_matrix(release.rows, name="the release's rows"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Structure:
-    """How much of the raw rows' structure the release shows as it is.
-
-    Attributes
-    ----------
-    distance_correlation : Share
-        Of squared distances between people, raw against released.
-    neighbours_kept : Share
-        Of each person's ten nearest, those that are so in the release as well.
-    alone : int
-        People of the release more than three standard deviations further from their nearest
-        neighbour than is usual: unique.
-    alone_in_truth : int
-        How many of these are so by their raw rows as well.
-    """
+    """How much of the raw rows' structure the release shows as it is."""
 
     distance_correlation: Share
     neighbours_kept: Share
@@ -71,33 +35,7 @@ class Structure:
 
 
 def score_structure(release: Release, truth: npt.ArrayLike, *, n_neighbours: int = 10) -> Structure:
-    """Compare a release's distances and neighbours with those of the raw rows.
-
-    Parameters
-    ----------
-    release : Release
-        Its rows.
-    truth : array-like of shape (n_rows, n_features)
-        The raw rows, in the release's order.
-    n_neighbours : int
-        How many nearest people are compared.
-
-    Returns
-    -------
-    Structure
-        With what rows that have nothing to do with each other would show.
-
-    Raises
-    ------
-    ShapeError
-        The numbers of rows differ, or there are no more rows than neighbours.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** All pairwise distances of both tables, in blocks.
-    """
+    """Compare a release's distances and neighbours with those of the raw rows."""
     rows = as_matrix(release.rows, name="the release's rows")
     raw = as_matrix(truth, name="truth")
     n_rows = len(rows)

@@ -63,13 +63,7 @@ class Finding:
 
 
 def graded(value: float, bounds: Bounds) -> Grade:
-    """Return the grade of a figure of which less is better.
-
-    Examples
-    --------
-    >>> graded(0.09, LINKAGE), graded(0.2, LINKAGE), graded(0.998, LINKAGE)
-    ('green', 'amber', 'red')
-    """
+    """Return the grade of a figure of which less is better."""
     if value <= bounds.green:
         return "green"
     return "amber" if value <= bounds.red else "red"

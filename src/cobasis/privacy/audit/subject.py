@@ -143,11 +143,5 @@ class Facts:
 
 
 def sample_size(n_rows: int, n_features: int) -> int:
-    """Return how many rows of a table are looked at.
-
-    Examples
-    --------
-    >>> sample_size(455, 30), sample_size(60_000, 784), sample_size(60_000, 4_000)
-    (455, 2000, 400)
-    """
+    """Return how many rows of a table are looked at."""
     return min(n_rows, MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_features))

@@ -4,13 +4,7 @@ _MANY = 0.995
 
 
 def per_cent(share: float) -> str:
-    """Return a share in per cent; what is worse than guessing is 0.
-
-    Examples
-    --------
-    >>> per_cent(0.847), per_cent(0.9968), per_cent(0.004), per_cent(-3.2), per_cent(1.0)
-    ('85 %', '99.7 %', '0.4 %', '0 %', '100 %')
-    """
+    """Return a share in per cent; what is worse than guessing is 0."""
     percent = 100 * min(max(share, 0.0), 1.0)
     if percent in {0.0, 100.0} or 1 <= percent <= 100 * _MANY:
         return f"{percent:.0f} %"
@@ -21,13 +15,7 @@ def per_cent(share: float) -> str:
 
 
 def times(share: float) -> str:
-    """Return how often in a thousand something happens.
-
-    Examples
-    --------
-    >>> times(0.998), times(0.0025), times(0.0002), times(1)
-    ('998 times in 1,000', '2.5 times in 1,000', 'less than once in 1,000', 'every time')
-    """
+    """Return how often in a thousand something happens."""
     if share >= 1:
         return "every time"
     thousand = 1000 * share
@@ -42,13 +30,7 @@ def times(share: float) -> str:
 
 
 def of_ten(share: float) -> str:
-    """Return a share as so many of ten.
-
-    Examples
-    --------
-    >>> of_ten(0.7), of_ten(0.96), of_ten(1.0), of_ten(0.01)
-    ('7 in 10', 'more than 9 in 10', '10 in 10', 'fewer than 1 in 10')
-    """
+    """Return a share as so many of ten."""
     tenths = round(10 * share)
     if share < 0.05:  # noqa: PLR2004
         return "fewer than 1 in 10"

@@ -18,7 +18,8 @@ from scipy.spatial.distance import cdist
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.release import Recovered, Release, basis_behind, image_of
+from cobasis.privacy.attacks.release import Recovered, Release
+from experiments.attacks.anchor_image import basis_behind, image_of
 
 _SAME = 1e-9
 """Directions that two spans share to this precision are one; rounding is no new direction."""
@@ -29,49 +30,14 @@ _SURE = 1e-2
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Repeated(Hidden):
-    """Somebody has the anchor, and more uploads of the same people.
-
-    Attributes
-    ----------
-    anchor : ndarray of shape (n_anchor_rows, n_features)
-        ``A``, of all uploads.
-    others : sequence of Release
-        Other uploads of the same rows.
-    prior_rows : ndarray of shape (n_others, n_features) or None
-        Rows of the same kind. Without them all uploads have to be in one order; with them each
-        is put in order first, by what the ones before make of its rows.
-    """
+    """Somebody has the anchor, and more uploads of the same people."""
 
     anchor: Matrix
     others: Sequence[Release]
     prior_rows: Matrix | None = None
 
     def recover(self, release: Release) -> Recovered:
-        """Solve for rows that all uploads are projections of.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-
-        Returns
-        -------
-        Recovered
-            ``[X F_1 ... X F_T] [F_1 ... F_T]^+``: exact where the spans fill all features, from
-            T l >= m on if each is fresh. The basis is that of `release`.
-
-        Raises
-        ------
-        ShapeError
-            Anchor images are missing, or uploads have different numbers of rows.
-
-        Notes
-        -----
-        **Who sees what.** As private as the rows themselves.
-
-        **Cost.** T least-squares solutions, and a pseudoinverse of ``m x T l``; with prior rows,
-        for each upload an assignment problem of all rows more.
-        """
+        """Solve for rows that all uploads are projections of."""
         uploads = [release, *self.others]
         if len({len(each.rows) for each in uploads}) > 1:
             raise ShapeError(

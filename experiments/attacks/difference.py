@@ -14,100 +14,28 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.polar import polar
-from cobasis.privacy.attacks.release import Release, basis_behind, image_of
+from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scoring import nearest
+from experiments.attacks.anchor_image import basis_behind, image_of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Difference(Hidden):
-    """Somebody kept an earlier upload of the same party.
-
-    Attributes
-    ----------
-    before : Release
-        The earlier upload, under the same anchor; its rows in any order.
-    anchor : ndarray of shape (n_anchor_rows, n_features) or None
-        ``A``, for `outside` only.
-    """
+    """Somebody kept an earlier upload of the same party."""
 
     before: Release
     anchor: Matrix | None = None
 
     def came(self, release: Release) -> Matrix:
-        """Score each row of the later upload for having nobody like it in the earlier one.
-
-        Parameters
-        ----------
-        release : Release
-            The later upload.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Distance to the nearest earlier row, after alignment; higher for who came.
-
-        Raises
-        ------
-        ShapeError
-            An anchor image is missing, or the two are not of one anchor.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has.
-
-        **Cost.** One Procrustes fit and a product of ``n_rows x l x n_before``.
-        """
+        """Score each row of the later upload for having nobody like it in the earlier one."""
         return _apart(self._aligned(release), self.before.rows)
 
     def left(self, release: Release) -> Matrix:
-        """Score each row of the earlier upload for having nobody like it in the later one.
-
-        Parameters
-        ----------
-        release : Release
-            The later upload.
-
-        Returns
-        -------
-        ndarray of shape (n_before,)
-            As `came`, of the earlier rows.
-
-        Raises
-        ------
-        ShapeError
-            As `came`.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has. **Cost.** As `came`.
-        """
+        """Score each row of the earlier upload for having nobody like it in the later one."""
         return _apart(self.before.rows, self._aligned(release))
 
     def outside(self, release: Release) -> Matrix:
-        """Return the direction in which the later span leaves the earlier one, the anchor known.
-
-        Parameters
-        ----------
-        release : Release
-            The later upload.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            Of length 1, either sign: what the person who came has that nobody had before. Only
-            rounding where the span was kept.
-
-        Raises
-        ------
-        ShapeError
-            No anchor is known, or an image is missing or not its.
-
-        Notes
-        -----
-        **Who sees what.** As private as a row.
-
-        **Cost.** Two least-squares solutions of a x m.
-        """
+        """Return the direction in which the later span leaves the earlier one, the anchor known."""
         if self.anchor is None:
             raise ShapeError(
                 "spans can be compared feature by feature only with the anchor. Give anchor."

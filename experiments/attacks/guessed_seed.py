@@ -16,13 +16,8 @@ import numpy as np
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.release import (
-    Recovered,
-    Release,
-    anchor_behind,
-    basis_behind,
-    image_of,
-)
+from cobasis.privacy.attacks.release import Recovered, Release
+from experiments.attacks.anchor_image import anchor_behind, basis_behind, image_of
 
 _ROWS = 200
 """So many anchor rows tell a right guess from thousands of wrong ones; the residual decides."""
@@ -33,18 +28,7 @@ _LEVEL = 1e-9
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class GuessedSeed(Hidden):
-    """Somebody knows how the anchor is drawn, and has seeds to try.
-
-    Attributes
-    ----------
-    draw : callable
-        From a guess to its anchor, of shape (n_anchor_rows, n_features): any generator.
-    guesses : sequence
-        Seeds, keys, or whatever `draw` takes.
-    average : ndarray of shape (n_features,) or None
-        What an average person is like, from public rows. With it guesses are told apart by
-        `likeness`, under any anchor; without it by `standings`.
-    """
+    """Somebody knows how the anchor is drawn, and has seeds to try."""
 
     draw: Callable[[Any], Matrix]
     guesses: Sequence[Any]
@@ -54,29 +38,6 @@ class GuessedSeed(Hidden):
         """Say of each guess how far it stands out from wrong ones.
 
         A long row of the anchor has a long image.
-
-        Parameters
-        ----------
-        release : Release
-            Its anchor image.
-
-        Returns
-        -------
-        ndarray of shape (n_guesses,)
-            ``|correlation|`` of squared lengths, times ``sqrt`` of the rows that were compared, at
-            most 200: as of a standard normal number for a wrong guess, and about
-            ``sqrt(200 l / m)`` for the right one, more under a uniform anchor.
-
-        Raises
-        ------
-        ShapeError
-            No anchor image, or a guess of other sizes.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has.
-
-        **Cost.** The draws; one pass over 200 rows of each.
         """
         image = image_of(release)
         lengths = _squares(image[:_ROWS])
@@ -86,31 +47,7 @@ class GuessedSeed(Hidden):
         return standings
 
     def residual(self, release: Release, guess: Any) -> float:  # noqa: ANN401
-        """Say how much of the anchor image a guess leaves unexplained.
-
-        Parameters
-        ----------
-        release : Release
-            Its anchor image.
-        guess : object
-            A seed.
-
-        Returns
-        -------
-        float
-            ``|A^ A^+ A_i - A_i| / |A_i|``: rounding for the right guess.
-
-        Raises
-        ------
-        ShapeError
-            No anchor image, a guess of other sizes, or no more anchor rows than features, where
-            every guess explains all of it.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has. **Cost.** One draw, one least-squares
-        solution of a x m.
-        """
+        """Say how much of the anchor image a guess leaves unexplained."""
         image = image_of(release)
         anchor = anchor_behind(image, self.draw(guess))
         if len(anchor) <= anchor.shape[1]:
@@ -122,31 +59,7 @@ class GuessedSeed(Hidden):
         return float(np.linalg.norm(left) / np.linalg.norm(image))
 
     def likeness(self, release: Release, guess: Any) -> float:  # noqa: ANN401
-        """Say how well the released rows' average agrees with an average person seen by a guess.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-        guess : object
-            A seed.
-
-        Returns
-        -------
-        float
-            Cosine of the mean released row and ``average A^+ A_i``: near 1 for the right guess,
-            about ``1 / sqrt(l)`` in size for a wrong one.
-
-        Raises
-        ------
-        ShapeError
-            No average or anchor image, or a guess of other sizes.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has. **Cost.** One draw, one least-squares
-        solution of a x m.
-        """
+        """Say how well the released rows' average agrees with an average person seen by a guess."""
         if self.average is None:
             raise ShapeError(
                 "there is no average person to compare with. Give average, from public rows."
@@ -158,29 +71,7 @@ class GuessedSeed(Hidden):
         return float(expected @ found / lengths) if lengths > 0 else 0.0
 
     def recover(self, release: Release) -> Recovered:
-        """Take the guess that agrees best, and collude with it.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-
-        Returns
-        -------
-        Recovered
-            As `Collusion` with that anchor: all that the basis shows if the guess is right.
-
-        Raises
-        ------
-        ShapeError
-            No anchor image, or a guess of other sizes.
-
-        Notes
-        -----
-        **Who sees what.** As private as the rows themselves.
-
-        **Cost.** A test of each guess, one draw and one least-squares solution more.
-        """
+        """Take the guess that agrees best, and collude with it."""
         if self.average is None:
             agreement: Matrix = self.standings(release)
         else:

@@ -21,15 +21,7 @@ from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Reflection(Hidden):
-    """Parties that got the consensus and put together what each of them proposed.
-
-    Attributes
-    ----------
-    consensus : ndarray of shape (n_features, n_components)
-        ``A' Z``, orthonormal.
-    proposed : sequence of ndarray of shape (n_features, r_i)
-        ``V_i`` of every party that helps, orthonormal; of all but one for an exact result.
-    """
+    """Parties that got the consensus and put together what each of them proposed."""
 
     consensus: Matrix
     proposed: Sequence[Matrix]
@@ -41,26 +33,6 @@ class Reflection(Hidden):
         part between Z and its complement is minus the sum of the others'. A projector whose
         principal angles to Z are t has singular values ``sin(2 t) / 2`` there, which gives t
         where it is below 45 degrees. With two parties this is ``2 Z Z' V_1 - V_1``.
-
-        Returns
-        -------
-        ndarray of shape (n_features, n_components)
-            Orthonormal. Where the missing party proposed fewer directions, Z fills up the rest.
-
-        Raises
-        ------
-        ShapeError
-            Nobody helps, or spans of other features.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what parties have; no release is needed.
-
-        **Cost.** One singular value decomposition of m x l.
-
-        References
-        ----------
-        Decision record 0002 in ``docs/decisions``.
         """
         span = as_matrix(self.consensus, name="consensus")
         if not self.proposed:

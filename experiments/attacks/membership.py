@@ -10,56 +10,20 @@ from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.models.chain import Chain
 from cobasis.models.training import TrainedModel
-from cobasis.privacy.attacks.inversion import stored_rows
 from cobasis.privacy.attacks.scoring import nearest
+from experiments.attacks.inversion import stored_rows
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MembershipByFit(Hidden):
-    """A party asks the model how well it fits people whose records and labels it knows.
-
-    Attributes
-    ----------
-    shared_map : ndarray of shape (n_features, n_components)
-        The party's own ``F_j G_j``.
-    records : ndarray of shape (n_people, n_features)
-        Raw rows of the people asked about.
-    labels : ndarray of shape (n_people,)
-        Theirs, as the model was trained on them.
-    """
+    """A party asks the model how well it fits people whose records and labels it knows."""
 
     shared_map: Matrix
     records: Matrix
     labels: npt.NDArray[Any]
 
     def decide(self, model: Chain | TrainedModel) -> Matrix:
-        """Score each person: how sure the model is of the true label, or how near it comes.
-
-        Parameters
-        ----------
-        model : Chain or TrainedModel
-            What every party gets.
-
-        Returns
-        -------
-        ndarray of shape (n_people,)
-            For ``score_decision``: log-likelihood of the true class, or its margin over the best
-            other one, or minus the squared error.
-
-        Raises
-        ------
-        ShapeError
-            Map, records and labels do not fit each other.
-        OptionError
-            A label that the model does not know.
-
-        Notes
-        -----
-        **Who sees what.** Works as far as the model overfits. A threshold on the fit is the
-        simplest such attack; those with shadow models do better and are not tested.
-
-        **Cost.** One prediction a person.
-        """
+        """Score each person: how sure the model is of the true label, or how near it comes."""
         rows = _aligned(self.records, self.shared_map)
         labels = np.asarray(self.labels)
         if labels.shape != (len(rows),):
@@ -81,44 +45,13 @@ class MembershipByFit(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MembershipByStoredRows(Hidden):
-    """A party looks for people whose records it knows among the rows that the model stores.
-
-    Attributes
-    ----------
-    shared_map : ndarray of shape (n_features, n_components)
-        The party's own ``F_j G_j``.
-    records : ndarray of shape (n_people, n_features)
-        Raw rows of the people asked about.
-    """
+    """A party looks for people whose records it knows among the rows that the model stores."""
 
     shared_map: Matrix
     records: Matrix
 
     def decide(self, model: Chain | TrainedModel) -> Matrix:
-        """Score each person: minus the distance to the nearest stored row.
-
-        Parameters
-        ----------
-        model : Chain or TrainedModel
-            One that stores rows.
-
-        Returns
-        -------
-        ndarray of shape (n_people,)
-            For ``score_decision``.
-
-        Raises
-        ------
-        ShapeError
-            Map, model and records do not fit each other, or the model stores no row.
-
-        Notes
-        -----
-        **Who sees what.** Needs no label. Where spans are shared the distance of a member
-        that is stored is 0.
-
-        **Cost.** One product of people and stored rows.
-        """
+        """Score each person: minus the distance to the nearest stored row."""
         stored, rows = stored_rows(model), _aligned(self.records, self.shared_map)
         if not len(stored):
             raise ShapeError(
@@ -130,41 +63,12 @@ class MembershipByStoredRows(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MembershipBySpan(Hidden):
-    """Somebody who is handed one party's own span asks who lies in it.
-
-    Attributes
-    ----------
-    records : ndarray of shape (n_people, n_features)
-        Raw rows of the people asked about.
-    """
+    """Somebody who is handed one party's own span asks who lies in it."""
 
     records: Matrix
 
     def decide(self, basis: npt.ArrayLike) -> Matrix:
-        """Score each person: minus the share of the record that the span misses.
-
-        Parameters
-        ----------
-        basis : array-like of shape (n_features, n_components)
-            Any basis of ``span(V_1)``, as parties get it where all share party 1's.
-
-        Returns
-        -------
-        ndarray of shape (n_people,)
-            ``-|x - x P| / |x|``, for ``score_decision``.
-
-        Raises
-        ------
-        ShapeError
-            Basis and records do not fit each other.
-
-        Notes
-        -----
-        **Who sees what.** Every party that receives the basis. Leading directions of n people
-        fit these n better than others: exactly where ``n <= l``, hardly from ``n = 20 l`` on.
-
-        **Cost.** A thin QR factorisation and two products.
-        """
+        """Score each person: minus the share of the record that the span misses."""
         span = np.linalg.qr(as_matrix(basis, name="basis"))[0]
         records = as_matrix(self.records, name="records", columns=len(span))
         lengths = np.linalg.norm(records, axis=1)

@@ -14,53 +14,22 @@ import numpy.typing as npt
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.release import Attack, Recovered, Release, image_of
+from cobasis.privacy.attacks.release import Attack, Recovered, Release
 from cobasis.privacy.attacks.scoring import nearest
+from experiments.attacks.anchor_image import image_of
 
 _ROUNDS = 60
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PublicAnchor(Hidden):
-    """Somebody has the collection that anchor rows were taken from.
-
-    Attributes
-    ----------
-    pool : ndarray of shape (n_public, n_features)
-        The collection, on the round's scale.
-    first : Attack
-        Gives a first guess of the basis; `PublicSample` with the same pool, and its labels if
-        the upload has labels, is one.
-    """
+    """Somebody has the collection that anchor rows were taken from."""
 
     pool: Matrix
     first: Attack
 
     def recover(self, release: Release) -> Recovered:
-        """Match anchor images and public rows, and collude with the rows that were found.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-
-        Returns
-        -------
-        Recovered
-            As `Collusion` with the public rows that were matched: the same to rounding where
-            the matches are right.
-
-        Raises
-        ------
-        ShapeError
-            No anchor image, no first guess of a basis, or sizes that do not fit.
-
-        Notes
-        -----
-        **Who sees what.** As private as the rows themselves.
-
-        **Cost.** Some dozens of products of ``a x l x n_public``.
-        """
+        """Match anchor images and public rows, and collude with the rows that were found."""
         pool = as_matrix(self.pool, name="pool")
         return Collusion(anchor=pool[self.matches(release)]).recover(release)
 
@@ -69,25 +38,6 @@ class PublicAnchor(Hidden):
 
         Matches give a basis, a basis gives better matches. The basis is kept to the leading
         directions of the public rows, turned: one right match in ten is then enough to begin with.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-
-        Returns
-        -------
-        ndarray of int of shape (n_anchor_rows,)
-            Places in `pool`.
-
-        Raises
-        ------
-        ShapeError
-            As `recover`.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has. **Cost.** As `recover`.
         """
         image = image_of(release)
         pool = as_matrix(self.pool, name="pool")

@@ -21,72 +21,18 @@ _SAME = 1e-6
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ModelInversion(Hidden):
-    """A party uses its own map on the rows inside the model that came back.
-
-    Attributes
-    ----------
-    shared_map : ndarray of shape (n_features, n_components)
-        The party's own ``F_j G_j``; by concordance (nearly) everybody's.
-    """
+    """A party uses its own map on the rows inside the model that came back."""
 
     shared_map: Matrix
 
     def recover(self, model: Chain | TrainedModel) -> Recovered:
-        """Project the stored rows back.
-
-        Parameters
-        ----------
-        model : Chain or TrainedModel
-            What every party gets.
-
-        Returns
-        -------
-        Recovered
-            One record for each row that the model stores, in its order; none where it stores none.
-
-        Raises
-        ------
-        ShapeError
-            Map and model do not fit each other.
-
-        Notes
-        -----
-        **Who sees what.** Every party can do this to every other one. The library refuses such
-        models outside simulations.
-
-        **Cost.** A pseudoinverse of ``m x l`` and one product.
-        """
+        """Project the stored rows back."""
         return self._back(stored_rows(model))
 
     def recover_newcomers(
         self, model: Chain | TrainedModel, before: Chain | TrainedModel
     ) -> Recovered:
-        """Project back only what a later model stores and an earlier one did not.
-
-        Parameters
-        ----------
-        model : Chain or TrainedModel
-            After a party joined, in the frame of the kept target.
-        before : Chain or TrainedModel
-            From before.
-
-        Returns
-        -------
-        Recovered
-            Mostly people of the party that joined.
-
-        Raises
-        ------
-        ShapeError
-            Map and models do not fit each other.
-
-        Notes
-        -----
-        **Who sees what.** Two models in one hand say who came: a few of the old parties' people
-        become support vectors too, so it is most of them, not all.
-
-        **Cost.** As `recover`, and a product of the two models' rows.
-        """
+        """Project back only what a later model stores and an earlier one did not."""
         return self._back(_fresh(stored_rows(model), stored_rows(before)))
 
     def _back(self, stored: Matrix) -> Recovered:
@@ -97,24 +43,7 @@ class ModelInversion(Hidden):
 
 
 def stored_rows(model: Chain | TrainedModel) -> Matrix:
-    """Return the aligned rows that a fitted model keeps where scikit-learn's families keep them.
-
-    Parameters
-    ----------
-    model : Chain or TrainedModel
-        Fitted.
-
-    Returns
-    -------
-    ndarray of shape (n_stored, n_components)
-        Each row once, in the order of its first appearance; none for families of weights.
-
-    Notes
-    -----
-    **Who sees what.** Everybody who gets the model.
-
-    **Cost.** One walk over the estimator.
-    """
+    """Return the aligned rows that a fitted model keeps where scikit-learn's families keep them."""
     if isinstance(model, Chain):  # which has no place for rows
         return np.empty((0, model.widths[0]))
     found = [np.empty((0, len(model.axes)))]

@@ -18,8 +18,9 @@ from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.privacy.attacks.release import Recovered, Release, image_of
+from cobasis.privacy.attacks.release import Recovered, Release
 from cobasis.privacy.attacks.scoring import Share
+from experiments.attacks.anchor_image import image_of
 
 _STEPS = 100
 """A uniform anchor's components stand still after some dozens; a Gaussian one's never do."""
@@ -30,46 +31,12 @@ _BLIND = 200
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnchorIca(Hidden):
-    """Somebody knows that the anchor's entries are independent, and nothing else.
-
-    Attributes
-    ----------
-    n_features : int
-        m, from the agreement.
-    """
+    """Somebody knows that the anchor's entries are independent, and nothing else."""
 
     n_features: int
 
     def recover(self, release: Release) -> Recovered:
-        """Look for the directions along which the anchor image is least Gaussian.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-
-        Returns
-        -------
-        Recovered
-            Rows of the basis without their names: set them against the truth through
-            `in_order`. Signs are right for entries of positive mean. With l below m there are
-            l of them, and zeros for the other features.
-
-        Raises
-        ------
-        ShapeError
-            No anchor image, no more anchor rows than components, or fewer features than these.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has.
-
-        **Cost.** FastICA: at most 100 steps of ``2 a l^2``.
-
-        References
-        ----------
-        Hyvarinen and Oja, Neural Networks 13 (2000).
-        """
+        """Look for the directions along which the anchor image is least Gaussian."""
         image = image_of(release)
         n_rows, n_components = image.shape
         if n_components > min(self.n_features, n_rows - 1):
@@ -96,13 +63,7 @@ class AnchorIca(Hidden):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnchorMean(Hidden):
-    """Somebody knows what the anchor's entries are on average, and nothing else.
-
-    Attributes
-    ----------
-    entry_mean : float
-        Not 0: one half for the papers' U[0, 1).
-    """
+    """Somebody knows what the anchor's entries are on average, and nothing else."""
 
     entry_mean: float = 0.5
 
@@ -111,57 +72,13 @@ class AnchorMean(Hidden):
 
         The mean row of A is about ``entry_mean 1'``, so that of ``A F_i`` is about
         ``entry_mean 1' F_i``: the direction of the row sums, seen through the secret basis.
-
-        Parameters
-        ----------
-        release : Release
-            Rows and anchor image.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            About ``X_i F_i F_i' 1``.
-
-        Raises
-        ------
-        ShapeError
-            No anchor image, or one that does not fit the rows.
-
-        Notes
-        -----
-        **Who sees what.** Runs on what the analyst has. **Cost.** One pass.
         """
         sums: Matrix = release.rows @ image_of(release).mean(axis=0) / self.entry_mean
         return sums
 
 
 def score_row_sums(release: Release, truth: npt.ArrayLike) -> Share:
-    """Say how well the row sums can be read off a release whose anchor may be uniform.
-
-    Parameters
-    ----------
-    release : Release
-        Rows and anchor image.
-    truth : array-like of shape (n_rows, n_features)
-        The raw rows, in the release's order.
-
-    Returns
-    -------
-    Share
-        ``|correlation|`` of what `AnchorMean` reads with the true row sums. Chance is the mean
-        over random directions of the release, which is high where features go together.
-
-    Raises
-    ------
-    ShapeError
-        No anchor image, or shapes that do not fit.
-
-    Notes
-    -----
-    **Who sees what.** Computed from raw rows: for the party that has them.
-
-    **Cost.** 201 products with a vector.
-    """
+    """Say how well the row sums can be read off a release whose anchor may be uniform."""
     image = image_of(release)
     sums = as_matrix(truth, name="truth").sum(axis=1)
     stream = KeyStream(bytes(32), "attacks/chance")

@@ -1,0 +1,1 @@
+"""Attacks that no party's audit runs: what they show is in the threat model."""
