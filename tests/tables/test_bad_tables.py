@@ -20,7 +20,7 @@ from cobasis.errors import (
     StepError,
     TableError,
 )
-from cobasis.tables import open_table, streaming
+from cobasis.tables import open_table
 from cobasis.tables.sources import source_of
 from tables.parties import frame, site, uploaded
 
@@ -29,7 +29,7 @@ N_ROWS = 3_000
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
 
 
 def attempt(table, folder, *, labels="died", expected, match, where=None, **options):

@@ -9,7 +9,7 @@ from cobasis.bundle.payload import open_payload
 from cobasis.errors import DtypeError, FeatureError, LabelError, NotFiniteError, OptionError
 from cobasis.features.encoding import encode
 from cobasis.protocol import projection
-from cobasis.tables import open_table, streaming
+from cobasis.tables import open_table
 from tables.parties import assert_same, uploaded
 from tables.wards import FEATURES, NAMES, WIDTH, kept, ward_frame, ward_site
 
@@ -19,7 +19,7 @@ KINDS = ["parquet", "csv", "frame", "lazy"]
 
 @pytest.fixture(autouse=True)
 def many_small_parts(monkeypatch):
-    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
     monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from cobasis.errors import TableError
-from cobasis.tables import check_table, checking
+from cobasis.tables import check_table
 from tables.wards import kept, ward_frame, ward_site
 
 KINDS = ["parquet", "csv", "frame", "lazy"]
@@ -12,7 +12,7 @@ KINDS = ["parquet", "csv", "frame", "lazy"]
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    monkeypatch.setattr(checking, "BATCH_ROWS", 100)
+    monkeypatch.setattr("cobasis.tables.table.CHECKED_ROWS", 100)
 
 
 def told(table, **changes):

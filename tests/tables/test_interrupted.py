@@ -15,10 +15,10 @@ CHILD = """
 import os, signal, sys
 from cobasis import ConsortiumSecret, PartyKey
 from cobasis.protocol import projection
-from cobasis.tables import streaming
+from cobasis.tables import table
 from tables.parties import site, uploaded
 
-streaming.BLOCK_CELLS, projection.BIN_BYTES = 1, 2400
+table.BLOCK_CELLS, projection.BIN_BYTES = 1, 2400
 folder, stop_at, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
 north = site(secret=ConsortiumSecret(b"s" * 32), key=PartyKey(b"k" * 32))
 

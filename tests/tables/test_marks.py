@@ -7,7 +7,7 @@ import pytest
 
 from cobasis.errors import DiskError
 from cobasis.keys.identity import Identity
-from cobasis.tables.streaming import Marks
+from cobasis.tables.table import Marks
 
 TABLE = {"table": "/data/icu.parquet", "stamp": "1/2/3"}
 ARRAY = np.arange(6.0).reshape(2, 3)

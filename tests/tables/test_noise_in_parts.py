@@ -8,7 +8,7 @@ from cobasis.bundle.payload import open_payload
 from cobasis.errors import AgreementError, FileChangedError, NotFiniteError
 from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.tables import streaming
+from cobasis.tables import StreamedTable
 from tables.parties import frame, site, uploaded
 from tables.test_same_upload import kept_as
 
@@ -27,7 +27,7 @@ TERMS = DPTerms(
 @pytest.fixture(autouse=True)
 def many_small_parts(monkeypatch):
     """As in ``test_same_upload.py``: parts and bins that no chunk of noise fits."""
-    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
     monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
@@ -70,7 +70,7 @@ def test_a_frame_that_comes_in_another_order_each_time_is_refused(tmp_path):
 
 def test_a_label_that_changes_between_the_passes_is_refused(tmp_path, monkeypatch):
     table = frame(N_ROWS)
-    real = streaming.StreamedTable.labels
+    real = StreamedTable.labels
     seen = []
 
     def changed(self):
@@ -79,7 +79,7 @@ def test_a_label_that_changes_between_the_passes_is_refused(tmp_path, monkeypatc
         found[5] = (found[5] + len(seen)) % 2
         return found
 
-    monkeypatch.setattr(streaming.StreamedTable, "labels", changed)
+    monkeypatch.setattr(StreamedTable, "labels", changed)
     to = tmp_path / "north.safetensors"
     with pytest.raises(FileChangedError, match="rows or labels of party 'north'"):
         uploaded(site(basis="haar", dp=TERMS).party(), table, labels="died", to=to)

@@ -11,7 +11,7 @@ from cobasis.bundle.payload import open_payload
 from cobasis.errors import OrthonormalityError
 from cobasis.protocol import projection
 from cobasis.protocol.secrets import SecretBasis
-from cobasis.tables import open_table, streaming
+from cobasis.tables import open_table
 from tables.parties import NAMES, assert_same, frame, numbers, site, uploaded
 
 N_ROWS = 2_900
@@ -20,7 +20,7 @@ N_ROWS = 2_900
 @pytest.fixture(autouse=True)
 def many_small_parts(monkeypatch):
     """Twelve blocks in three parts, and 29 bins, as a table of millions of rows would have."""
-    monkeypatch.setattr(streaming, "BLOCK_CELLS", 1)
+    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
     monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
@@ -112,7 +112,7 @@ def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
     rows = open_table(table, agreement=site().agreement, party="north")
     heights = partial(rows.over, lambda _, blocks: sum(map(len, blocks)), step="")
     assert len(list(heights())) > 1
-    monkeypatch.setattr(streaming, "WIDE", 6)
+    monkeypatch.setattr("cobasis.tables.table.WIDE", 6)
     assert list(heights()) == [N_ROWS]
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Protocol, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,23 +36,6 @@ _WARNINGS = {
 }
 
 
-class Anchor(Protocol):
-    """An anchor A of shape (n_rows, n_features), as far as a party needs it."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and features."""
-        ...
-
-    def apply(self, columns: Matrix) -> Matrix:
-        """Return A F for F of shape (n_features, n_components)."""
-        ...
-
-    def apply_transposed(self, rows: Matrix) -> Matrix:
-        """Return A' Z for Z of shape (n_rows, n_components)."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DenseAnchor(Hidden):
     """An anchor that is held as a table."""
@@ -75,6 +58,10 @@ class DenseAnchor(Hidden):
     def apply_transposed(self, rows: Matrix) -> Matrix:
         """Return A' Z."""
         return self.rows.T @ rows
+
+
+Anchor = HaarIsometry | DenseAnchor
+"""An anchor A of shape (n_rows, n_features), as far as a party needs it."""
 
 
 def draw_anchor(
@@ -169,19 +156,14 @@ def draw_anchor(
         pool = as_matrix(public_rows, name="public_rows", columns=n_features)
         if kind == "smote":
             return DenseAnchor(rows=mixed_rows(pool, stream=stream, n_rows=n_rows))
-        return DenseAnchor(rows=_public(pool, n_rows))
+        if len(pool) != n_rows:
+            raise AnchorError(
+                f"public_rows has {len(pool)} rows, the agreement says {n_rows}. "
+                "All parties need the very same rows; check the file's digest."
+            )
+        return DenseAnchor(rows=pool.copy())
     draw = stream.normal if kind == "gaussian" else stream.uniform
     return DenseAnchor(rows=draw((n_rows, n_features)))
-
-
-def _public(table: Matrix, n_rows: int) -> Matrix:
-    """Check public rows against the number that was agreed."""
-    if table.shape[0] != n_rows:
-        raise AnchorError(
-            f"public_rows has {table.shape[0]} rows, the agreement says {n_rows}. "
-            "All parties need the very same rows; check the file's digest."
-        )
-    return table.astype(np.float64, copy=True)
 
 
 def anchor_gain(kind: AnchorKind, n_rows: int) -> float | None:
@@ -209,10 +191,7 @@ PART_ROWS = 512
 
 
 def mixed_rows(pool: Matrix, *, stream: KeyStream, n_rows: int) -> Matrix:
-    """Draw rows on lines from public rows through their neighbours.
-
-    Imakura, Kihira, Okada and Sakurai, Expert Systems with Applications 228 (2023) 120385.
-    """
+    """Draw rows on lines from public rows through their neighbours."""
     n_public = len(pool)
     if n_public <= NEIGHBOURS:
         raise AnchorError(
@@ -230,7 +209,14 @@ def mixed_rows(pool: Matrix, *, stream: KeyStream, n_rows: int) -> Matrix:
 
 def nearest(pool: Matrix, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Return the 25 nearest other rows of some rows, nearest first, ties by place."""
-    whole = _in_steps(pool)
+    # Columns are standardised and rounded to whole steps. Products and sums of such numbers stay
+    # below 2^53, so that they are exact in whatever order a machine adds them, and all parties see
+    # the same neighbours.
+    rows = np.ascontiguousarray(pool)
+    apart = rows - rows.sum(axis=0) / len(rows)
+    spread = np.sqrt((apart**2).sum(axis=0) / len(rows))
+    standard = apart / np.where(spread > 0, spread, 1.0)
+    whole = np.clip(np.rint(STEPS * standard), -STEPS * FARTHEST, STEPS * FARTHEST)
     sizes = np.sum(whole**2, axis=1)
     found = []
     for start in range(0, len(places), PART_ROWS):
@@ -239,17 +225,3 @@ def nearest(pool: Matrix, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         apart[np.arange(len(chosen)), chosen] = np.inf
         found.append(np.argsort(apart, axis=1, kind="stable")[:, :NEIGHBOURS])
     return np.vstack(found)
-
-
-def _in_steps(pool: Matrix) -> Matrix:
-    """Standardise columns and round to whole steps.
-
-    Products and sums of such numbers stay below 2^53, so they are exact in whatever order a
-    machine adds them, and all parties see the same neighbours.
-    """
-    rows = np.ascontiguousarray(pool)
-    apart = rows - rows.sum(axis=0) / len(rows)
-    spread = np.sqrt((apart**2).sum(axis=0) / len(rows))
-    standard = apart / np.where(spread > 0, spread, 1.0)
-    whole: Matrix = np.clip(np.rint(STEPS * standard), -STEPS * FARTHEST, STEPS * FARTHEST)
-    return whole

@@ -70,35 +70,18 @@ def row_moments(blocks: Iterable[Matrix], *, party: str) -> Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class PartyFigures:
-    """What the certificate says of one party.
+    """What the certificate says of one party; scales are relative to the median party's."""
 
-    Attributes
-    ----------
-    smallest_cosine : float
-        Between the spans of its image and of the target; near 0 the fit leaves a direction
-        undetermined.
-    fit_error : float
-        By how much its change of basis misses being the fit it should be; rounding at most.
-    scale : float
-        Root mean square of X_i F_i over that of A_i, relative to the median party.
-    image_scale : float
-        Root mean square of A_i, relative to the median party. Orthonormal bases leave one anchor
-        its size, so a party far from 1 has scaled its image, and `scale` does not see that.
-    residual : float
-        ``||A_i G_i - Z||_F / ||Z||_F``: large where patients are unlike, too.
-    correlation : float or None
-        The median of r_ij over its peers; None where it is not defined.
-    evidence : {"not a random turn", "cannot tell"}
-        What `correlation` says.
-    """
-
+    # between the spans of its image and of the target; near 0 the fit leaves a direction open
     smallest_cosine: float
-    fit_error: float
-    scale: float
+    fit_error: float  # by how much G_i misses being the fit it should be; rounding at most
+    scale: float  # root mean square of X_i F_i over that of A_i
+    # root mean square of A_i: orthonormal bases leave one anchor its size, so a party far from 1
+    # has scaled its image, and `scale` does not see that
     image_scale: float
-    residual: float
-    correlation: float | None
-    evidence: Evidence
+    residual: float  # ||A_i G_i - Z||_F / ||Z||_F: large where patients are unlike, too
+    correlation: float | None  # the median of r_ij over its peers; None where it is not defined
+    evidence: Evidence  # what `correlation` says
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -156,17 +139,20 @@ class Certificate(Readable):
         return Table(
             title=f"Certificate: {self.headline}.",
             header=("party", "residual", "scale", "cosine", "correlation", "evidence"),
-            rows=[_figures(name, each) for name, each in islice(self.parties.items(), MOST_ROWS)],
+            rows=[
+                (
+                    name,
+                    f"{each.residual:.4f}",
+                    f"{each.scale:.2f}",
+                    f"{each.smallest_cosine:.3f}",
+                    "-" if each.correlation is None else f"{each.correlation:.2f}",
+                    each.evidence,
+                )
+                for name, each in islice(self.parties.items(), MOST_ROWS)
+            ],
             n_rows=len(self.parties),
             notes=(note,),
         )
-
-
-def _figures(name: str, each: PartyFigures) -> tuple[str, ...]:
-    """Write one party's figures."""
-    seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
-    shown = f"{each.residual:.4f}", f"{each.scale:.2f}", f"{each.smallest_cosine:.3f}"
-    return (name, *shown, seen, each.evidence)
 
 
 def certify(
@@ -180,31 +166,18 @@ def certify(
     n_features: int,
     workers: int | None = None,
 ) -> Certificate:
-    """State the facts of an alignment, and the evidence.
-
-    Parameters
-    ----------
-    images : mapping of str to ndarray of shape (n_anchor_rows, n_components)
-        The A_i by party name; may be lazy, and each is read once beside those of the peers.
-    alignment : Alignment
-        Of these parties.
-    moments : mapping of str to ndarray of shape (n_components, n_components)
-        As `row_moments` makes them; may be lazy, and is then read as images are, but in the
-        threads.
-    order : sequence of str
-        The agreement's parties: of many, the peers are taken evenly spaced from it.
-    anchor, basis, n_features
-        The agreement's.
-    workers : int, optional
-        Threads.
-    """
+    """State the facts of an alignment, and the evidence; read each image once, and peers' twice."""
+    # Spans of their own lie in all m dimensions. A common span leaves l of them, and of the chance
+    # of so few, or of moments through an anchor that is no isometry, nothing is known.
     own = BASES[basis].span.startswith("own")
     size = n_features if own else alignment.target.rows.shape[1]
     dimension = size if anchor == "isometric" and size >= _LEAST_DIMENSION else None
     peers: dict[str, _Moments] = {}
     with one_blas_thread():
         if dimension is not None:
-            for batch in batches(images, _evenly([name for name in order if name in images])):
+            names = [name for name in order if name in images]
+            few = min(PEERS, len(names))  # evenly spaced of many
+            for batch in batches(images, (names[n * len(names) // few] for n in range(few))):
                 for name, image in batch.items():
                     peers[name] = _Moments.of(image, moments[name], dimension=dimension)
         look = partial(
@@ -235,20 +208,13 @@ def _chance(dimension: int) -> float:
     return float(np.sqrt(2 / ((dimension - 1) * (dimension + 2))))
 
 
-def _evenly(names: Sequence[str]) -> list[str]:
-    """Return fifteen names of many, evenly spaced, and all of a few."""
-    few = min(PEERS, len(names))
-    return [names[number * len(names) // few] for number in range(few)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Moments:
-    """A party's second moments in the anchor's frame, as ``B B'`` of trace 1.
+    """A party's second moments in the anchor's frame, as ``B B'`` of trace 1."""
 
-    With ``B = A_i S_i^(1/2) / sqrt(tr)`` all that a correlation takes are sums of squares of
-    ``B_i' B_j``: one product a pair, and what is subtracted is always 1 / m. Images that are not
-    orthonormal to the last digit (half precision) cannot carry a correlation above 1 either.
-    """
+    # With B = A_i S_i^(1/2) / sqrt(tr) all that a correlation takes are sums of squares of
+    # B_i' B_j: one product a pair, and what is subtracted is always 1 / m. Images that are not
+    # orthonormal to the last digit (half precision) cannot carry a correlation above 1 either.
 
     rows: Matrix
     factor: Matrix
@@ -261,6 +227,8 @@ class _Moments:
         values, vectors = np.linalg.eigh(rows)
         factor = image.astype(np.float64, copy=False) @ (vectors * np.sqrt(np.maximum(values, 0)))
         factor /= np.linalg.norm(factor) or 1.0
+        # Moments that are nearly a multiple of I have no direction of their own: what is left of
+        # them is rounding, and would correlate with anything.
         square = float(np.sum((factor.T @ factor) ** 2))
         left = square - 1 / dimension
         traceless = left if left > _ROUND_MOMENTS**2 * square else 0.0
@@ -317,14 +285,12 @@ def _look(
 
 
 def fit_error(image: Matrix, change: Matrix, *, target: Matrix, kind: FitKind) -> float:
-    """Return by how much a change of basis misses what the right one fulfils.
-
-    Two computers never agree on a singular value decomposition to the last bit. What they agree
-    on, to rounding, is the property that makes a fit the right one. A rotation is that exactly
-    where ``G'G = I`` and ``G'(A'Z)`` is symmetric without a negative eigenvalue; a whitened one
-    where that holds of the orthonormalised image; least squares where what is left over is
-    orthogonal to the image.
-    """
+    """Return by how much a change of basis misses what the right one fulfils."""
+    # Two computers never agree on a singular value decomposition to the last bit. What they agree
+    # on, to rounding, is the property that makes a fit the right one. A rotation is that exactly
+    # where G'G = I and G'(A'Z) is symmetric without a negative eigenvalue; a whitened one where
+    # that holds of the orthonormalised image; least squares where what is left over is orthogonal
+    # to the image. Of an oblique image a product as large as ||A|| ||G|| is rounded, hence _SLACK.
     table, goal = image.astype(np.float64, copy=False), target.astype(np.float64, copy=False)
     if change.shape != (table.shape[1], goal.shape[1]) or not np.isfinite(change).all():
         return float("inf")

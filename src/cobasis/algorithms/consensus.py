@@ -55,7 +55,13 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
             f"n_components={n_components}, so there is no such span. Agree on fewer components."
         )
     with one_blas_thread():
-        stacked = np.hstack(_capped(checked) if weighted else _orthonormalised(checked))
+        if weighted:  # what is louder than the median party is scaled down to it
+            norms = {party: float(np.linalg.norm(image)) for party, image in checked.items()}
+            cap = sorted(norms.values())[(len(norms) - 1) // 2]
+            each = [image * min(1.0, cap / norms[party]) for party, image in checked.items()]
+        else:
+            each = [np.linalg.qr(image)[0] for image in checked.values()]
+        stacked = np.hstack(each)
         left, values, _ = np.linalg.svd(stacked, full_matrices=False)
     shares = np.append(values**2, np.zeros(n_components))
     gap = float(shares[n_components - 1] - shares[n_components])
@@ -67,14 +73,3 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
             f"{n_components + 1}."
         )
     return left[:, :n_components]
-
-
-def _orthonormalised(images: Images) -> list[Matrix]:
-    return [np.linalg.qr(image)[0] for image in images.values()]
-
-
-def _capped(images: Images) -> list[Matrix]:
-    """Scale what is louder than the median party down to it."""
-    norms = {party: float(np.linalg.norm(image)) for party, image in images.items()}
-    cap = sorted(norms.values())[(len(norms) - 1) // 2]
-    return [image * min(1.0, cap / norms[party]) for party, image in images.items()]

@@ -96,7 +96,12 @@ class GOPP:
     def target_since(self, images: Images, state: State, *, workers: int | None = None) -> Target:
         """Alternate from where an interrupted call was left, to end with the very same Z."""
         require_word(self.start, ("spectral", "odc"), option="start")
-        reached = _kept(state) or _at_rest(self._start(images, workers))
+        reached = _kept(state)
+        if reached is None and self.start == "odc":
+            reached = _at_rest(_widest(images))
+        elif reached is None:
+            found = leading_directions(images, size=max, workers=workers)
+            reached = _at_rest(found.directions)
         written = time.monotonic()
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
@@ -121,6 +126,8 @@ class GOPP:
         move, since = mean - before.ahead, mean - before.mean
         small = of * float(np.vdot(move, move)) <= self.tolerance * first
         rounding = before.gaining == 0 and now >= before.last  # a mean itself is always lower
+        # O'Donoghue and Candes: momentum is dropped where it leads uphill, seen by the objective or
+        # by a move against the mean's own.
         downhill = self.momentum and now < before.last and np.vdot(move, since) >= 0
         gaining = before.gaining + 1 if downhill else 0
         return replace(
@@ -132,19 +139,12 @@ class GOPP:
             converged=small or rounding or now <= _EXACT * turned.energy,
         )
 
-    def _start(self, images: Images, workers: int | None) -> Matrix:
-        """Return the first Z."""
-        if self.start == "odc":
-            return _widest(images)
-        return leading_directions(images, size=max, workers=workers).directions
-
     @staticmethod
     def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:
-        """Raise UndeterminedFitError where a party agrees with nothing but itself.
-
-        Z contains every image, so a fit to Z itself is always determined. A party that is
-        wider than all others is spared: it stands for the frame.
-        """
+        """Raise UndeterminedFitError where a party agrees with nothing but itself."""
+        # Z contains every image, so a fit to Z itself is always determined; to the mean of the
+        # others it may not be. A party that is wider than all others is spared: it stands for the
+        # frame.
         for batch in batches(images):
             for party, image in batch.items():
                 if len(images) > 1 and (n_widest > 1 or image.shape[1] < mean.shape[1]):

@@ -30,7 +30,7 @@ from cobasis.tables.sources import (
     refuse_schema,
     source_of,
 )
-from cobasis.tables.streaming import as_text
+from cobasis.tables.table import as_text
 from cobasis.vault.datasets import Dataset
 
 

@@ -15,7 +15,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.choice import check_public_rows
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
-from cobasis.tables.streaming import open_table
+from cobasis.tables.table import open_table
 
 WHO = "you"
 """What the party is called in messages: nobody has to be enrolled to plan."""

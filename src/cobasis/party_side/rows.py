@@ -30,9 +30,8 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.noise import LabelledRows
-from cobasis.tables.checking import check_table
 from cobasis.tables.sources import Source, refuse_schema, source_of
-from cobasis.tables.streaming import StreamedTable, as_text, open_table
+from cobasis.tables.table import StreamedTable, as_text, check_table, open_table
 from cobasis.vault.fingerprints import Fingerprints
 
 Done = TypeVar("Done")

@@ -1,8 +1,9 @@
-"""A party's table as blocks on the agreed scale, read by polars and never held whole."""
+"""A party's table, as blocks on the agreed scale and never whole; and what is wrong with it."""
 
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +16,9 @@ from safetensors.numpy import load, save
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
 from cobasis.features.category import CategoryFeature
+from cobasis.features.checking import ColumnFinding, check
 from cobasis.features.encoding import Encoder
+from cobasis.features.numeric import NumericFeature
 from cobasis.features.reading import Array
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
@@ -30,6 +33,7 @@ from cobasis.tables.sources import (
     refuse_csv_rounding,
     refuse_schema,
     source_of,
+    where_text,
 )
 
 Done = TypeVar("Done")
@@ -48,12 +52,12 @@ WIDE = 512
 """Above so many features a table is wide: a Gram matrix takes more than 2 MB."""
 
 
-class StreamedTable(LabelledRows):
-    """A table on disk, or a frame, that is gone through in bounded memory.
+CHECKED_ROWS = 2**17
+"""Rows that are held against the agreement at a time."""
 
-    A frame has no order that is sure to come again, so each pass over one takes the labels
-    along, and `labels` gives those of the latest pass: row by row they belong to its rows.
-    """
+
+class StreamedTable(LabelledRows):
+    """A table on disk, or a frame, that is gone through in bounded memory."""
 
     def __init__(
         self,
@@ -68,6 +72,8 @@ class StreamedTable(LabelledRows):
         self._agreement, self._encoder = agreement, Encoder(agreement.features)
         self._names, width = self._encoder.names, self._encoder.width
         self._size = max(256, BLOCK_CELLS // width)
+        # A frame has no order that is sure to come again, so each pass over one takes the labels
+        # along, and `labels` gives those of the latest pass: row by row they belong to its rows.
         self._along = labels if source.path is None else None
         refuse_schema(source, self._encoder.features, labels=labels, party=party)
         looked = source.collect(pl.len() if labels is None else pl.col(labels))
@@ -164,20 +170,7 @@ def open_table(
     labels: str | None = None,
     report: Report = silent,
 ) -> StreamedTable:
-    """Open a party's table, for `Party.propose` and `Party.write`.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> from cobasis import Agreement, ConsortiumSecret, numeric_features
-    >>> agreement = Agreement(
-    ...     round_id="icu-2026", parties=("north",), task="representation", n_components=1,
-    ...     features=numeric_features(["age", "pulse"]), n_anchor_rows=2,
-    ...     commitment=ConsortiumSecret().commitment("icu-2026"))
-    >>> frame = pl.DataFrame({"id": [7, 8, 9], "pulse": [80, 90, 70], "age": [61.5, 70.0, 48.0]})
-    >>> open_table(frame, agreement=agreement, party="north").shape
-    (3, 2)
-    """
+    """Open a party's table, for `Party.propose` and `Party.write`."""
     if labels is not None and agreement.label and labels != agreement.label:
         raise OptionError(
             f"labels='{labels}', but the agreement's label column is '{agreement.label}', and "
@@ -202,23 +195,67 @@ def as_text(name: str) -> tuple[CategoryFeature, ...]:
     return (CategoryFeature.model_construct(name=name, values=()),) if name else ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What `check_table` found."""
+
+    n_rows: int
+    findings: tuple[ColumnFinding, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing was found that the agreement forbids."""
+        return not any(finding.refused for finding in self.findings)
+
+
+def check_table(
+    table: str | Path | Any,  # noqa: ANN401 -- frames of any library
+    *,
+    agreement: Agreement,
+    party: str,
+    report: Report = silent,
+) -> Checked:
+    """Hold a party's table against the agreement: columns, types, words, ranges, empty cells."""
+    label = agreement.label or None
+    words = word_labels(agreement, label)
+    source = source_of(table, party=party, features=(*agreement.features, *words), labels=label)
+    with source.reading():
+        schema = source.frame.collect_schema()
+    n_rows = int(source.collect(pl.len()).item())
+    held: list[NumericFeature | CategoryFeature] = list(agreement.features)
+    if label and agreement.task == "regression":
+        held.append(NumericFeature(name=label))
+    elif label:  # classes are a closed vocabulary
+        classes = tuple(str(each) for each in agreement.classes)
+        held.append(CategoryFeature.model_construct(name=label, values=classes))
+    named = [each.name for each in held if each.name in schema]
+
+    def frames() -> Iterator["nw.DataFrame[Any]"]:
+        for first, frame in source.parts(named, n_rows=n_rows, batch=CHECKED_ROWS) if named else ():
+            yield nw.from_native(frame)
+            report("checking rows", first + frame.height, n_rows)
+
+    used = [agreement.id] if agreement.id else []
+    findings = list(check(frames(), held, columns=schema.names(), used=used))
+    for place, each in enumerate(findings):
+        if each.problem == "type":  # say where a column that is no number has its first text
+            head, wanted = each.text.split(", and", maxsplit=1)
+            text = f"{head}{where_text(source, each.column)}, and{wanted}"
+            findings[place] = replace(each, text=text)
+    integers = agreement.classes and isinstance(agreement.classes[0], int)
+    if label and integers and label in schema and schema[label].is_float():
+        # whether 1.0 is 1 is not guessed
+        text = f"column '{label}' is of type {schema[label]}, and the agreed classes are integers"
+        findings.append(ColumnFinding(column=label, problem="type", refused=True, text=text))
+    return Checked(n_rows=n_rows, findings=tuple(findings))
+
+
 class Marks(MutableMapping[str, Matrix]):
-    """What a pass gave, kept as long as what it was made from is still the same.
+    """What a pass gave, kept as long as what it was made from is still the same."""
 
-    A mark is private: principal directions say much about the rows. Its file can be read by its
-    owner only, belongs to one state of one table and one agreement, and goes when the work is
-    done. A party with a key of its own seals it as well: a killed process leaves it behind.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     folder = Path(parent, "work")
-    ...     Marks(folder, bound_to={"table": "1"})["directions"] = np.eye(2)
-    ...     list(Marks(folder, bound_to={"table": "1"})), list(Marks(folder, bound_to={}))
-    (['directions'], [])
-    """
+    # A mark is private: principal directions say much about the rows. Its file can be read by its
+    # owner only, belongs to one state of one table and one agreement, and goes when the work is
+    # done. A party with a key of its own seals it as well: a killed process leaves it behind.
 
     def __init__(
         self,
@@ -239,7 +276,9 @@ class Marks(MutableMapping[str, Matrix]):
             found = load(data)
         except (OSError, SafetensorError, SealError):
             raise KeyError(name) from None
-        if name not in found or _metadata(data) != self._bound_to:
+        size = int.from_bytes(data[:8], "little")  # of the JSON before safetensors' arrays
+        told = json.loads(data[8 : 8 + size]).get("__metadata__")
+        if name not in found or told != self._bound_to:
             raise KeyError(name)
         return found[name]
 
@@ -275,9 +314,3 @@ class Marks(MutableMapping[str, Matrix]):
                 remove_tree(self._folder / f"{name}{SUFFIX}{end}")
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             remove_tree(self._folder)
-
-
-def _metadata(data: bytes) -> object:
-    """Return what whole safetensors bytes say beside their arrays."""
-    size = int.from_bytes(data[:8], "little")
-    return json.loads(data[8 : 8 + size]).get("__metadata__")
