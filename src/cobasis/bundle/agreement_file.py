@@ -115,15 +115,7 @@ def seal(path: Path, signatures: Iterable[Signature]) -> Path:
 
 
 def sealed_agreement(path: Path) -> Agreement:
-    """Return an agreement that everybody signed: in one file, or in files beside it.
-
-    Raises
-    ------
-    AgreementError
-        The sealed form is of another text.
-    UnsignedError
-        Somebody has not signed; says who.
-    """
+    """Return an agreement that everybody signed: in one file, or in files beside it."""
     found = signed_agreement(path)
     found.check_sealed()
     return found.agreement

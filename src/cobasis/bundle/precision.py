@@ -30,22 +30,7 @@ def int8_scale(int8_range: float) -> float:
 
 
 class UploadFile:
-    """Where a party writes its upload: a file in the agreed precision, rounded and never clipped.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from cobasis.bundle.payload import open_payload
-    >>> header = UploadHeader(
-    ...     party="north", agreement_digest=bytes(32), anchor_tag=bytes(32), simulated=True,
-    ...     n_rows=2, n_components=1, n_anchor_rows=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with UploadFile(Path(folder, "north"), precision="fp16")(header) as writer:
-    ...         writer.write_anchor_image(np.ones((1, 1)))
-    ...         writer.write_rows(0, np.array([[0.1], [2.0]]))
-    ...     open_payload(writer.path).row_block(0, 2).tolist()
-    [[0.0999755859375], [2.0]]
-    """
+    """Where a party writes its upload: a file in the agreed precision, rounded, never clipped."""
 
     def __init__(
         self, path: str | Path, *, precision: Precision = "fp64", int8_range: float | None = None

@@ -35,16 +35,7 @@ Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
 
 
 class StateFolder(MutableMapping[str, Kept]):
-    """Tables and facts by name, each name a file; to read a damaged one is a KeyError.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     StateFolder(Path(folder))["iterate"] = {"mean": np.eye(2)}, {"step": 7}
-    ...     StateFolder(Path(folder))["iterate"][1]
-    {'step': 7}
-    """
+    """Tables and facts by name, each name a file; to read a damaged one is a KeyError."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -106,15 +97,6 @@ class FitFolder(MutableMapping[str, Fit]):
     Fits are added inside a ``with`` block, by one process at a time; at its end, or when
     something is raised in it, Ctrl-C included, what was gathered is written. They are read
     inside and outside.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with FitFolder(Path(folder)) as fits:
-    ...         fits["north"] = Fit(change_of_basis=np.eye(2), determination=1.0)
-    ...     FitFolder(Path(folder))["north"].determination
-    1.0
     """
 
     def __init__(self, path: Path, *, shard_bytes: int = SHARD_BYTES) -> None:

@@ -136,17 +136,7 @@ class Checked:
 
 
 class Transcript:
-    """A file to which lines are appended, and from which none can be taken unnoticed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "transcript.jsonl")
-    ...     line = Transcript(path).append("joined", {"round": "icu-2026"})
-    ...     verify_transcript(path).head == line.hash
-    True
-    """
+    """A file to which lines are appended, and from which none can be taken unnoticed."""
 
     def __init__(self, path: Path, *, clock: Callable[[], datetime] = now) -> None:
         self.path = path

@@ -48,13 +48,6 @@ class UploadFolder(View[Payload]):
 
     What is in the folder is looked at once, here; a file that is changed later is refused when
     it is read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     list(UploadFolder(Path(folder)))
-    []
     """
 
     def __init__(self, path: Path) -> None:

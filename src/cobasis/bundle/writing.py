@@ -32,23 +32,6 @@ class PayloadWriter:
 
     Use it in a ``with`` block. When that ends every row must have been written; when
     something is raised inside, Ctrl-C included, nothing is left.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from cobasis.bundle.payload import open_payload
-    >>> header = PayloadHeader(
-    ...     party="north", agreement_digest=bytes(32), anchor_tag=bytes(32), simulated=True,
-    ...     n_rows=4, n_components=2, n_anchor_rows=3,
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with PayloadWriter(Path(folder, "north.safetensors"), header=header) as writer:
-    ...         writer.write_anchor_image(np.eye(3, 2))
-    ...         writer.write_rows(2, np.ones((2, 2)))
-    ...         writer.write_rows(0, np.zeros((2, 2)))
-    ...     open_payload(writer.path).row_block(1, 3)
-    array([[0., 0.],
-           [1., 1.]])
     """
 
     def __init__(self, path: Path, *, header: PayloadHeader) -> None:

@@ -19,14 +19,7 @@ from cobasis.progress import AGAIN, Report
 
 @contextmanager
 def shown(console: Console | None = None) -> Iterator[Report]:
-    """Show every step as a bar with the time left.
-
-    Examples
-    --------
-    >>> import io
-    >>> with shown(Console(file=io.StringIO())) as report:
-    ...     report("aligning", 1, 2)
-    """
+    """Show every step as a bar with the time left."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

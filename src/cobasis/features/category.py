@@ -73,13 +73,7 @@ class CategoryFeature(BaseModel):
 
 
 def word_of(cell: object) -> str | None:
-    """Return the word that a cell stands for, or None where it is empty.
-
-    Examples
-    --------
-    >>> [word_of(cell) for cell in ("icu", 3, 3.0, True, "", float("nan"), None)]
-    ['icu', '3', '3', 'true', None, None, None]
-    """
+    """Return the word that a cell stands for, or None where it is empty."""
     if isinstance(cell, np.generic):
         cell = cell.item()
     if cell is None or cell == "" or cell != cell:  # noqa: PLR0124 -- only NaN is not itself

@@ -65,14 +65,7 @@ class EncodedColumn:
 def encoded_columns(
     features: Iterable[NumericFeature | CategoryFeature],
 ) -> tuple[EncodedColumn, ...]:
-    """Describe the columns that features become, in their order.
-
-    Examples
-    --------
-    >>> ward = CategoryFeature(name="ward", values=("icu",), unknown="other", missing="level")
-    >>> [column.name for column in encoded_columns([NumericFeature(name="age"), ward])]
-    ['age', 'ward=icu', 'ward: any other', 'ward: missing']
-    """
+    """Describe the columns that features become, in their order."""
     return tuple(column for feature in features for column in _columns_of(feature))
 
 

@@ -21,15 +21,6 @@ class Identity(Hidden):
     """The secret keys of one party, or of the analyst.
 
     Made by `new`, or read by `cobasis.keys.at_rest.load_identity`.
-
-    Examples
-    --------
-    >>> north = Identity.new("north")
-    >>> north
-    <Identity, hidden>
-    >>> from cobasis.protocol.enrolment import verify
-    >>> verify(north.public, b"a message", signature=north.sign(b"a message"))
-    True
     """
 
     __slots__ = ("_age", "_public", "_signing")

@@ -158,13 +158,7 @@ def likely_components(n_features: int) -> int:
 def features_of_words(
     numbers: Iterable[str], categories: Iterable[str], *, missing: Missing = "refuse"
 ) -> Features:
-    """Describe columns by words of a command line.
-
-    Examples
-    --------
-    >>> features_of_words(["age:centre=60,scale=20,unit=years"], [])
-    (NumericFeature(name='age', centre=60.0, scale=20.0, unit='years'),)
-    """
+    """Describe columns by words of a command line."""
     try:
         return (
             *(each for words in numbers for each in _numbers(words, missing)),

@@ -141,13 +141,7 @@ def require_proposals(agreement: Agreement, *, party: str) -> None:
 
 
 def public_rows_digest(rows: npt.ArrayLike) -> str:
-    """Return the SHA-256 of public rows, for the agreement.
-
-    Examples
-    --------
-    >>> public_rows_digest([[0.0, 1.0]])[:8]
-    'fe346740'
-    """
+    """Return the SHA-256 of public rows, for the agreement."""
     table = as_matrix(rows, name="public_rows")
     header = f"{table.shape[0]}x{table.shape[1]}\0".encode()
     return hashlib.sha256(header + np.ascontiguousarray(table, dtype="<f8").tobytes()).hexdigest()

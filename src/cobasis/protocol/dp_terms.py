@@ -116,11 +116,5 @@ class DPTerms(BaseModel):
 
 
 def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
-    """Return the epsilon at a delta of releases with Gaussian noise and randomised labels.
-
-    Examples
-    --------
-    >>> f"{epsilon_spent(mu=0.448238, labels=0.5, delta=1e-6):.3f}"
-    '2.500'
-    """
+    """Return the epsilon at a delta of releases with Gaussian noise and randomised labels."""
     return labels + (epsilon_of(noise=1.0, delta=delta, sensitivity=mu) if mu else 0.0)

@@ -12,13 +12,7 @@ from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 
 
 def secret_bytes(secret: ConsortiumSecret | PartyKey) -> bytes:
-    """Return the 32 bytes of a secret.
-
-    Examples
-    --------
-    >>> secret_bytes(ConsortiumSecret(bytes(32))) == bytes(32)
-    True
-    """
+    """Return the 32 bytes of a secret."""
     if secret.simulated:
         raise SecretError(
             f"this {type(secret).__name__} came from a seed, so whoever knows the seed has it. A "
@@ -28,13 +22,7 @@ def secret_bytes(secret: ConsortiumSecret | PartyKey) -> bytes:
 
 
 def basis_columns(basis: SecretBasis) -> Matrix:
-    """Return a copy of F_i.
-
-    Examples
-    --------
-    >>> basis_columns(SecretBasis([[0.6], [0.8]], party="north")).tolist()
-    [[0.6], [0.8]]
-    """
+    """Return a copy of F_i."""
     if basis.oblique:
         raise OrthonormalityError(
             "this basis is not orthonormal, which only simulations of the papers' conditions "

@@ -294,13 +294,7 @@ def scored(
 def figure_of(
     truth: npt.NDArray[np.generic], predicted: npt.NDArray[np.generic], *, task: Task
 ) -> float:
-    """Return accuracy for classification, R2 for regression.
-
-    Examples
-    --------
-    >>> figure_of(np.array([1, 2, 3]), np.array([1, 2, 4]), task="regression")
-    0.5
-    """
+    """Return accuracy for classification, R2 for regression."""
     if task == "classification":
         return float(np.mean(truth == predicted))
     true, found = truth.astype(np.float64), predicted.astype(np.float64)

@@ -51,13 +51,7 @@ class News(BaseModel):
 
     @classmethod
     def from_text(cls, text: bytes, agreement: Agreement) -> Self:
-        """Read news of a round, and check that its analyst signed them.
-
-        Raises
-        ------
-        BundleError, ForeignBundleError, SignatureError
-            It is no news, of another agreement, or not the analyst's.
-        """
+        """Read news of a round, and check that its analyst signed them."""
         try:
             told = json_object(text[: MAX_BYTES + 1])
             known = told.pop("format") == FORMAT

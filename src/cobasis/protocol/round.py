@@ -26,13 +26,7 @@ Rows = Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike | None]]
 
 @dataclass(kw_only=True)
 class Traffic:
-    """Bytes of arrays that one party sent and got.
-
-    Attributes
-    ----------
-    up, down : int
-        Bytes.
-    """
+    """Bytes of arrays that one party sent and got."""
 
     up: int = 0
     down: int = 0

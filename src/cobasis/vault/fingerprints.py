@@ -38,14 +38,6 @@ def fingerprints(rows: Blocks, key: bytes) -> Fingerprints:
 
     Rows are known again as long as the agreement encodes them alike: another scale, feature or
     vocabulary makes other numbers, hence other rows.
-
-    Examples
-    --------
-    >>> from cobasis.linalg.arrays import WholeTable
-    >>> one = fingerprints(WholeTable(np.array([[1.0, 2.0], [3.0, 4.0]])), bytes(32))
-    >>> two = fingerprints(WholeTable(np.array([[3.0, 4.0], [5.0, 6.0]])), bytes(32))
-    >>> compare(one, two)
-    Changes(same=1, added=1, gone=1)
     """
     secret = require_key(key, name="the key of row fingerprints")
 

@@ -36,22 +36,6 @@ class Vault(Hidden):
 
     Every write is one file, old or new and never half, so a crash at any moment leaves a vault
     that works; what it left behind goes at the next opening. Two processes take turns.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from cobasis.linalg.arrays import WholeTable
-    >>> import pyrage
-    >>> key = pyrage.x25519.Identity.generate()
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     vault = Vault(
-    ...         Path(folder, "north"), party="north",
-    ...         seal=lambda plain: pyrage.encrypt(plain, [key.to_public()]),
-    ...         unseal=lambda sealed: pyrage.decrypt(sealed, [key]))
-    ...     rows = vault.fingerprints(WholeTable(np.eye(3)))
-    ...     vault.choose_span(Asked(rows=rows, shape=(3, 2)))
-    <Fresh, hidden>
     """
 
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
