@@ -13,8 +13,8 @@ from bundle.transcripts import made
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.news import News
-from cobasis.protocol.receipts import (
+from cobasis.protocol.news import (
+    News,
     Receipt,
     check_countersigned,
     check_receipt,

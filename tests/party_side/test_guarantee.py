@@ -249,7 +249,9 @@ def test_a_table_that_changes_while_it_is_noised_leaves_nothing(noisy, monkeypat
     def other(_, party):
         raise FileChangedError(f"the rows of '{party}' changed")
 
-    monkeypatch.setattr("cobasis.protocol.noise.Noising.confirm", lambda *_, party: other(_, party))
+    monkeypatch.setattr(
+        "cobasis.protocol.projection.Noising.confirm", lambda *_, party: other(_, party)
+    )
     with pytest.raises(LocalError, match="changed"):
         prepared(noisy)
     monkeypatch.undo()

@@ -69,7 +69,7 @@ def test_an_upload_that_claims_another_guarantee_is_refused(noisy, claim):
 def test_more_rows_than_the_guarantee_covers_are_refused(make, monkeypatch):
     """A party whose own check was taken away."""
     few = joined(make(**{**NOISY, "dp": TERMS.model_copy(update={"most_rows": 50})}))
-    monkeypatch.setattr("cobasis.protocol.noise._refuse", lambda *_: None)
+    monkeypatch.setattr("cobasis.protocol.projection._refuse", lambda *_: None)
     path = prepared(few).path
     with pytest.raises(ForeignBundleError, match=r"more rows than that covers.*\[CB804\]$"):
         upload_in(few.opened("north", path), agreement=few.agreement)

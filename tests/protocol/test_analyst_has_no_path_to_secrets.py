@@ -29,7 +29,6 @@ SECRETS = (
     "cobasis.protocol.choice",
     "cobasis.protocol.prediction",
     "cobasis.protocol.projection",
-    "cobasis.protocol.noise",
     "cobasis.protocol.keeping",
     "cobasis.tables",
     "cobasis.vault",

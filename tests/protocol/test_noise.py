@@ -18,8 +18,7 @@ from cobasis.errors import (
 )
 from cobasis.linalg.rng import haar_columns
 from cobasis.progress import silent
-from cobasis.protocol.noise import LabelledRows
-from cobasis.protocol.projection import InMemory, RowsInMemory
+from cobasis.protocol.projection import InMemory, LabelledRows, RowsInMemory
 from cobasis.protocol.secrets import SecretBasis
 from protocol.consortium import COMPONENTS, WIDTH, consortium, tables
 from protocol.test_dp_terms import terms

@@ -13,8 +13,7 @@ from cobasis.disk.whole import PART
 from cobasis.errors import CobasisError
 from cobasis.party_side.session import NOTES, SENT
 from cobasis.protocol.keeping import secret_bytes
-from cobasis.protocol.news import News
-from cobasis.protocol.receipts import check_receipt
+from cobasis.protocol.news import News, check_receipt
 from cobasis.protocol.secrets import ConsortiumSecret
 from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
 

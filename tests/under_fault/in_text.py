@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from bundle.transcripts import in_memory
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.protocol.news import News
-from cobasis.protocol.receipts import Receipt, check_receipt, sign_receipt
+from cobasis.protocol.news import News, Receipt, check_receipt, sign_receipt
 from cobasis.protocol.signatures import Signature
 from party_side.sites import PEOPLE
 from under_fault.in_others import OTHERS

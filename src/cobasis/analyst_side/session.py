@@ -27,8 +27,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_fields import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.news import News
-from cobasis.protocol.receipts import Receipt, sign_receipt
+from cobasis.protocol.news import News, Receipt, sign_receipt
 from cobasis.protocol.signatures import signers
 
 SUFFIX, NEWS, OUTBOX = ".round", ".news", "outbox"

@@ -27,8 +27,9 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.news import MAX_BYTES, News
-from cobasis.protocol.receipts import (
+from cobasis.protocol.news import (
+    MAX_BYTES,
+    News,
     Receipt,
     SignedReceipt,
     check_countersigned,

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.accept import Came, Taken
     from cobasis.party_side.score import Scores
     from cobasis.party_side.session import PartySession
-    from cobasis.protocol.news import News
-    from cobasis.protocol.receipts import SignedReceipt
+    from cobasis.protocol.news import News, SignedReceipt
 
 
 @owned

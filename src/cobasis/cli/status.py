@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import Role
     from cobasis.protocol.exchanges import Exchange
-    from cobasis.protocol.news import News
-    from cobasis.protocol.receipts import Receipt
+    from cobasis.protocol.news import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)

@@ -32,9 +32,8 @@ from cobasis.protocol.agreement_fields import moment_of
 from cobasis.protocol.exchanges import Reply, exchanges
 from cobasis.protocol.messages import Return
 from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.news import News
+from cobasis.protocol.news import News, SignedReceipt, check_receipt, countersign
 from cobasis.protocol.prediction import check_consensus, check_return
-from cobasis.protocol.receipts import SignedReceipt, check_receipt, countersign
 from cobasis.vault import Accepted
 
 _SEALED = b"age-encryption.org/"

@@ -29,7 +29,7 @@ from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels
-from cobasis.protocol.noise import LabelledRows
+from cobasis.protocol.projection import LabelledRows
 from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.table import StreamedTable, as_text, check_table, open_table
 from cobasis.vault.fingerprints import Fingerprints

@@ -1,6 +1,9 @@
-"""News: the analyst's signed word on how a round stands, for files that nobody can ask.
+"""The analyst's signed word: a receipt of one party's file, and news of how a round stands.
 
-It holds names, times and receipts, nothing of a row; everybody in the round may read it.
+A receipt says that a file was taken as it was sent. Three parts have to agree before anybody can
+say later what was trained on: the digest that the party wrote down, the receipt, and the analyst's
+transcript, whose line the receipt names. News are for files that nobody can ask: names, times and
+receipts, nothing of a row; everybody in the round may read them.
 """
 
 import json
@@ -12,13 +15,101 @@ from pydantic import BaseModel, ConfigDict, Field
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement_fields import Digest, Moment
-from cobasis.protocol.enrolment import IdentityName, verify
-from cobasis.protocol.receipts import SignedReceipt
+from cobasis.protocol.enrolment import IdentityName, PublicIdentity, verify
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/news/1"
 MAX_BYTES = 2**24
-_SIGNED = b"cobasis/news/1\0"
+_NEWS = b"cobasis/news/1\0"
+
+Sign = Callable[[bytes], bytes]
+"""Ed25519: 64 bytes for a message."""
+
+_Signature = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+_RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
+
+
+class Receipt(BaseModel):
+    """What the analyst signs of a file."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    round_id: Annotated[str, Field(min_length=1, max_length=100)]
+    agreement: Digest
+    party: IdentityName
+    analyst: IdentityName
+    exchange: Annotated[int, Field(ge=1)]  # counted from 1
+    file: Digest  # SHA-256 of the sealed file as it was received
+    time: Moment
+    # hash of the analyst's line: whoever keeps it can tell later whether that line, and every line
+    # before it, is still as it was
+    transcript: Digest
+
+    def message(self) -> bytes:
+        """Return the bytes that the analyst signs."""
+        return _RECEIPT + canonical_json(self.model_dump())
+
+
+class SignedReceipt(BaseModel):
+    """A receipt with the analyst's signature, and the party's once it has checked it."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    receipt: Receipt
+    signature: _Signature  # the analyst's
+    # the party's over receipt and signature; in the party's own transcript
+    countersignature: _Signature | None = None
+
+    def message(self) -> bytes:
+        """Return the bytes that the party countersigns."""
+        return _COUNTERSIGNED + bytes.fromhex(self.signature) + self.receipt.message()
+
+    def told(self) -> dict[str, str | int]:
+        """Return what a transcript says of it."""
+        signatures = {"signature": self.signature, "countersignature": self.countersignature or ""}
+        return {**self.receipt.model_dump(), **signatures}
+
+
+def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
+    """Sign a receipt as the analyst."""
+    return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
+
+
+def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
+    """Countersign a receipt as the party, after `check_receipt`."""
+    return signed.model_copy(update={"countersignature": sign(signed.message()).hex()})
+
+
+def check_receipt(
+    signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, file: str
+) -> None:
+    """Check that a receipt is the analyst's, and for this file."""
+    receipt, name = signed.receipt, analyst.name
+    right = verify(analyst, receipt.message(), signature=bytes.fromhex(signed.signature))
+    if not right or receipt.analyst != name:
+        raise SignatureError(
+            f"this receipt for party '{party}' is not signed by analyst '{name}', so it proves "
+            "nothing. Ask the analyst for it once more."
+        )
+    wanted = {"agreement": agreement, "party": party, "file": file}
+    other = [word for word, value in wanted.items() if getattr(receipt, word) != value]
+    if other:
+        raise ForeignBundleError(
+            f"this receipt of analyst '{name}' is for another {' and '.join(other)} than party "
+            f"'{party}' asked about: it is for party '{receipt.party}' in round "
+            f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent."
+        )
+
+
+def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None:
+    """Check that the party of a receipt countersigned it."""
+    signature = bytes.fromhex(signed.countersignature or "")
+    right = verify(party, signed.message(), signature=signature)
+    if not right or signed.receipt.party != party.name:
+        raise SignatureError(
+            f"the receipt for party '{signed.receipt.party}' is not countersigned by party "
+            f"'{party.name}'. Ask the party for its own transcript."
+        )
 
 
 class News(BaseModel):
@@ -44,7 +135,7 @@ class News(BaseModel):
             each.receipt.party: each for each in self.receipts if each.receipt.exchange == exchange
         }
 
-    def text(self, sign: Callable[[bytes], bytes]) -> bytes:
+    def text(self, sign: Sign) -> bytes:
         """Return the signed file: one line of canonical JSON and a line feed."""
         told = self.model_dump(mode="json")
         return _line({"format": FORMAT, "news": told, "signature": sign(_message(told)).hex()})
@@ -81,7 +172,7 @@ class News(BaseModel):
 
 
 def _message(told: object) -> bytes:
-    return _SIGNED + _line(told)
+    return _NEWS + _line(told)
 
 
 def _line(told: object) -> bytes:

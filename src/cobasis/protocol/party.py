@@ -17,9 +17,15 @@ from cobasis.protocol.messages import (
     UploadHeader,
     encode_labels,
 )
-from cobasis.protocol.noise import LabelledRows, noise_for
 from cobasis.protocol.prediction import Predictor, check_consensus
-from cobasis.protocol.projection import Begin, InMemory, Projection, RowsInMemory
+from cobasis.protocol.projection import (
+    Begin,
+    InMemory,
+    LabelledRows,
+    Projection,
+    RowsInMemory,
+    noise_for,
+)
 from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
 
 

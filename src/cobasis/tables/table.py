@@ -25,7 +25,7 @@ from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
-from cobasis.protocol.noise import LabelledRows
+from cobasis.protocol.projection import LabelledRows
 from cobasis.tables.sources import (
     Part,
     Source,
