@@ -20,7 +20,7 @@ from party_side.sites import consortium
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_670, 1_530, 21),
+    "algorithms": (2_440, 1_450, 15),
     "analyst_side": (2_430, 1_920, 11),
     "bundle": (3_090, 2_240, 20),
     "cli": (3_790, 2_850, 21),
@@ -29,14 +29,14 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "estimators": (1_040, 520, 7),
     "features": (860, 560, 7),
     "keys": (260, 180, 4),
-    "linalg": (880, 530, 8),
+    "linalg": (790, 490, 6),
     "models": (3_110, 2_210, 14),
     "party_side": (2_890, 2_200, 13),
     "planning": (490, 290, 7),
     "privacy": (3_590, 2_470, 31),
     "protocol": (4_430, 2_620, 25),
     "report": (770, 600, 6),
-    "tables": (810, 570, 5),
+    "tables": (725, 535, 3),
     "vault": (1_100, 760, 9),
 }
 PARTS = {  # of the house: lines

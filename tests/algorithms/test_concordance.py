@@ -14,7 +14,6 @@ from aligners import (
     Toy,
     apart_but_for_a_factor,
     apart_but_for_a_rotation,
-    haar,
     make_toy,
     on_every_aligner,
     on_every_condition,
@@ -133,9 +132,3 @@ def test_the_table_names_every_aligner_once():
         "Imakura",
         "Kawakami",
     }
-
-
-def test_toy_rotations_come_in_both_orientations():
-    """So that the tests above meet reflections."""
-    signs = {round(float(np.linalg.det(haar(number, 4)))) for number in range(12)}
-    assert signs == {-1, 1}

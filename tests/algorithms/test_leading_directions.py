@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from aligners import haar, invertible, key_of
+from aligners import haar, key_of
 from cobasis.algorithms import images as reading
 from cobasis.algorithms import stacked
-from cobasis.algorithms.base import align
-from cobasis.algorithms.imakura import Imakura
-from cobasis.algorithms.kawakami import Kawakami
 from cobasis.algorithms.stacked import leading_directions, sketch
 from cobasis.errors import DimensionError
 from cobasis.linalg.rng import KeyStream
@@ -53,48 +50,6 @@ def test_directions_and_values_are_the_dense_svds(n_rows, n_parties, spread):
     np.testing.assert_allclose(found.singular_values, values[:SIZE], rtol=1e-9)
     gram = found.directions.T @ found.directions
     np.testing.assert_allclose(gram, np.eye(SIZE), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("aligner", [Imakura(scale="paper"), Kawakami(scale="paper")])
-@pytest.mark.parametrize(("n_rows", "n_parties"), SHAPES.values(), ids=SHAPES)
-def test_aligned_anchors_are_the_dense_methods(aligner, n_rows, n_parties):
-    """In terms that no rotation changes: ``A_i G_i G_i' A_i'``, for all parties."""
-    size = min(n_rows, n_parties * SIZE)
-    images = images_with(spectrum(1.3, size=size), n_rows=n_rows, n_parties=n_parties)
-    tables = list(images.values())
-    if isinstance(aligner, Imakura):
-        left = np.linalg.svd(np.hstack(tables), full_matrices=False)[0][:, :SIZE]
-        dense = [table @ np.linalg.pinv(table) @ left for table in tables]
-    else:
-        dense = generalised_eigenproblem(tables)
-    changes = align(aligner, images).changes_of_basis.values()
-    for table, change, exact in zip(tables, changes, dense, strict=True):
-        mine = table @ change
-        np.testing.assert_allclose(
-            mine @ mine.T, exact @ exact.T, rtol=0, atol=1e-8 * np.linalg.norm(exact) ** 2
-        )
-
-
-def generalised_eigenproblem(tables: list) -> list:
-    """Kawakami-DC as published: ``S v = lambda T v``, the smallest lambdas (notes of eq. 47)."""
-    from scipy.linalg import block_diag, eigh  # noqa: PLC0415
-
-    together = np.hstack(tables)
-    norms = block_diag(*(table.T @ table for table in tables))
-    spread = 2 * len(tables) * norms - 2 * together.T @ together
-    vectors = eigh(spread, norms)[1][:, :SIZE]
-    return [
-        table @ part for table, part in zip(tables, np.vsplit(vectors, len(tables)), strict=True)
-    ]
-
-
-@pytest.mark.parametrize(("n_rows", "n_parties"), SHAPES.values(), ids=SHAPES)
-def test_images_may_be_ill_conditioned(n_rows, n_parties):
-    """One span behind bases of condition 1e6: a Gram matrix alone would lose it."""
-    base = KeyStream(key_of(2), "tests/leading").normal((n_rows, SIZE))
-    images = {f"p{i}": base @ invertible(i, SIZE, condition=1e6) for i in range(n_parties)}
-    found = leading_directions(images, size=SIZE)
-    assert np.linalg.norm(projector(found.directions) - projector(base), 2) <= 1e-8
 
 
 @pytest.mark.parametrize("size", [0, -1, 6, 100])

@@ -76,12 +76,6 @@ def test_nothing_is_looked_for_where_the_last_image_of_a_batch_is_another(shared
     assert TurnedTarget(rows).rotations(images) == {}
 
 
-def test_a_target_is_not_prepared_for_images_of_another_span(shared, rng, monkeypatch):
-    rows, _, _ = shared
-    monkeypatch.setattr(fits, "orthonormality_defect", lambda _: pytest.fail("prepared"))
-    assert TurnedTarget(rows).rotations({"north": orthonormal(rng, A, L)}) == {}
-
-
 @pytest.mark.parametrize("row", [0, A - 1])
 @pytest.mark.parametrize(
     ("number", "error"),
