@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from cobasis.planning.work import Size
+from cobasis.planning.costs import Size
 
 WHOLE = {
     "l": range(50, 951, 50),

@@ -9,7 +9,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from benchmarks.inputs import Images, Matrix
 from benchmarks.published_best import imakura_best, kawakami_best
-from cobasis.planning.work import Size
+from cobasis.planning.costs import Size
 
 Changes = dict[str, Matrix]
 

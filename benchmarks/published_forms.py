@@ -11,7 +11,7 @@ from benchmarks.points import label, published_sizes, shape
 from benchmarks.published import FORMS, Form
 from benchmarks.timing import Call, interleaved, ratio
 from cobasis import Imakura, Kawakami, align
-from cobasis.planning.work import Size
+from cobasis.planning.costs import Size
 
 ROUNDS, ROUNDS_QUICK = 3, 1
 MOST_BYTES = 12e9

@@ -12,7 +12,7 @@ from benchmarks.points import PUBLISHED, label, parties_timed, shape, sizes
 from benchmarks.timing import interleaved, ratio
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
-from cobasis.planning.work import Size
+from cobasis.planning.costs import Size
 
 ROUNDS, ROUNDS_QUICK = 7, 3
 DIFFERENT = "different"

@@ -164,17 +164,16 @@ def consensus(result: Result) -> str:
 
 
 def memory(result: Result) -> str:
-    """Return peak memory beside the counts."""
+    """Return peak memory beside the paper's counts."""
     rows = [
         [
             each["method"],
             each["size"],
-            *(_megabytes(value) for value in (each["eq."], each["bytes"]["paper's code"])),
-            *(_megabytes(value) for value in (each["own count"], each["bytes"]["ours"])),
+            *map(_megabytes, (each["eq."], each["bytes"]["paper's code"], each["bytes"]["ours"])),
         ]
         for each in result["sections"].get("formulas", {}).get("memory", [])
     ]
-    headings = ["", "size", "eqs. 41-84", "the paper's algorithm", "our count", "ours"]
+    headings = ["", "size", "eqs. 41-84", "the paper's algorithm", "ours"]
     return table(headings, rows) if rows else ABSENT
 
 
@@ -192,23 +191,6 @@ def work(result: Result) -> str:
         for method in each["operations"]
     ]
     headings = ["", "size", "operations", "measured", "in ODCs, counted", "in ODCs, measured"]
-    return table(headings, rows) if rows else ABSENT
-
-
-def prediction(result: Result) -> str:
-    """Return predicted and measured seconds."""
-    rows = [
-        [
-            method,
-            each.get("input", "unrelated"),
-            each["size"],
-            f"{found['predicted']:.3g} s",
-            f"{found['seconds']:.3g} s",
-        ]
-        for each in result["sections"].get("formulas", {}).get("prediction", [])
-        for method, found in each["methods"].items()
-    ]
-    headings = ["", "input", "size", "predicted", "measured"]
     return table(headings, rows) if rows else ABSENT
 
 
@@ -273,7 +255,6 @@ FIGURES: Mapping[str, Callable[[Result], str]] = {
     "left_out": left_out,
     "memory": memory,
     "work": work,
-    "prediction": prediction,
     "training": training,
     "sweeps": _CHARTS["sweeps"],
     "ratios": _CHARTS["ratios"],

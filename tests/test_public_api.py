@@ -93,7 +93,7 @@ def test_experiments_use_public_names_and_attacks_only():
     assert {name for name in used if not name.startswith("cobasis.privacy.attacks.")} <= {
         "cobasis",
         "cobasis.errors",
-        "cobasis.planning.traffic",
+        "cobasis.planning.costs",
         "cobasis.privacy.clipping",
         "cobasis.privacy.gaussian",
         "cobasis.privacy.reconstruction",

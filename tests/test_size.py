@@ -32,7 +32,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "linalg": (790, 490, 6),
     "models": (3_110, 2_210, 14),
     "party_side": (2_890, 2_200, 13),
-    "planning": (490, 290, 7),
+    "planning": (155, 82, 2),
     "privacy": (3_590, 2_470, 31),
     "protocol": (4_430, 2_620, 25),
     "report": (770, 600, 6),

@@ -1,6 +1,6 @@
 """Figure 3: gigabytes over the bits of a number."""
 
-from cobasis.planning.traffic import federated_bytes, round_bytes
+from cobasis.planning.costs import federated_bytes, round_bytes
 from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
 from experiments.study import Settings, Study, Values
 

@@ -1,6 +1,6 @@
 """Figure 4: break-even rounds over rows, parameters and participation."""
 
-from cobasis.planning.traffic import break_even_rounds
+from cobasis.planning.costs import break_even_rounds
 from experiments.studies.traffic import exchange
 from experiments.study import Settings, Study, Values
 

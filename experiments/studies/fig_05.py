@@ -1,6 +1,6 @@
 """Figure 5: break-even rounds over parameters, and over participation."""
 
-from cobasis.planning.traffic import break_even_rounds
+from cobasis.planning.costs import break_even_rounds
 from experiments.studies.traffic import COPIES, SECRET, exchange
 from experiments.study import Settings, Study, Values
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cobasis.planning.traffic import Exchange, federated_bytes, return_bytes, upload_bytes
+from cobasis.planning.costs import Exchange, federated_bytes, return_bytes, upload_bytes
 from experiments.noise import PAPERS_NOISE
 from experiments.statistics import summary
 from experiments.store import RECORDED, Results
@@ -106,7 +106,7 @@ STUDY = Study(
     settings=(
         f"Messages and bytes for {PARTIES} parties of {ROWS} rows and {FEATURES} features, as in "
         f"Table 11: l = {COMPONENTS}, an anchor of {ANCHOR:,} rows from a shared secret, "
-        f"{HIDDEN} hidden units, 64 bits a number. Computed by `cobasis.planning.traffic`, labels "
+        f"{HIDDEN} hidden units, 64 bits a number. Computed by `cobasis.planning.costs`, labels "
         "not counted. Bytes depend on the model; the study of traffic has others. "
         "Accuracy is what the studies of Tables 9 and 11 recorded."
     ),

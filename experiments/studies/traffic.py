@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from cobasis.planning.traffic import (
+from cobasis.planning.costs import (
     Exchange,
     anchor_bytes,
     federated_bytes,
@@ -75,7 +75,7 @@ STUDY = Study(
     source="ODC paper, section 2.3",
     settings=(
         "100 parties of 1,000 rows, 784 features, l = 100, anchor of 1,000 rows, 32 bits a number. "
-        "Computed by `cobasis.planning.traffic`; GB are decimal. Labels and headers are not "
+        "Computed by `cobasis.planning.costs`; GB are decimal. Labels and headers are not "
         "counted: labels add 0.4 MB in all as 32-bit numbers. A ResNet-50 cannot take vectors of "
         "100 numbers; the paper's own MLP can, and there the anchor decides."
     ),

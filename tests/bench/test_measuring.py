@@ -8,7 +8,7 @@ from benchmarks import fig6, goals, gopp, points, sweeps, timing
 from benchmarks.inputs import INPUTS, separated
 from benchmarks.sections import SECTIONS
 
-from cobasis.planning.work import Size
+from cobasis.planning.costs import Size
 
 
 def test_contenders_take_turns_in_alternating_order():

@@ -9,7 +9,7 @@ from benchmarks.published_best import fit, triangle
 from benchmarks.published_forms import estimate, fits, judged
 
 from cobasis import Imakura, Kawakami, align
-from cobasis.planning.work import Size
+from cobasis.planning.costs import Size
 
 IMAGES = separated(a=60, l=4, c=5, noise=0.3)
 OURS = {"Imakura": Imakura(scale="paper"), "Kawakami": Kawakami(scale="paper")}

@@ -1,1 +1,1 @@
-"""What a round will cost before it is run: traffic, work and memory. Numbers in, numbers out."""
+"""What a round costs before it is run: traffic, work and memory. Numbers in, numbers out."""

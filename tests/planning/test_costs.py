@@ -1,11 +1,14 @@
-"""Equations (10) to (18) give the paper's example, and what was recomputed from it."""
+"""Traffic, work and memory are the ODC paper's counts, and give its examples."""
 
 from dataclasses import replace
 
 import pytest
 
-from cobasis.planning.traffic import (
+from cobasis.planning.costs import (
+    NUMBERS,
+    OPERATIONS,
     Exchange,
+    Size,
     anchor_bytes,
     break_even_rounds,
     federated_bytes,
@@ -75,3 +78,52 @@ def test_seconds_on_a_line_of_100_megabits():
     assert transfer_seconds(round_bytes(HOSPITALS), trips=3, **line) == pytest.approx(831.958)
     federated = federated_bytes(HOSPITALS, rounds=1)
     assert transfer_seconds(federated, trips=2, **line) == pytest.approx(1600.1)
+
+
+def size(a, l, c):  # noqa: E741 -- the paper's letters
+    return Size(n_anchor_rows=a, n_components=l, n_parties=c)
+
+
+SIZES = [(1000, 50, 50), (1000, 950, 50), (20000, 50, 50), (1000, 50, 1000), (3000, 200, 4)]
+
+
+@pytest.mark.parametrize(("a", "l", "c"), SIZES)
+def test_work_adds_up_to_equations_39_57_and_80(a, l, c):  # noqa: E741
+    p, q = min(a, c * l), max(a, c * l)
+    concatenated = 4 * q * p**2 + 8 * p**3
+    expected = {
+        "imakura": concatenated + (6 * c + 2) * a * l**2 + 8 * c * l**3,
+        "kawakami": concatenated + c * (2 * a * l**2 + 2 / 3 * l**3),
+        "odc": 2 * c * a * l**2 + 16 * c * l**3,
+    }
+    found = {name: count(size(a, l, c)) for name, count in OPERATIONS.items()}
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "imakura", "kawakami"),
+    [
+        ((1000, 50, 50), 53.7, 52.2),
+        ((20000, 50, 50), 125, 124),
+        ((1000, 50, 1000), 32, 30),
+        ((3000, 200, 4), 10.3, 8.7),
+        ((1000, 950, 50), 1.05, 0.41),  # the sweep's largest: Kawakami's count is less
+    ],
+)
+def test_odc_takes_less_by_these_factors(sizes, imakura, kawakami):
+    found = {name: count(size(*sizes)) for name, count in OPERATIONS.items()}
+    assert found["imakura"] / found["odc"] == pytest.approx(imakura, rel=0.02)
+    assert found["kawakami"] / found["odc"] == pytest.approx(kawakami, rel=0.02)
+
+
+@pytest.mark.parametrize(("a", "l", "c"), SIZES[:-1])
+def test_every_method_holds_all_images_and_all_changes_of_basis(a, l, c):  # noqa: E741
+    for count in NUMBERS.values():
+        assert a * c * l + c * l**2 <= count(size(a, l, c)) <= 4 * a * c * l
+
+
+def test_memory_is_images_small_matrices_and_the_smaller_sides_square():
+    assert NUMBERS["odc"](size(1000, 100, 50)) == 1000 * 50 * 100 + 50 * 100**2 + 4 * 100**2
+    many = size(1000, 50, 1000)
+    assert NUMBERS["imakura"](many) == 50_000_000 + 50_000 + 2_500_000
+    assert NUMBERS["kawakami"](many) == 50_000_000 + 5_000_000
