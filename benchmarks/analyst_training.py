@@ -31,20 +31,7 @@ MLP_PASSES, TREES = 1, 20
 
 
 def measure(*, quick: bool = False, folder: Path | None = None) -> dict[str, Any]:
-    """Measure every step in a process of its own.
-
-    Parameters
-    ----------
-    quick : bool
-        200,000 rows in place of 10 million.
-    folder : Path, optional
-        Where to put the temporary folder; about 7 GB are needed there.
-
-    Returns
-    -------
-    dict
-        Sizes, for each step seconds, peak memory in bytes and accuracy on fresh rows, ``goals``.
-    """
+    """Measure every step in a process of its own."""
     n_rows = ROWS_QUICK if quick else ROWS
     with tempfile.TemporaryDirectory(dir=folder) as place:
         began = time.perf_counter()

@@ -39,18 +39,7 @@ sys.stdin.read()
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time ours and the scipy loop, both with their defaults, quiet and then busy.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer parties.
-
-    Returns
-    -------
-    dict
-        ``load_before_quiet``, ``controls``, ``seconds``, ``slow-down`` and ``goals``.
-    """
+    """Time ours and the scipy loop, both with their defaults, quiet and then busy."""
     images = different("isometric")(**(SHAPE_QUICK if quick else SHAPE))
     few = dict(list(images.items())[:NAIVE_PARTIES])
     calls: dict[str, Call] = {

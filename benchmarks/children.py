@@ -15,28 +15,7 @@ from cobasis.linalg.threads import available_threads
 
 
 def in_a_child(work: str, *, threads: bool = False, **options: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Call a function in a fresh process.
-
-    Parameters
-    ----------
-    work : str
-        ``module:function`` under ``benchmarks``.
-    threads : bool
-        Whether BLAS may use as many threads as there are cores, whatever the caller's environment
-        says; by default one.
-    **options
-        Keyword arguments, as JSON has them.
-
-    Returns
-    -------
-    dict
-        ``result``, ``seconds``, ``peak_bytes`` and ``blas_threads``.
-
-    Raises
-    ------
-    RuntimeError
-        It failed; the message is the end of what it printed.
-    """
+    """Call a function in a fresh process."""
     environment = {name: os.environ[name] for name in os.environ if name not in ONE_THREAD}
     environment |= {} if threads else ONE_THREAD
     done = subprocess.run(  # noqa: S603 -- our own modules

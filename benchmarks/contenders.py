@@ -34,13 +34,7 @@ def svd_loop(images: Images) -> dict[str, Matrix]:
 
 
 def floor(images: Images) -> Callable[[], Matrix]:
-    """Prepare all cross products as one product of the side-by-side images.
-
-    Returns
-    -------
-    callable
-        The product alone; nothing can be aligned in less than this arithmetic.
-    """
+    """Prepare all cross products as one product of the side-by-side images."""
     first = np.ascontiguousarray(next(iter(images.values())).T)
     beside = np.hstack(list(images.values()))
     return lambda: first @ beside

@@ -15,18 +15,7 @@ LEAST_GAP = 1.05
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Compare with plain decompositions of the same input.
-
-    Parameters
-    ----------
-    quick : bool
-        Smaller inputs.
-
-    Returns
-    -------
-    dict
-        ``procrustes``, ``least_squares`` and ``goals``.
-    """
+    """Compare with plain decompositions of the same input."""
     shapes = [{"a": 400, "l": 20, "c": 12}]
     if not quick:
         shapes += [{"a": 1000, "l": 50, "c": 50}, {"a": 1000, "l": 200, "c": 10}]

@@ -25,19 +25,7 @@ FEWEST = 3
 
 
 def again(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """Fit the power laws and the straight line to what was measured on the papers' input.
-
-    Parameters
-    ----------
-    sections : mapping of str to dict
-        Results; ``papers`` and ``published`` are looked at.
-
-    Returns
-    -------
-    dict
-        ``exponents`` by sweep and contender, ``slopes`` by contender, ``speed-ups`` at the points
-        where published forms were run.
-    """
+    """Fit the power laws and the straight line to what was measured on the papers' input."""
     points = [
         each
         for name in ("papers", "published")

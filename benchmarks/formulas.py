@@ -41,18 +41,7 @@ HELD = [a_size(*each) for each in ((1000, 100, 50), (1000, 50, 400))]
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Compare formulas with what happens.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer sizes.
-
-    Returns
-    -------
-    dict
-        ``work``, ``memory`` and ``goals``.
-    """
+    """Compare formulas with what happens."""
     counted = [counts(each) for each in COUNTED[: 1 if quick else None]]
     held = [
         peaks(each, method) for each in (HELD_QUICK if quick else HELD) for method in ALGORITHMS
@@ -118,13 +107,7 @@ def peaks(size: Size, method: str) -> dict[str, Any]:
 
 
 class Lazy(View[Matrix]):
-    """Images that are drawn each time they are asked for.
-
-    Parameters
-    ----------
-    a, l, c : int
-        Their size and number.
-    """
+    """Images that are drawn each time they are asked for."""
 
     def __init__(self, *, a: int, l: int, c: int) -> None:  # noqa: E741
         self._shape = (a, l)

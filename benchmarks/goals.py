@@ -14,26 +14,7 @@ def goal(
     unit: str = "",
     where: str = "",
 ) -> dict[str, Any]:
-    """Compare one figure with what was asked for.
-
-    Parameters
-    ----------
-    what : str
-        The goal in words.
-    figure : float
-        What was measured.
-    most, least : float, optional
-        The bound; without either the figure is printed and nothing is asked of it.
-    unit : str
-        Behind the figure; ``"x"`` for a ratio.
-    where : str
-        At which size or in which of several measurements the figure was found.
-
-    Returns
-    -------
-    dict
-        With ``verdict`` "met", "missed" or "no goal".
-    """
+    """Compare one figure with what was asked for."""
     if most is None and least is None:
         verdict = "no goal"
     else:
@@ -79,24 +60,7 @@ def worst(
     least: float | None = None,
     unit: str = "x",
 ) -> dict[str, Any]:
-    """Judge the worst of several figures, and say where it was found.
-
-    Parameters
-    ----------
-    found : list of (str, float)
-        Where, and what was measured there.
-    what : str
-        The goal in words.
-    most, least : float, optional
-        The bound; the worst is the largest figure where `most` is given.
-    unit : str
-        Behind the figure.
-
-    Returns
-    -------
-    dict
-        See :func:`goal`.
-    """
+    """Judge the worst of several figures, and say where it was found."""
     if not found:
         return not_measured(what, why="no point of this run")
     low, high = min(found, key=_figure), max(found, key=_figure)

@@ -16,18 +16,7 @@ WAYS = {"momentum": GOPP(), "alternation": GOPP(momentum=False)}
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time both to the same tolerance, one thread, under two anchors.
-
-    Parameters
-    ----------
-    quick : bool
-        Ten small parties.
-
-    Returns
-    -------
-    dict
-        ``inputs`` and ``goals``.
-    """
+    """Time both to the same tolerance, one thread, under two anchors."""
     shape = SHAPE_QUICK if quick else SHAPE
     rounds = ROUNDS_QUICK if quick else ROUNDS
     inputs = [an_input(anchor, shape, rounds=rounds) for anchor in ("isometric", "uniform")]

@@ -13,18 +13,7 @@ A, L = 1000, 50
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time cross products and polar factors on the card, or say that there is none.
-
-    Parameters
-    ----------
-    quick : bool
-        One thousand parties instead of as many as fit, 100,000 at most.
-
-    Returns
-    -------
-    dict
-        ``points`` and ``goals``.
-    """
+    """Time cross products and polar factors on the card, or say that there is none."""
     try:
         torch = importlib.import_module("torch")
     except ImportError:

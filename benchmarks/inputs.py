@@ -25,18 +25,7 @@ def unrelated(*, a: int, l: int, c: int) -> Images:  # noqa: E741 -- the paper's
 
 
 def different(anchor: str) -> Callable[..., Images]:
-    """Make parties whose spans overlap: cosines between two from .96 down to .04.
-
-    Parameters
-    ----------
-    anchor : str
-        ``"uniform"`` or ``"isometric"``.
-
-    Returns
-    -------
-    callable
-        Takes a, l and c.
-    """
+    """Make parties whose spans overlap: cosines between two from .96 down to .04."""
 
     def made(*, a: int, l: int, c: int) -> Images:  # noqa: E741
         rng = np.random.default_rng(SEED)

@@ -16,13 +16,7 @@ A, L = 1000, 50
 
 
 class SimulatedImages(View[Matrix]):
-    """Anchor images that are made anew each time: 16 spans, and each party's own signs.
-
-    Parameters
-    ----------
-    n_parties : int
-        c.
-    """
+    """Anchor images that are made anew each time: 16 spans, and each party's own signs."""
 
     def __init__(self, n_parties: int) -> None:
         super().__init__(dict.fromkeys(names(n_parties)), read=self._drawn)

@@ -34,22 +34,7 @@ CHUNKS = {"polars' own batches": None, "batches of 10,000 rows": 10_000}
 def measure(
     *, quick: bool = False, folder: str | None = None, rounds: int | None = None
 ) -> dict[str, Any]:
-    """Time read and upload in turns, and compare the numbers with the in-memory path.
-
-    Parameters
-    ----------
-    quick : bool
-        300,000 rows in place of 5 million; then the ratio includes the start of every pass.
-    folder : str, optional
-        Where to put the temporary folder; about 6 GB are needed there.
-    rounds : int, optional
-        How many turns; 7 by default, 3 where it is quick.
-
-    Returns
-    -------
-    dict
-        Sizes, ``rounds`` with seconds and processor seconds, ratios, peak memory and ``goals``.
-    """
+    """Time read and upload in turns, and compare the numbers with the in-memory path."""
     n_rows = 300_000 if quick else 5_000_000
     with tempfile.TemporaryDirectory(dir=folder) as place:
         path = f"{place}/table.parquet"
@@ -104,13 +89,7 @@ def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def a_turn(path: str) -> dict[str, float]:
-    """Read the file in both ways, then make an upload of it.
-
-    Returns
-    -------
-    dict
-        Seconds, and seconds of all processors: of the faster read, of the upload, and of each.
-    """
+    """Read the file in both ways, then make an upload of it."""
     reads = {
         name: in_a_child("party_table:a_read", threads=True, path=path, chunk=chunk)["result"]
         for name, chunk in CHUNKS.items()

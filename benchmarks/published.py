@@ -78,21 +78,11 @@ def algorithm_3(images: Images) -> Changes:
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """One form that is not ours.
+    """One form that is not ours."""
 
-    Attributes
-    ----------
-    run : callable
-        From images to changes of basis.
-    numbers : callable
-        From a size to the float64 numbers that it holds beside the images.
-    operations : callable
-        From a size to operations, for an estimate of time only.
-    """
-
-    run: Callable[[Images], Changes]
+    run: Callable[[Images], Changes]  # from images to changes of basis
     numbers: Callable[[Size], float]
-    operations: Callable[[Size], float]
+    operations: Callable[[Size], float]  # from a size to operations, for an estimate of time only
 
 
 def _full_numbers(size: Size) -> float:

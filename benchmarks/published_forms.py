@@ -33,18 +33,7 @@ BEST = ("Imakura, best form", "Kawakami, best form")
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time what fits, and estimate the rest.
-
-    Parameters
-    ----------
-    quick : bool
-        One point, one round.
-
-    Returns
-    -------
-    dict
-        ``points`` and ``goals``.
-    """
+    """Time what fits, and estimate the rest."""
     points, seen = [], set()
     for free in ("l", "a", "c"):
         for size in published_sizes(free, quick=quick):

@@ -17,13 +17,7 @@ FORMAT = "cobasis/bench/1"
 
 
 class Partial:
-    """The sections that a run has finished, so that one that was killed goes on from there.
-
-    Parameters
-    ----------
-    quick : bool
-        A short run shares nothing with a whole one, nor do runs of different code.
-    """
+    """The sections that a run has finished, so that one that was killed goes on from there."""
 
     def __init__(self, *, quick: bool) -> None:
         kind = "quick" if quick else "whole"
@@ -59,22 +53,7 @@ def code_digest() -> str:
 
 
 def whole(sections: Mapping[str, Any], *, quick: bool, seconds: float) -> dict[str, Any]:
-    """Return everything that one run has to say.
-
-    Parameters
-    ----------
-    sections : mapping of str to dict
-        Results by section.
-    quick : bool
-        Whether it was a short run.
-    seconds : float
-        Wall time of all sections, whichever run measured them.
-
-    Returns
-    -------
-    dict
-        As it is written to disk.
-    """
+    """Return everything that one run has to say."""
     return {
         "format": FORMAT,
         "quick": quick,

@@ -22,18 +22,10 @@ MOST = 150
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """What was timed.
+    """What was timed."""
 
-    Attributes
-    ----------
-    runs : dict of str to list of float
-        Seconds by contender, in the rounds that count.
-    controls : list of float
-        What the control reached, in every round.
-    """
-
-    runs: dict[str, list[float]]
-    controls: list[float]
+    runs: dict[str, list[float]]  # seconds by contender, in the rounds that count
+    controls: list[float]  # what the control reached, in every round
 
     @property
     def free(self) -> int:
@@ -47,15 +39,7 @@ class Rounds:
 
 
 def in_free_rounds(calls: Mapping[str, Call], *, wanted: int) -> Rounds:
-    """Time every call once in each round that has a second core free, until they are enough.
-
-    Parameters
-    ----------
-    calls : mapping of str to callable
-        By contender; each is called once before the first round.
-    wanted : int
-        How many rounds have to count.
-    """
+    """Time every call once in each round that has a second core free, until they are enough."""
     for call in calls.values():
         call()
     found = Rounds(runs={name: [] for name in calls}, controls=[])

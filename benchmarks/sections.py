@@ -10,24 +10,12 @@ from benchmarks.inputs import INPUTS
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """One part of the benchmark, run in a process of its own.
+    """One part of the benchmark, run in a process of its own."""
 
-    Attributes
-    ----------
-    title : str
-        What it measures.
-    module : str
-        Under ``benchmarks``.
-    options : mapping of str to object
-        For its ``measure``, beside ``quick``.
-    threads : bool
-        Whether BLAS may use as many threads as it likes.
-    """
-
-    title: str
-    module: str
+    title: str  # what it measures
+    module: str  # under ``benchmarks``
     options: Mapping[str, Any] = field(default_factory=dict)
-    threads: bool = False
+    threads: bool = False  # whether BLAS may use as many threads as it likes
 
     @property
     def exists(self) -> bool:

@@ -24,18 +24,7 @@ app(["--help"])
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time imports and help in fresh processes, in turn, with compiled files in place.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer repeats.
-
-    Returns
-    -------
-    dict
-        ``seconds``, two ratios with their spread, and ``goals``.
-    """
+    """Time imports and help in fresh processes, in turn, with compiled files in place."""
     names = list(getattr(typer.main.get_command(app), "commands", {}))
     with TemporaryDirectory() as compiled:
         calls = {

@@ -26,18 +26,7 @@ MADE = "{:,} simulated parties without files: peak memory"
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Align more than memory holds.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer parties, one round.
-
-    Returns
-    -------
-    dict
-        ``files``, ``simulated`` and ``goals``.
-    """
+    """Align more than memory holds."""
     n_files, n_made = (PARTIES_QUICK, SIMULATED_QUICK) if quick else (PARTIES, SIMULATED)
     made = in_a_child("streaming:align_simulated", threads=True, n_parties=n_made)
     megabytes = made["peak_bytes"] / 1e6

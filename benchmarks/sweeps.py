@@ -23,20 +23,7 @@ FEW_COMPONENTS, FLOOR_COMPONENTS = 100, 50
 
 
 def measure(*, quick: bool, name: str = PAPERS) -> dict[str, Any]:
-    """Time ours, the loops and the floor at every point.
-
-    Parameters
-    ----------
-    quick : bool
-        Fewer points, three rounds.
-    name : str
-        Of the input.
-
-    Returns
-    -------
-    dict
-        ``points`` and ``goals``.
-    """
+    """Time ours, the loops and the floor at every point."""
     rounds = ROUNDS_QUICK if quick else ROUNDS
     points, seen = [], set()
     for free in ("l", "a", "c"):

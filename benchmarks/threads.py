@@ -14,18 +14,7 @@ GOAL = "two threads against one"
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
-    """Time ours with one and with two threads.
-
-    Parameters
-    ----------
-    quick : bool
-        One shape, fewer rounds.
-
-    Returns
-    -------
-    dict
-        ``points`` and ``goals``.
-    """
+    """Time ours with one and with two threads."""
     shapes, rounds = (SHAPES[:1], ROUNDS_QUICK) if quick else (SHAPES, ROUNDS)
     points = [a_point(each, rounds=rounds) for each in shapes]
     return {"points": points, "goals": [judged(each, rounds=rounds) for each in points]}

@@ -11,22 +11,7 @@ Call = Callable[[], object]
 
 
 def interleaved(calls: Mapping[str, Call], *, rounds: int, warm: bool = True) -> dict[str, Any]:
-    """Time every call once per round.
-
-    Parameters
-    ----------
-    calls : mapping of str to callable
-        By contender. What a call returns is dropped.
-    rounds : int
-        How often each is timed.
-    warm : bool
-        Whether each is called once before the first round.
-
-    Returns
-    -------
-    dict
-        Seconds by contender: ``median``, ``low``, ``high`` and all ``runs``.
-    """
+    """Time every call once per round."""
     if warm:
         for call in calls.values():
             call()
@@ -60,13 +45,7 @@ def summary(runs: list[float]) -> dict[str, Any]:
 
 
 def ratio(times: Mapping[str, Any], slow: str, fast: str) -> dict[str, float]:
-    """Return how many times longer `slow` took than `fast`, round by round.
-
-    Returns
-    -------
-    dict
-        ``median`` of the rounds' ratios, and their quartiles ``low`` and ``high``.
-    """
+    """Return how many times longer `slow` took than `fast`, round by round."""
     return spread(
         [one / other for one, other in zip(times[slow]["runs"], times[fast]["runs"], strict=True)]
     )

@@ -16,16 +16,15 @@ ROOT = Path(__file__).parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))  # experiments are no part of the installed package
 
-from experiments.comparing import numbers  # noqa: E402
 from experiments.data.sources import MissingDataError  # noqa: E402
-from experiments.distances import distances, missing, overview  # noqa: E402
-from experiments.figures import draw, left_out, svg  # noqa: E402
-from experiments.pictures import COMPONENTS, figure  # noqa: E402
-from experiments.store import RECORDED, Results  # noqa: E402
-from experiments.study import key, load, names  # noqa: E402
-
-from experiments import goals as judging  # noqa: E402
-from experiments import page as pages  # noqa: E402 -- found by the line above
+from experiments.harness import goals as judging  # noqa: E402
+from experiments.harness import page as pages  # noqa: E402 -- found by the line above
+from experiments.harness.comparison import numbers  # noqa: E402
+from experiments.harness.distances import distances, missing, overview  # noqa: E402
+from experiments.harness.figures import draw, left_out, svg  # noqa: E402
+from experiments.harness.pictures import COMPONENTS, figure  # noqa: E402
+from experiments.harness.store import RECORDED, Results  # noqa: E402
+from experiments.harness.study import key, load, names  # noqa: E402
 
 PLACE = re.compile(r"\{\{ (\w+) \}\}")
 Kept = Mapping[str, Results]

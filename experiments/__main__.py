@@ -3,6 +3,6 @@
 import sys
 
 if __name__ == "__main__":  # processes that measure import this file too, and need none of that
-    from experiments.command import main
+    from experiments.harness.command import main
 
     sys.exit(main())

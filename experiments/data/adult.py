@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, read_verified
-from experiments.models import Labels, Table
-from experiments.systems import Dealt
+from experiments.harness.models import Labels, Table
+from experiments.harness.systems import Dealt
 
 ORIGIN = "of Adult (Census Income), UCI Machine Learning Repository, packed with gzip -9 -n"
 SOURCES = (
@@ -52,21 +52,11 @@ HALVES = (COLUMNS[:7], COLUMNS[7:])
 
 @dataclass(frozen=True, kw_only=True)
 class Persons:
-    """All persons.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n, n_features)
-        In [0, 1].
-    labels : ndarray of shape (n,)
-        1 for an income above 50,000.
-    columns : tuple of str
-        Which of `COLUMNS` each feature is of.
-    """
+    """All persons."""
 
     rows: Table
-    labels: Labels
-    columns: tuple[str, ...]
+    labels: Labels  # 1 for an income above 50,000
+    columns: tuple[str, ...]  # which of `COLUMNS` each feature is of
 
     def held(self, columns: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return which features are of some columns."""
@@ -86,13 +76,7 @@ def _lines(content: bytes) -> list[list[str]]:
 
 
 def as_numbers(persons: Sequence[Sequence[str]]) -> Persons:
-    """Return persons as features, in the order of their columns.
-
-    Parameters
-    ----------
-    persons : sequence of sequence of str
-        Fields as in the files, the income last, with or without its full stop.
-    """
+    """Return persons as features, in the order of their columns."""
     fields = dict(zip((*COLUMNS, "income"), zip(*persons, strict=True), strict=True))
     tables: list[Table] = []
     columns: list[str] = []
@@ -111,18 +95,10 @@ def as_numbers(persons: Sequence[Sequence[str]]) -> Persons:
 
 @dataclass(frozen=True, kw_only=True)
 class Partitioned:
-    """Persons in blocks; each block is held by two parties, one a half of the features.
+    """Persons in blocks; each block is held by two parties, one a half of the features."""
 
-    Attributes
-    ----------
-    dealt : Dealt
-        Blocks with all features, and the test set.
-    halves : sequence of ndarray of bool, shape (n_features,)
-        Which features each party of a block holds.
-    """
-
-    dealt: Dealt
-    halves: Sequence[npt.NDArray[np.bool_]]
+    dealt: Dealt  # blocks with all features, and the test set
+    halves: Sequence[npt.NDArray[np.bool_]]  # which features each party of a block holds
 
 
 def partition(

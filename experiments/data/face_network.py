@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from experiments.data.sources import Source, path_verified
-from experiments.models import Table
-from experiments.noise import Singles
+from experiments.harness.models import Table
+from experiments.harness.noise import Singles
 
 WEIGHTS = Source(
     path="dlib/dlib_face_recognition_resnet_model_v1.dat",
@@ -33,21 +33,7 @@ Box = tuple[float, float, float, float]
 
 
 def described(rows: Singles, *, box: Box = FACE) -> Table:
-    """Describe pictures of faces.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, 128 * 128 * 3)
-        Pictures with the eyes where `EYES` says; below 0 and above 1 they are cut off. No face is
-        looked for in them: where noise hides it the eyes are still where they were.
-    box : tuple of float
-        What is shown of each: `FACE`, or `WHOLE` where there is no face to cut out.
-
-    Returns
-    -------
-    ndarray of shape (n, 128)
-        Those of one person lie together.
-    """
+    """Describe pictures of faces."""
     return np.array(_network().compute_face_descriptor([chip(row, box=box) for row in rows]))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, read_verified
-from experiments.models import Labels
+from experiments.harness.models import Labels
 
 CELEBA = Source(
     path="celeba_subset/celeba_aligned_128_webp.zip",
@@ -44,21 +44,11 @@ Pixels = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, kw_only=True)
 class Faces:
-    """Pictures of people.
+    """Pictures of people."""
 
-    Attributes
-    ----------
-    pixels : ndarray of shape (n, height * width * channels), uint8
-        One picture a row.
-    people : ndarray of shape (n,)
-        Who it is, as a number.
-    male : ndarray of shape (n,) or None
-        CelebA's attribute, 0 or 1; Olivetti has none.
-    """
-
-    pixels: Pixels
-    people: Labels
-    male: Labels | None = None
+    pixels: Pixels  # one picture a row
+    people: Labels  # who it is, as a number
+    male: Labels | None = None  # celebA's attribute, 0 or 1; Olivetti has none
 
     def scaled(self, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
         """Return some pictures in [0, 1]; single precision, since 4,000 take 0.8 GB so."""
@@ -111,33 +101,15 @@ def _decoded(names: list[str]) -> Pixels:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs:
-    """Pairs of pictures: of one person, or of two.
+    """Pairs of pictures: of one person, or of two."""
 
-    Attributes
-    ----------
-    first, second : ndarray of shape (n_pairs,)
-        Rows of the pictures.
-    same : ndarray of shape (n_pairs,), bool
-        Whether they show one person.
-    """
-
-    first: npt.NDArray[np.intp]
+    first: npt.NDArray[np.intp]  # rows of the pictures
     second: npt.NDArray[np.intp]
-    same: npt.NDArray[np.bool_]
+    same: npt.NDArray[np.bool_]  # whether they show one person
 
 
 def pairs_of(people: Labels, *, rng: np.random.Generator, n_each: int) -> Pairs:
-    """Draw as many pairs of one person as of two, without a repetition.
-
-    Parameters
-    ----------
-    people : ndarray of shape (n,)
-        Who each picture shows.
-    rng : numpy.random.Generator
-        Chooses.
-    n_each : int
-        Of each kind, at most; no more than there are.
-    """
+    """Draw as many pairs of one person as of two, without a repetition."""
     first, second = np.triu_indices(len(people), k=1)
     same = people[first] == people[second]
     kinds = [rng.permutation(np.flatnonzero(same == kind)) for kind in (True, False)]

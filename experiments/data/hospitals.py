@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, read_verified
-from experiments.models import Labels, Table
+from experiments.harness.models import Labels, Table
 
 EICU = (
     Source(
@@ -61,24 +61,12 @@ Lines = list[dict[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Patients:
-    """Patients, and where they lay.
+    """Patients, and where they lay."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (n, n_features)
-        With NaN where a value is missing.
-    labels : ndarray of shape (n,)
-        What is predicted.
-    sites : ndarray of shape (n,) of str
-        Whose patient each is.
-    features : tuple of str
-        Of the columns.
-    """
-
-    rows: Table
-    labels: Labels
-    sites: npt.NDArray[np.str_]
-    features: tuple[str, ...]
+    rows: Table  # with NaN where a value is missing
+    labels: Labels  # what is predicted
+    sites: npt.NDArray[np.str_]  # whose patient each is
+    features: tuple[str, ...]  # of the columns
 
     def only(self, sites: list[str]) -> "Patients":
         """Return the patients of some sites."""
@@ -110,14 +98,7 @@ NOWHERE = ("", "NA")
 
 @cache
 def eicu_demo(by: str) -> Patients:
-    """Return 25 features and the days in intensive care; sites are hospitals or regions.
-
-    Parameters
-    ----------
-    by : {"hospital", "region", "no region"}
-        What a site is. Stays of hospitals without a region are left out of regions, and are all
-        that there is of "no region".
-    """
+    """Return 25 features and the days in intensive care; sites are hospitals or regions."""
     stays, hospitals = map(_table, EICU)
     regions = {each["hospitalid"]: each["region"] for each in hospitals}
     named = list(stays[0])

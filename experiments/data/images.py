@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.sources import Source, read_verified
-from experiments.models import Labels, Table
-from experiments.systems import Dealt
+from experiments.harness.models import Labels, Table
+from experiments.harness.systems import Dealt
 
 MNIST = "the MNIST files of LeCun, Cortes and Burges, recompressed"
 FASHION = "the Fashion-MNIST files of Zalando Research (zalandoresearch/fashion-mnist)"
@@ -72,17 +72,7 @@ def _idx(content: bytes) -> npt.NDArray[np.uint8]:
 def deal_images(
     name: str, *, rng: np.random.Generator, n_parties: int, n_rows: int, n_tests: int
 ) -> Dealt:
-    """Deal images at random: every party the same number, and a test set.
-
-    Parameters
-    ----------
-    name : str
-        "mnist" or "fashion-mnist".
-    rng : numpy.random.Generator
-        Chooses.
-    n_parties, n_rows, n_tests : int
-        c, n_i and the number of test images.
-    """
+    """Deal images at random: every party the same number, and a test set."""
     pixels, labels = images(name)
     order = rng.permutation(len(pixels))[: n_tests + n_parties * n_rows]
     test, rest = order[:n_tests], order[n_tests:]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from experiments.data.sources import Source, cached, read_verified
 from experiments.data.splits import TEST, TRAIN, scaffold_parts
-from experiments.models import Labels, Table
-from experiments.systems import Dealt
+from experiments.harness.models import Labels, Table
+from experiments.harness.systems import Dealt
 
 Bits = npt.NDArray[np.uint8]
 
@@ -26,22 +26,12 @@ PACKED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Where one task's molecules and labels are.
-
-    Attributes
-    ----------
-    source : Source
-        A table.
-    smiles, label : str
-        Its two columns. Rows without a label are left out before rows are counted.
-    delimiter : str
-        Between columns.
-    """
+    """Where one task's molecules and labels are."""
 
     source: Source
     smiles: str = "Drug"
     label: str = "Y"
-    delimiter: str = "\t"
+    delimiter: str = "\t"  # between columns
 
 
 def _tdc(name: str, digest: str) -> Task:
@@ -97,27 +87,13 @@ PUBCHEM = Source(
 
 @dataclass(frozen=True, kw_only=True)
 class Molecules:
-    """One task.
+    """One task."""
 
-    Attributes
-    ----------
-    bits : ndarray of shape (n, 2048)
-        Fingerprints, zeros and ones.
-    labels : ndarray of shape (n,)
-        Zeros and ones.
-    smiles : sequence of str
-        What they were made from.
-    part : ndarray of str, of shape (n,)
-        Of the given random split: "train", "valid" or "test".
-    n_dropped : int
-        Molecules that RDKit cannot parse.
-    """
-
-    bits: Bits
-    labels: Labels
-    smiles: Sequence[str]
-    part: npt.NDArray[np.str_]
-    n_dropped: int
+    bits: Bits  # fingerprints, zeros and ones
+    labels: Labels  # zeros and ones
+    smiles: Sequence[str]  # what they were made from
+    part: npt.NDArray[np.str_]  # of the given random split: "train", "valid" or "test"
+    n_dropped: int  # molecules that RDKit cannot parse
 
 
 @cache
@@ -158,17 +134,7 @@ def _public_bits() -> Bits:
 
 
 def public_rows(count: int, *, rng: np.random.Generator, smaller: bool = False) -> Table:
-    """Return fingerprints of random PubChem compounds that are in no task.
-
-    Parameters
-    ----------
-    count : int
-        Rows; at most 24,907 there are.
-    rng : numpy.random.Generator
-        Chooses; a generator in the same state gives more rows after the same first ones.
-    smaller : bool
-        Of the half of the compounds with the fewest bits.
-    """
+    """Return fingerprints of random PubChem compounds that are in no task."""
     bits = _public_bits()
     if smaller:
         bits = bits[np.argsort(bits.sum(axis=1), kind="stable")[: len(bits) // 2]]
@@ -179,19 +145,7 @@ def public_rows(count: int, *, rng: np.random.Generator, smaller: bool = False) 
 def deal_molecules(
     task: str, *, rng: np.random.Generator, by_scaffold: bool = False, validation: bool = True
 ) -> Dealt:
-    """Deal training and validation part to four parties of one label; test on the test part.
-
-    Parameters
-    ----------
-    task : str
-        One of `TASKS`.
-    rng : numpy.random.Generator
-        Chooses which rows of a label either of its two parties has.
-    by_scaffold : bool
-        By TDC's scaffold split, and not by the random one that is given.
-    validation : bool
-        Whether the validation part is dealt too.
-    """
+    """Deal training and validation part to four parties of one label; test on the test part."""
     found = molecules(task)
     part = _by_scaffold(task) if by_scaffold else found.part
     held, test = part != TEST if validation else part == TRAIN, part == TEST
@@ -216,13 +170,7 @@ def by_label(
 
 
 def fingerprints(smiles: Sequence[str]) -> Bits:
-    """Return Morgan fingerprints, eight bits a byte, and in a last byte whether RDKit parses.
-
-    Returns
-    -------
-    ndarray of shape (len(smiles), 257)
-        For `cached`.
-    """
+    """Return Morgan fingerprints, eight bits a byte, and in a last byte whether RDKit parses."""
     from rdkit import Chem, rdBase  # noqa: PLC0415 -- an extra, for molecules only
     from rdkit.Chem import rdFingerprintGenerator  # noqa: PLC0415 -- same
 

@@ -67,17 +67,7 @@ def _verified(source: Source) -> tuple[Path, bytes]:
 def cached(
     name: str, make: Callable[[], npt.NDArray[np.generic]], *sources: Source
 ) -> npt.NDArray[np.generic]:
-    """Return an array that was made from files before, or make it and keep it.
-
-    Parameters
-    ----------
-    name : str
-        What it is called in the cache.
-    make : callable
-        Makes it from the files.
-    *sources : Source
-        What it is made from; other files give another array. They are verified in any case.
-    """
+    """Return an array that was made from files before, or make it and keep it."""
     for source in sources:
         read_verified(source)
     digests = "".join(source.sha256 for source in sources).encode()

@@ -13,19 +13,7 @@ SHARES = {TRAIN: 0.7, VALID: 0.1}
 
 
 def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:
-    """Say which part each molecule is in, as PyTDC's ``create_scaffold_split`` deals them.
-
-    Parameters
-    ----------
-    smiles : sequence of str
-        Molecules that RDKit parses.
-
-    Returns
-    -------
-    ndarray of str, of shape (n,)
-        "train", "valid" or "test". Molecules of one Murcko scaffold are together; large groups
-        are dealt first, so that they are trained on.
-    """
+    """Say which part each molecule is in, as PyTDC's ``create_scaffold_split`` deals them."""
     from rdkit.Chem.Scaffolds import MurckoScaffold  # noqa: PLC0415 -- an extra
 
     groups: dict[str, list[int]] = {}

@@ -19,10 +19,10 @@ from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import molecules
 from experiments.data.molecules import public_rows as pubchem
 from experiments.data.splits import TEST
-from experiments.models import ACCURACY, Labels, Make, Metric, Model, Table
+from experiments.harness.models import ACCURACY, Labels, Make, Metric, Model, Table
+from experiments.harness.study import Published
+from experiments.harness.systems import Dealt, generator
 from experiments.studies.table_11 import SETUPS, Wards, wards
-from experiments.study import Published
-from experiments.systems import Dealt, generator
 
 IMAGES = ("mnist", "fashion-mnist")
 FACES = "faces, 32 x 32"
@@ -121,20 +121,7 @@ def sizes(task: str, basis: str = "") -> tuple[int, ...]:
 
 
 def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> Dealt:
-    """Deal a task's rows, at random or by label.
-
-    Parameters
-    ----------
-    task : str
-        One of `TASKS`, or of `DAYS`.
-    repeat : int
-        Whose generator chooses.
-    skewed : bool
-        Whether parties have one label each (molecules, faces, Adult) or two each (images); of
-        stays, whether each has a region's or a site's, as Table 11 has them.
-    most : int, optional
-        A molecule party's rows, at most; by default `MOST_ROWS`.
-    """
+    """Deal a task's rows, at random or by label."""
     if task in DAYS:
         return _sites(_stays(task, repeat), repeat=repeat, mixed=not skewed)
     rows, labels = _table(task)
@@ -157,18 +144,7 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
 
 
 def public(task: str, *, repeat: int, count: int) -> Table:
-    """Return rows that no party holds and no model is judged by.
-
-    Parameters
-    ----------
-    task : str
-        For molecules they are PubChem's, for stays those of hospitals without a region and of
-        sites that are no party, else rows that `deal` leaves out in the same repeat.
-    repeat : int
-        Whose generator chooses.
-    count : int
-        How many; of images and of Adult at most 1,000, of faces 361, of the eICU demo 200.
-    """
+    """Return rows that no party holds and no model is judged by."""
     if task in DAYS:
         return _stays(task, repeat).scale(_of_nobody(task)[:count])
     if task in MOLECULES:
@@ -253,17 +229,7 @@ def from_print(
     printed: Mapping[str, Published],
     places: Mapping[str, str],
 ) -> str:
-    """Return the mean distance of some numbers from printed ones, or nothing where one is missing.
-
-    Parameters
-    ----------
-    values : mapping of str to sequence of float
-        Ours, repeats of each.
-    printed : mapping of str to Published
-        A paper's.
-    places : mapping of str to str
-        Which of ours goes with which of the paper's.
-    """
+    """Return the mean distance of some numbers from printed ones; nothing where one is missing."""
     if not all(ours in values for ours in places):
         return ""
     apart = [np.mean(values[ours]) - printed[theirs].value for ours, theirs in places.items()]
@@ -273,19 +239,7 @@ def from_print(
 def nearness(
     what: str, *, corner: str, columns: Iterable[str], rows: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Return a table of mean distances from printed numbers: Markdown.
-
-    Parameters
-    ----------
-    what : str
-        Which of the paper's numbers a row is about.
-    corner : str
-        Above the names of rows.
-    columns : iterable of str
-        What is set beside the paper.
-    rows : mapping of str to sequence of str
-        Distances, one a column, as `from_print` returns them.
-    """
+    """Return a table of mean distances from printed numbers: Markdown."""
     heads = [corner, *columns]
     return [
         f"Mean distance from the paper's {what}, points:",

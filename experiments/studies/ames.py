@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.data.molecules import deal_molecules
-from experiments.models import mlp
+from experiments.harness.models import mlp
+from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.systems import Dealt, Shared, aligned, generator, judged, top_directions
 from experiments.studies.table_07_tdc import (
     FEWER_ROWS,
     METRICS,
@@ -12,8 +14,6 @@ from experiments.studies.table_07_tdc import (
     PRINTED_CENTRAL,
     in_single_precision,
 )
-from experiments.study import Published, Settings, Study, Values
-from experiments.systems import Dealt, Shared, aligned, generator, judged, top_directions
 
 UNIFORM_ROWS = 3000
 

@@ -1,8 +1,8 @@
 """Figure 3: gigabytes over the bits of a number."""
 
 from cobasis.planning.costs import federated_bytes, round_bytes
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
-from experiments.study import Settings, Study, Values
 
 
 def run(settings: Settings, *, repeat: int) -> Values:

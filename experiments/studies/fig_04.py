@@ -1,8 +1,8 @@
 """Figure 4: break-even rounds over rows, parameters and participation."""
 
 from cobasis.planning.costs import break_even_rounds
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import exchange
-from experiments.study import Settings, Study, Values
 
 SHARES = (0.1, 0.25, 0.5, 1.0)
 

@@ -1,8 +1,8 @@
 """Figure 5: break-even rounds over parameters, and over participation."""
 
 from cobasis.planning.costs import break_even_rounds
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import COPIES, SECRET, exchange
-from experiments.study import Settings, Study, Values
 
 ANCHORS = {"anchor sent": COPIES, "anchor from a secret": SECRET}
 

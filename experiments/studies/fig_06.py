@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 
 from experiments.data.sources import MissingDataError
-from experiments.store import RECORDED
-from experiments.study import Published, Settings, Study, Values
+from experiments.harness.store import RECORDED
+from experiments.harness.study import Published, Settings, Study, Values
 
 BENCH = RECORDED / "bench.json"
 AXES: Mapping[str, str] = {"components": "l", "anchor rows": "a", "parties": "c"}

@@ -6,10 +6,9 @@ from typing import Any
 from cobasis import RemoteError
 from experiments.data.images import deal_images
 from experiments.data.molecules import TASKS as MOLECULES
-from experiments.models import Make, mlp
-from experiments.studies._ours import deal, logistic, metric, public
-from experiments.study import Settings, Study, Values
-from experiments.systems import (
+from experiments.harness.models import Make, mlp
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import (
     OURS,
     PAPERS,
     Dealt,
@@ -18,7 +17,8 @@ from experiments.systems import (
     judged,
     prefixed,
 )
-from experiments.uploads import AsPrinted, uploads
+from experiments.harness.uploads import AsPrinted, uploads
+from experiments.studies._ours import deal, logistic, metric, public
 
 ANCHORS = ("isometric", "gaussian", "uniform", "smote")
 METHODS: Mapping[str, Any] = {**PAPERS, **OURS, "odc": AsPrinted()}

@@ -10,8 +10,10 @@ import numpy as np
 from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 from experiments.data.molecules import TASKS as MOLECULES
-from experiments.models import Make, mlp, mlp_regressor
-from experiments.statistics import Summary, summary, there
+from experiments.harness.models import Make, mlp, mlp_regressor
+from experiments.harness.statistics import Summary, summary, there
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
 from experiments.studies._ours import (
     DAYS,
     IMAGES,
@@ -28,8 +30,6 @@ from experiments.studies._ours import (
 )
 from experiments.studies._ours import TASKS as CLASSES
 from experiments.studies.table_07_tdc import in_single_precision
-from experiments.study import Settings, Study, Values
-from experiments.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
 
 TASKS = (*CLASSES, *DAYS)
 ALIKE = "alike"
@@ -140,15 +140,6 @@ def gaps(
     """Return points below the ceiling with the same model, by task and deal, for each repeat.
 
     Where the round of a repeat was stopped there is no number (NaN).
-
-    Parameters
-    ----------
-    values : mapping of str to sequence of float
-        All numbers of the study.
-    basis, model : str
-        Of the setting.
-    size : int
-        l; a task or basis that has no l as large takes its largest.
     """
     found = {}
     for task, dealt in PLACES:
@@ -174,30 +165,14 @@ def settings_of(values: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, st
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One basis, model and l on all tasks.
+    """One basis, model and l on all tasks."""
 
-    Attributes
-    ----------
-    name : str
-        Of all three.
-    most : Summary
-        Points below the ceiling where that is most.
-    where : str
-        The task and deal of that.
-    reach : float
-        The farthest that any task's interval reaches; not a number with one repeat.
-    mean : float
-        Points below, over all tasks and deals.
-    stopped : int
-        Repeats whose round was stopped, on the task where that was most often.
-    """
-
-    name: str
-    most: Summary
-    where: str
-    reach: float
-    mean: float
-    stopped: int
+    name: str  # of all three
+    most: Summary  # points below the ceiling where that is most
+    where: str  # the task and deal of that
+    reach: float  # the farthest that any task's interval reaches; not a number with one repeat
+    mean: float  # points below, over all tasks and deals
+    stopped: int  # repeats whose round was stopped, on the task where that was most often
 
     def __str__(self) -> str:
         """Name it, and say whether that is all."""

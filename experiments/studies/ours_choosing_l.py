@@ -8,11 +8,11 @@ import numpy as np
 
 from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
-from experiments.models import Table
-from experiments.statistics import summary
+from experiments.harness.models import Table
+from experiments.harness.statistics import summary
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import aligned, generator, judged, prefixed, top_directions
 from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
-from experiments.study import Settings, Study, Values
-from experiments.systems import aligned, generator, judged, prefixed, top_directions
 
 DEALS = ("alike", "by label")
 ASKED = 4
@@ -59,23 +59,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
 def signs(
     tables: Sequence[Table], sizes: Sequence[int], *, repeat: int
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Return what parties see alone for each l, as the median over them.
-
-    Parameters
-    ----------
-    tables : sequence of ndarray of shape (n_i, m)
-        Each party's rows.
-    sizes : sequence of int
-        Each l.
-    repeat : int
-        Whose generator deals a party's rows to two halves.
-
-    Returns
-    -------
-    tuple of mapping
-        The share of the rows' sum of squares on their top l directions; and the mean squared
-        cosine between the top l directions of the one half and those of the other.
-    """
+    """Return what parties see alone for each l, as the median over them."""
     most = max(sizes)
     energy: dict[int, list[float]] = {size: [] for size in sizes}
     overlap: dict[int, list[float]] = {size: [] for size in sizes}

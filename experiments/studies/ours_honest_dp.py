@@ -4,8 +4,8 @@ from typing import Any
 
 from cobasis import ODC, Imakura, Kawakami
 from experiments.data.images import deal_images, images
-from experiments.models import ACCURACY, Table, mlp
-from experiments.noise import (
+from experiments.harness.models import ACCURACY, Table, mlp
+from experiments.harness.noise import (
     PAPERS_NOISE,
     Ball,
     changes_by,
@@ -13,9 +13,9 @@ from experiments.noise import (
     shared_by,
     stretch,
 )
-from experiments.study import Settings, Study, Values
-from experiments.systems import Dealt, generator, judged, prefixed
-from experiments.uploads import Uploads, uploads
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import Dealt, generator, judged, prefixed
+from experiments.harness.uploads import Uploads, uploads
 
 EPSILONS = (0.5, 2.0, 8.0, 32.0)
 DELTA = 1e-4

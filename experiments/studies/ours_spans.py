@@ -6,11 +6,11 @@ from typing import Any
 
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import deal_molecules
-from experiments.models import ACCURACY, Make, Metric, mlp
+from experiments.harness.models import ACCURACY, Make, Metric, mlp
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import JUDGES, OURS, Shared, generator, judged, prefixed
+from experiments.harness.uploads import Uploads, uploads
 from experiments.studies import table_07_images, table_07_tdc
-from experiments.study import Settings, Study, Values
-from experiments.systems import JUDGES, OURS, Shared, generator, judged, prefixed
-from experiments.uploads import Uploads, uploads
 
 CONDITIONS = table_07_images.CONDITIONS
 METHOD = "whitened"

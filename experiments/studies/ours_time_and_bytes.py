@@ -11,10 +11,10 @@ import numpy.typing as npt
 from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
 from experiments.data.adult import adult
 from experiments.data.images import images
-from experiments.fedavg import After, FedAvg, federated
-from experiments.models import Labels, Table
-from experiments.study import Settings, Study, Values
-from experiments.systems import Dealt, generator
+from experiments.harness.fedavg import After, FedAvg, federated
+from experiments.harness.models import Labels, Table
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import Dealt, generator
 
 PARTIES, ROWS, TESTS = 20, 300, 5000
 EPOCHS = 20
@@ -36,24 +36,12 @@ TARGETS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """A model on its way.
+    """A model on its way."""
 
-    Attributes
-    ----------
-    accuracy : float
-        On the test set, in percent.
-    n_bytes : float
-        That one party sent and was sent so far.
-    seconds : float
-        Of computing so far, parties side by side, one core each.
-    messages : int
-        One after the other so far, to and fro.
-    """
-
-    accuracy: float
-    n_bytes: float
-    seconds: float
-    messages: int
+    accuracy: float  # on the test set, in percent
+    n_bytes: float  # that one party sent and was sent so far
+    seconds: float  # of computing so far, parties side by side, one core each
+    messages: int  # one after the other so far, to and fro
 
     @property
     def on_the_line(self) -> float:

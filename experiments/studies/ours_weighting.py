@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from cobasis import Kawakami
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import PAPERS, Shared
+from experiments.harness.uploads import Uploads
 from experiments.studies import table_07_images, table_07_tdc
 from experiments.studies._ours import from_print, nearness
 from experiments.studies.ours_spans import as_in_table_7
 from experiments.studies.v2_fig_2 import feature_scaled
-from experiments.study import Settings, Study, Values
-from experiments.systems import PAPERS, Shared
-from experiments.uploads import Uploads
 
 TASKS = ("mnist", "fashion-mnist", "ames", "tox21_sr-are")
 CONDITIONS = ("samespan_orth", "diffspan_orth")

@@ -13,7 +13,9 @@ from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Recovered, Release
 from cobasis.privacy.attacks.scoring import score_content
 from experiments.data.images import images
-from experiments.models import Labels, Table
+from experiments.harness.models import Labels, Table
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import generator
 from experiments.studies._privacy_notes import (
     CANCER,
     DIGITS,
@@ -23,8 +25,6 @@ from experiments.studies._privacy_notes import (
     UNLABELLED,
     beside,
 )
-from experiments.study import Settings, Study, Values
-from experiments.systems import generator
 
 SIZES = {CANCER: (3, 5, 10, 20, 28), DIGITS: (4, 8, 16, 32, 48), FASHION: (10, 50, 100, 200, 400)}
 ROWS = {CANCER: 280, DIGITS: 800, FASHION: 2000}

@@ -5,10 +5,10 @@ import numpy as np
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scoring import score_content
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import generator
 from experiments.studies._privacy_notes import DIGITS, FASHION
 from experiments.studies.privacy_content import LOADERS
-from experiments.study import Settings, Study, Values
-from experiments.systems import generator
 
 PARTIES = (1, 2, 5, 10, 25, 50)
 PEOPLE, PUBLIC, COMPONENTS = 25, 400, 16

@@ -4,9 +4,9 @@ from typing import Any
 
 from cobasis.errors import UndeterminedFitError
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, Make, mlp, svm
-from experiments.study import Published, Settings, Study, Values, in_columns
-from experiments.systems import (
+from experiments.harness.models import ACCURACY, Make, mlp, svm
+from experiments.harness.study import Published, Settings, Study, Values, in_columns
+from experiments.harness.systems import (
     OURS,
     PAPERS,
     Dealt,
@@ -16,7 +16,7 @@ from experiments.systems import (
     judged,
     prefixed,
 )
-from experiments.uploads import AsPrinted, uploads
+from experiments.harness.uploads import AsPrinted, uploads
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 MODELS: dict[str, Make] = {"svm": svm, "mlp": mlp}

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.models import ACCURACY, mlp
-from experiments.store import RECORDED, Results
+from experiments.harness.models import ACCURACY, mlp
+from experiments.harness.store import RECORDED, Results
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import Dealt, Shared, alone, central, judged, prefixed
+from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_images
 from experiments.studies._ours import from_print, nearness
 from experiments.studies.table_07_images import CONDITIONS, JUDGES, MODELS, PRINTED, ROUND
-from experiments.study import Settings, Study, Values
-from experiments.systems import Dealt, Shared, alone, central, judged, prefixed
-from experiments.uploads import AsPrinted, uploads
 
 OPEN = {"learning rate 5e-4": 5e-4, "learning rate 2e-3": 2e-3}
 OWN = "alone on X_i F_i"

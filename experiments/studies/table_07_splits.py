@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import deal_molecules
-from experiments.store import RECORDED, Results
+from experiments.harness.store import RECORDED, Results
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import PAPERS, generator
+from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import table_07_tdc
 from experiments.studies._ours import from_print, nearness
 from experiments.studies.table_07_tdc import PRINTED, measured
-from experiments.study import Settings, Study, Values
-from experiments.systems import PAPERS, generator
-from experiments.uploads import AsPrinted, uploads
 
 SPLITS: Mapping[str, Mapping[str, Any]] = {
     "random split, without the validation part": {"validation": False},

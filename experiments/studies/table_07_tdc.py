@@ -7,9 +7,9 @@ import numpy as np
 
 from cobasis.errors import UndeterminedFitError
 from experiments.data.molecules import TASKS, deal_molecules
-from experiments.models import PR_AUC, ROC_AUC, Metric, mlp
-from experiments.study import Published, Settings, Study, Values, but, in_columns
-from experiments.systems import (
+from experiments.harness.models import PR_AUC, ROC_AUC, Metric, mlp
+from experiments.harness.study import Published, Settings, Study, Values, but, in_columns
+from experiments.harness.systems import (
     OURS,
     PAPERS,
     Dealt,
@@ -18,7 +18,7 @@ from experiments.systems import (
     judged,
     prefixed,
 )
-from experiments.uploads import UNDETERMINED, AsPrinted, Uploads, by_gopp, kept, uploads
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_gopp, kept, uploads
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 METRICS: Mapping[str, Metric] = {"roc": ROC_AUC, "pr": PR_AUC}

@@ -20,9 +20,9 @@ from cobasis import (
     numeric_features,
 )
 from experiments.data.adult import Partitioned, adult, partition
-from experiments.models import ACCURACY, Labels, Table, mlp
-from experiments.study import Settings, Study, Values, in_columns
-from experiments.systems import (
+from experiments.harness.models import ACCURACY, Labels, Table, mlp
+from experiments.harness.study import Settings, Study, Values, in_columns
+from experiments.harness.systems import (
     JUDGES,
     OURS,
     PAPERS,
@@ -68,21 +68,11 @@ PRINTED = {  # for each condition in the order above
 
 @dataclass(frozen=True, kw_only=True)
 class Joined:
-    """What the analyst has of all blocks, and what a few of them see of the test set.
-
-    Attributes
-    ----------
-    agreement : Agreement
-        Of blocks.
-    uploads : sequence of Upload
-        Joined, one a block.
-    seen : mapping of str to ndarray of shape (n_tests, 2 l)
-        By block: ``[Y_1 F_1, Y_2 F_2]``.
-    """
+    """What the analyst has of all blocks, and what a few of them see of the test set."""
 
     agreement: Agreement
-    uploads: Sequence[Any]
-    seen: Mapping[str, Table]
+    uploads: Sequence[Any]  # joined, one a block
+    seen: Mapping[str, Table]  # by block: ``[Y_1 F_1, Y_2 F_2]``
 
 
 def joined(

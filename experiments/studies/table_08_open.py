@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.data.adult import Partitioned, adult, partition
-from experiments.store import RECORDED, Results
+from experiments.harness.store import RECORDED, Results
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import PAPERS, generator
 from experiments.studies import table_08
 from experiments.studies._ours import from_print, nearness
 from experiments.studies.table_08 import BLOCKS, PART, PRINTED, TESTS, joined, together
-from experiments.study import Settings, Study, Values
-from experiments.systems import PAPERS, generator
 
 CONDITIONS = ("diffspan_orth", "diffspan")
 SIZE = 40

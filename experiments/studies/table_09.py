@@ -8,7 +8,7 @@ import numpy as np
 
 from cobasis import ODC, RemoteError
 from experiments.data.faces import celeba
-from experiments.faces_round import (
+from experiments.harness.faces_round import (
     SHARED,
     FaceSplit,
     Projected,
@@ -17,8 +17,8 @@ from experiments.faces_round import (
     split_faces,
     under,
 )
-from experiments.models import ACCURACY, Labels, Table, mlp
-from experiments.noise import (
+from experiments.harness.models import ACCURACY, Labels, Table, mlp
+from experiments.harness.noise import (
     PAPERS_NOISE,
     PIXELS_STREAM,
     Ball,
@@ -28,8 +28,8 @@ from experiments.noise import (
     papers_scale,
     shared_by,
 )
-from experiments.study import Published, Settings, Study, Values, but, in_columns
-from experiments.systems import (
+from experiments.harness.study import Published, Settings, Study, Values, but, in_columns
+from experiments.harness.systems import (
     JUDGES,
     OURS,
     PAPERS,
@@ -39,7 +39,7 @@ from experiments.systems import (
     prefixed,
     top_directions,
 )
-from experiments.uploads import UNDETERMINED, AsPrinted, by_gopp, kept
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_gopp, kept
 
 CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 EPSILONS = (0.5, 2.0, 8.0)

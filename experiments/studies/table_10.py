@@ -9,10 +9,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import roc_auc_score
 
 from experiments.data.faces import Faces, Pairs, celeba, olivetti, pairs_of
-from experiments.models import Labels, Table
-from experiments.noise import PAPERS_NOISE, PIXELS_STREAM, Singles, on_pixels, papers_scale
-from experiments.study import Settings, Study, Values
-from experiments.systems import generator, top_directions
+from experiments.harness.models import Labels, Table
+from experiments.harness.noise import PAPERS_NOISE, PIXELS_STREAM, Singles, on_pixels, papers_scale
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import generator, top_directions
 
 EPSILONS = (8.0, 2.0, 0.5)
 COMPONENTS = {"celeba": 300, "olivetti": 100}
@@ -27,19 +27,11 @@ LEARNED = "descriptor learned in these coordinates"
 
 @dataclass(frozen=True, kw_only=True)
 class Descriptor:
-    """Fisherfaces: principal components, then the directions that tell known people apart.
+    """Fisherfaces: principal components, then the directions that tell known people apart."""
 
-    Attributes
-    ----------
-    mean, directions : ndarray of shape (m,) and (m, k)
-        Of the pictures that it was learned from.
-    discriminants : LinearDiscriminantAnalysis
-        Of their scores.
-    """
-
-    mean: Singles
+    mean: Singles  # of the pictures that it was learned from
     directions: Singles
-    discriminants: LinearDiscriminantAnalysis
+    discriminants: LinearDiscriminantAnalysis  # of their scores
 
     @classmethod
     def learned(cls, rows: Singles, people: Labels, *, count: int) -> "Descriptor":

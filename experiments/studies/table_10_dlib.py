@@ -4,8 +4,10 @@ import numpy as np
 
 from experiments.data.face_network import WHOLE, described
 from experiments.data.faces import celeba, pairs_of
-from experiments.models import Labels
-from experiments.noise import PAPERS_NOISE
+from experiments.harness.models import Labels
+from experiments.harness.noise import PAPERS_NOISE
+from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.systems import generator
 from experiments.studies.table_10 import (
     COMPONENTS,
     PAIRS,
@@ -16,8 +18,6 @@ from experiments.studies.table_10 import (
     verified,
     with_noise,
 )
-from experiments.study import Published, Settings, Study, Values
-from experiments.systems import generator
 
 PICTURES = 1000
 """A network takes time."""

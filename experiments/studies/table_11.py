@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.data.hospitals import Patients, diabetes130, eicu_demo
-from experiments.fedavg import FedAvg, federated
-from experiments.models import RMSE, Labels, Model, Table, fitted, mlp_regressor
-from experiments.study import Settings, Study, Values, in_columns
-from experiments.systems import (
+from experiments.harness.fedavg import FedAvg, federated
+from experiments.harness.models import RMSE, Labels, Model, Table, fitted, mlp_regressor
+from experiments.harness.study import Settings, Study, Values, in_columns
+from experiments.harness.systems import (
     OURS,
     PAPERS,
     a_round,
@@ -33,25 +33,13 @@ PRINTED_ANY = {"central": (3.996, 0.046), "fedavg": (4.064, 0.049), "alone": (4.
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What one set of parties takes.
+    """What one set of parties takes."""
 
-    Attributes
-    ----------
-    load : callable
-        Gives all patients.
-    parties, n_components : int
-        c, the largest sites, and l.
-    model : mapping
-        Options of the network that differ from the papers'.
-    most : int
-        Patients of one party at most.
-    """
-
-    load: Callable[[], Patients]
-    parties: int
+    load: Callable[[], Patients]  # gives all patients
+    parties: int  # c, the largest sites, and l
     n_components: int
     model: Mapping[str, Any] = field(default_factory=dict)
-    most: int = 100_000
+    most: int = 100_000  # patients of one party at most
 
 
 SETUPS = {
@@ -70,20 +58,10 @@ COMPARED = "eicu demo, 4 regions"
 
 @dataclass(frozen=True, kw_only=True)
 class Wards:
-    """Patients as parties hold them, and test patients of all of them.
+    """Patients as parties hold them, and test patients of all of them."""
 
-    Attributes
-    ----------
-    parties : mapping of str to (rows, labels)
-        To train on, in [0, 1] and days.
-    test_rows, test_labels, test_sites : ndarray
-        The test patients, and whose each is.
-    scale : callable
-        What filled the rows up and scaled them: constants of the agreement.
-    """
-
-    parties: Mapping[str, tuple[Table, Labels]]
-    test_rows: Table
+    parties: Mapping[str, tuple[Table, Labels]]  # to train on, in [0, 1] and days
+    test_rows: Table  # the test patients, and whose each is
     test_labels: Labels
     test_sites: npt.NDArray[np.str_]
     scale: Callable[[Table], Table] = np.asarray

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from cobasis.planning.costs import Exchange, federated_bytes, return_bytes, upload_bytes
-from experiments.noise import PAPERS_NOISE
-from experiments.statistics import summary
-from experiments.store import RECORDED, Results
+from experiments.harness.noise import PAPERS_NOISE
+from experiments.harness.statistics import summary
+from experiments.harness.store import RECORDED, Results
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.table_09 import FITS, HONEST
-from experiments.study import Settings, Study, Values
 
 PARTIES, ROWS, FEATURES, COMPONENTS, ANCHOR = 50, 400, 25, 20, 3000
 ROUNDS, HIDDEN, MEGA = 40, 256, 1e6

@@ -11,11 +11,11 @@ from scipy.stats import ortho_group
 
 from cobasis import Imakura
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, Make, mlp, svm
-from experiments.statistics import paired, summary
-from experiments.study import Published, Settings, Study, Values, key
-from experiments.systems import generator, judged, prefixed
-from experiments.uploads import AsPrinted, Uploads, kept, uploads
+from experiments.harness.models import ACCURACY, Make, mlp, svm
+from experiments.harness.statistics import paired, summary
+from experiments.harness.study import Published, Settings, Study, Values, key
+from experiments.harness.systems import generator, judged, prefixed
+from experiments.harness.uploads import AsPrinted, Uploads, kept, uploads
 
 VARIANTS = ("one split", "redrawn splits")
 DATA = ("mnist", "fashion-mnist")
@@ -149,13 +149,7 @@ def _measured(sent: Uploads, aligners: Mapping[str, Any], *, seed: int) -> Value
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Return the papers' tests of random being worse than identity.
-
-    Raises
-    ------
-    ValueError
-        There are not two repeats.
-    """
+    """Return the papers' tests of random being worse than identity."""
     told = (
         f"One-sided paired t-tests at {LEVEL:.0%} of random being worse than identity, and Cohen's "
         "d of the differences. With a fixed split identity is one number and the test a one-sample "

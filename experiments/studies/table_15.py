@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, mlp
-from experiments.statistics import one_way, there
-from experiments.study import Published, Settings, Study, Values, but, in_columns, key
-from experiments.systems import OURS, PAPERS, generator, judged, prefixed
-from experiments.uploads import AsPrinted, Uploads, by_gopp, kept, uploads
+from experiments.harness.models import ACCURACY, mlp
+from experiments.harness.statistics import one_way, there
+from experiments.harness.study import Published, Settings, Study, Values, but, in_columns, key
+from experiments.harness.systems import OURS, PAPERS, generator, judged, prefixed
+from experiments.harness.uploads import AsPrinted, Uploads, by_gopp, kept, uploads
 
 DATA = ("mnist", "fashion-mnist")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -78,13 +78,7 @@ def _sent(data: str, condition: str, size: int, repeat: int) -> Uploads:
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Return Table 17, whether the size matters to each method.
-
-    Raises
-    ------
-    ValueError
-        There are not two repeats.
-    """
+    """Return Table 17, whether the size matters to each method."""
     repeats = min((len(each) for name, each in values.items() if "gopp" not in name), default=0)
     if repeats < 2:  # noqa: PLR2004 -- a spread takes two
         msg = "one repeat has no spread"

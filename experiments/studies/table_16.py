@@ -4,8 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import deal_molecules, public_rows
-from experiments.models import mlp
-from experiments.statistics import Variance, one_way, there, two_way
+from experiments.harness.models import mlp
+from experiments.harness.statistics import Variance, one_way, there, two_way
+from experiments.harness.study import Published, Settings, Study, Values, but, in_columns, key
+from experiments.harness.systems import OURS, generator
+from experiments.harness.uploads import Uploads, by_gopp, kept, uploads
 from experiments.studies.table_07_tdc import (
     FEWER_ROWS,
     METHODS,
@@ -14,9 +17,6 @@ from experiments.studies.table_07_tdc import (
     measured,
     pooled,
 )
-from experiments.study import Published, Settings, Study, Values, but, in_columns, key
-from experiments.systems import OURS, generator
-from experiments.uploads import Uploads, by_gopp, kept, uploads
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
@@ -144,14 +144,7 @@ def _sent(source: str, condition: str, size: int, repeat: int) -> Uploads:
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
-    """Return Tables 18 and 19 over stored repeats, with the paper's figures beside: Markdown.
-
-    Parameters
-    ----------
-    values : mapping of str to sequence of float
-        All repeats of each number, by its key; numbers whose cells are not all there are
-        left out.
-    """
+    """Return Tables 18 and 19 over stored repeats, with the paper's figures beside: Markdown."""
     lines = ["### Does the anchor's size matter? One-way analysis of variance (Table 18)", ""]
     methods = (*ALIGNERS, *RESCALED, "gopp")
     names = [f"{method}/{metric}" for method in methods for metric in METRICS]

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import deal_molecules
-from experiments.store import RECORDED, Results
+from experiments.harness.store import RECORDED, Results
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import generator
+from experiments.harness.uploads import uploads
 from experiments.studies import table_16
 from experiments.studies._ours import from_print, nearness
 from experiments.studies.table_07_tdc import N_COMPONENTS, measured
 from experiments.studies.table_16 import ALIGNERS, PRINTED, SIZES, pubchem
-from experiments.study import Settings, Study, Values
-from experiments.systems import generator
-from experiments.uploads import uploads
 
 OPEN: Mapping[str, Mapping[str, Any]] = {
     "smaller compounds": {"smaller": True},

@@ -11,7 +11,7 @@ from cobasis.planning.costs import (
     transfer_seconds,
     upload_bytes,
 )
-from experiments.study import Published, Settings, Study, Values
+from experiments.harness.study import Published, Settings, Study, Values
 
 COMMON = {"n_parties": 100, "n_rows": 1000, "n_anchor_rows": 1000, "n_features": 784}
 COMMON |= {"n_components": 100, "bits": 32}

@@ -9,16 +9,25 @@ import numpy as np
 
 from cobasis import align
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, Table, mlp
-from experiments.noise import (
+from experiments.harness.models import ACCURACY, Table, mlp
+from experiments.harness.noise import (
     PAPERS_NOISE,
     changes_by,
     papers_scale,
     shared_by,
 )
-from experiments.study import Settings, Study, Values
-from experiments.systems import OURS, PAPERS, Dealt, alone, central, generator, judged, prefixed
-from experiments.uploads import Uploads, kept, uploads
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import (
+    OURS,
+    PAPERS,
+    Dealt,
+    alone,
+    central,
+    generator,
+    judged,
+    prefixed,
+)
+from experiments.harness.uploads import Uploads, kept, uploads
 
 EPSILON, COMPONENTS, PARTIES = 8.0, 100, 50
 SWEEPS: dict[str, tuple[float, ...]] = {

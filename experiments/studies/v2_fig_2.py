@@ -10,9 +10,9 @@ from sklearn.preprocessing import StandardScaler
 
 from cobasis import ODC, Imakura, Kawakami, align
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, Make, Table, mlp
-from experiments.study import Published, Settings, Study, Values
-from experiments.systems import (
+from experiments.harness.models import ACCURACY, Make, Table, mlp
+from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.systems import (
     Dealt,
     Shared,
     alone,
@@ -21,7 +21,7 @@ from experiments.systems import (
     prefixed,
     top_directions,
 )
-from experiments.uploads import Uploads, uploads
+from experiments.harness.uploads import Uploads, uploads
 
 STEPS = (10, 20, 30, 40, 50, 60, 80, 100)
 L, C = 50, 50
@@ -38,19 +38,9 @@ DRAW = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One point of the figures: a split, and how to judge on it.
+    """One point of the figures: a split, and how to judge on it."""
 
-    Attributes
-    ----------
-    dealt : Dealt
-        c parties, and test images.
-    n_components : int
-        l.
-    repeat : int
-        Which.
-    """
-
-    dealt: Dealt
+    dealt: Dealt  # c parties, and test images
     n_components: int
     repeat: int
 

@@ -1,7 +1,7 @@
 """Seed 002, Figure 3: accuracy over the latent dimension, where all spans agree."""
 
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.v2_fig_2 import OPEN, C, methods, outside, setting
-from experiments.study import Settings, Study, Values
 
 DIMENSIONS = (10, 20, 30, 40, 50, 70, 100)
 

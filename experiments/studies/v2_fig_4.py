@@ -10,9 +10,9 @@ from scipy.stats import ortho_group
 from sklearn.utils.extmath import randomized_svd
 
 from cobasis import ODC, Imakura, Kawakami, align
-from experiments.models import Table
-from experiments.study import Settings, Study, Values
-from experiments.systems import generator
+from experiments.harness.models import Table
+from experiments.harness.study import Settings, Study, Values
+from experiments.harness.systems import generator
 
 M = 784
 A, L, C = 1000, 50, 50

@@ -1,7 +1,7 @@
 """Seed 002, Figure 5: alignment time over the latent dimension."""
 
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.v2_fig_4 import HOW, TIMES, A, C, measured
-from experiments.study import Settings, Study, Values
 
 
 def run(settings: Settings, *, repeat: int) -> Values:

@@ -1,7 +1,7 @@
 """Seed 002, Figure 6: alignment time over the size of the anchor."""
 
+from experiments.harness.study import Settings, Study, Values
 from experiments.studies.v2_fig_4 import HOW, TIMES, C, L, measured
-from experiments.study import Settings, Study, Values
 
 
 def run(settings: Settings, *, repeat: int) -> Values:

@@ -9,16 +9,9 @@ from typing import Any
 from scipy import stats
 
 from experiments.data.molecules import TASKS, deal_molecules, public_rows
-from experiments.models import Table, mlp
-from experiments.studies.table_07_tdc import (
-    METHODS,
-    METRICS,
-    N_COMPONENTS,
-    OTHER_ROWS,
-    measured,
-)
-from experiments.study import Published, Settings, Study, Values
-from experiments.systems import (
+from experiments.harness.models import Table, mlp
+from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.systems import (
     OURS,
     PAPERS,
     Dealt,
@@ -28,7 +21,14 @@ from experiments.systems import (
     prefixed,
     top_directions,
 )
-from experiments.uploads import uploads
+from experiments.harness.uploads import uploads
+from experiments.studies.table_07_tdc import (
+    METHODS,
+    METRICS,
+    N_COMPONENTS,
+    OTHER_ROWS,
+    measured,
+)
 
 N_ANCHOR_ROWS = 3000
 N_RUNS = 10
@@ -88,18 +88,10 @@ PRINTED_CENTRAL = {  # with an sd of 0.0
 
 @dataclass(kw_only=True)
 class Timed:
-    """An aligner with a clock.
+    """An aligner with a clock."""
 
-    Attributes
-    ----------
-    aligner : Aligner
-        Whose time counts.
-    seconds : float
-        Of one core, for target and fits so far.
-    """
-
-    aligner: Any
-    seconds: float = 0.0
+    aligner: Any  # whose time counts
+    seconds: float = 0.0  # of one core, for target and fits so far
 
     @property
     def fit_kind(self) -> Any:  # noqa: ANN401

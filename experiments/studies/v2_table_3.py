@@ -9,11 +9,11 @@ from scipy.stats import ortho_group, t
 
 from cobasis import ODC, Imakura
 from experiments.data.images import deal_images
-from experiments.models import ACCURACY, Make, mlp
-from experiments.statistics import paired, summary
-from experiments.study import Published, Settings, Study, Values
-from experiments.systems import generator, judged
-from experiments.uploads import Uploads, kept, uploads
+from experiments.harness.models import ACCURACY, Make, mlp
+from experiments.harness.statistics import paired, summary
+from experiments.harness.study import Published, Settings, Study, Values
+from experiments.harness.systems import generator, judged
+from experiments.harness.uploads import Uploads, kept, uploads
 
 CONFIGURATIONS: Mapping[str, tuple[str, int]] = {  # data and c
     "MNIST, 50 parties": ("mnist", 50),
@@ -72,13 +72,7 @@ def _sent(data: str, n_parties: int) -> Uploads:
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
-    """Return random minus identity, with the paired one-sided test.
-
-    Raises
-    ------
-    ValueError
-        There are not two repeats.
-    """
+    """Return random minus identity, with the paired one-sided test."""
     told = (
         "Random minus identity on the same split and model seeds, one-sided paired t-test of "
         "random being worse, Cohen's d of the differences; the paper's difference is that of its "

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.data.molecules import TASKS, deal_molecules
+from experiments.harness.systems import a_round as simulated
+from experiments.harness.systems import generator
 from experiments.studies import ames
-from experiments.systems import a_round as simulated
-from experiments.systems import generator
 
 from cobasis import Analyst, ConsortiumSecret, PrivacyWarning
 

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiments.store import Cell, Results
-from experiments.study import Published, Study, key
-
-from experiments import uploads
+from experiments.harness import uploads
+from experiments.harness.store import Cell, Results
+from experiments.harness.study import Published, Study, key
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +44,7 @@ HEAD = """\
 import os, time
 import numpy as np
 from experiments.data.sources import Source, read_verified
-from experiments.study import SEED, Study
+from experiments.harness.study import SEED, Study
 """
 TAIL = """
 STUDY = Study(title="A toy", source="nobody", settings="None.", unit="%", cells=CELLS, run=run,

@@ -2,9 +2,16 @@
 
 import numpy as np
 import pytest
-from experiments.fedavg import FedAvg, Network, federated, first_weights, gradients, local_update
+from experiments.harness.fedavg import (
+    FedAvg,
+    Network,
+    federated,
+    first_weights,
+    gradients,
+    local_update,
+)
+from experiments.harness.systems import Dealt
 from experiments.studies import ours_time_and_bytes as ways
-from experiments.systems import Dealt
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from experiments.figures import svg
-from experiments.store import Cell, Results
+from experiments.harness import distances, goals
+from experiments.harness.figures import svg
+from experiments.harness.store import Cell, Results
+from experiments.harness.study import load
 from experiments.studies import ours_bases, table_09
-from experiments.study import load
-
-from experiments import distances, goals
 
 CONDITIONS, NOISE = distances.CONDITIONS, distances.NOISE
 WIGGLE = (-0.1, 0.0, 0.1)

@@ -6,6 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 from experiments.data import images
+from experiments.harness import models
+from experiments.harness.study import key
+from experiments.harness.systems import aligned, generator
+from experiments.harness.uploads import AsPrinted, uploads
 from experiments.studies import (
     table_13_14,
     table_15,
@@ -13,15 +17,11 @@ from experiments.studies import (
     v2_fig_3,
     v2_table_3,
 )
-from experiments.study import key
-from experiments.systems import aligned, generator
-from experiments.uploads import AsPrinted, uploads
 from scipy.stats import ortho_group
 from sklearn.datasets import load_digits
 
 from cobasis import ODC, Imakura, align
 from cobasis.errors import UndeterminedFitError
-from experiments import models
 
 SMALL = {"n_parties": 4, "n_rows": 60, "n_tests": 50}
 ROUND = {"anchor": "uniform", "n_anchor_rows": 80, "n_components": 6}

@@ -1,7 +1,7 @@
 """The models of the experiments."""
 
 import numpy as np
-from experiments.models import svm
+from experiments.harness.models import svm
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.svm import SVC
 

@@ -7,11 +7,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from experiments.data import molecules, sources
-from experiments.statistics import one_way, two_way
+from experiments.harness.statistics import one_way, two_way
+from experiments.harness.study import key
+from experiments.harness.systems import Dealt, aligned, generator
+from experiments.harness.uploads import UNDETERMINED, AsPrinted, uploads
 from experiments.studies import ames, ours_spans, table_07_tdc, table_16, v2_table_2
-from experiments.study import key
-from experiments.systems import Dealt, aligned, generator
-from experiments.uploads import UNDETERMINED, AsPrinted, uploads
 
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError

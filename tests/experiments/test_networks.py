@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from experiments.networks import FastMLPClassifier, FastMLPRegressor
+from experiments.harness import models
+from experiments.harness.models import FastMLPClassifier, FastMLPRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-
-from experiments import networks
 
 PAIRS = {"classes": (MLPClassifier, FastMLPClassifier), "numbers": (MLPRegressor, FastMLPRegressor)}
 OPTIONS = {"hidden_layer_sizes": (24,), "batch_size": 32, "max_iter": 8, "random_state": 3}
@@ -53,7 +52,7 @@ def test_every_batch_takes_the_compiled_steps_and_no_loss(monkeypatch, kind):
         return lambda *arrays: (called.append(name), compiled(*arrays))[1]
 
     for name in ("_adam", "_decayed", "_rows"):
-        monkeypatch.setattr(networks, name, counted(name, getattr(networks, name)))
+        monkeypatch.setattr(models, name, counted(name, getattr(models, name)))
     rows, labels = table(kind, classes=3, dtype=np.float64)
     fast = PAIRS[kind][1](**OPTIONS, early_stopping=True).fit(rows, labels)
     batches = fast.n_iter_ * 9  # 270 rows for training

@@ -9,8 +9,8 @@ import pytest
 from experiments.data import faces, sources
 from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
-from experiments.faces_round import isometric_is_refused, project, split_faces, under
-from experiments.noise import (
+from experiments.harness.faces_round import isometric_is_refused, project, split_faces, under
+from experiments.harness.noise import (
     Ball,
     changes_by,
     on_pixels,
@@ -18,9 +18,9 @@ from experiments.noise import (
     shared_by,
     stretch,
 )
+from experiments.harness.systems import Dealt, aligned
+from experiments.harness.uploads import uploads
 from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
-from experiments.systems import Dealt, aligned
-from experiments.uploads import uploads
 
 from cobasis import ODC, Imakura
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from experiments.data.hospitals import Patients
 from experiments.data.molecules import Molecules
-from experiments.models import ACCURACY
+from experiments.harness.models import ACCURACY
+from experiments.harness.systems import DEALT, Shared
 from experiments.studies import _ours, ours_anchors, ours_bases, ours_choosing_l
 from experiments.studies.table_11 import Wards
-from experiments.systems import DEALT, Shared
 
 from cobasis.errors import UndeterminedFitError
 

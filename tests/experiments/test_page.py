@@ -8,16 +8,13 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from experiments.comparing import differ, numbers, rounding
-from experiments.figures import draw, left_out, panels_of, svg
-from experiments.layout import layout
-from experiments.statistics import summary
-from experiments.store import RECORDED, Cell, Results
+from experiments.harness import page
+from experiments.harness.comparison import differ, layout, numbers, rounding
+from experiments.harness.figures import MOST, draw, left_out, panels_of, styles_for, svg
+from experiments.harness.statistics import summary
+from experiments.harness.store import RECORDED, Cell, Results
+from experiments.harness.study import Published, load, names
 from experiments.studies import table_12
-from experiments.study import Published, load, names
-from experiments.styles import MOST, styles_for
-
-from experiments import page
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -12,9 +12,9 @@ from experiments.data.adult import COLUMNS, HALVES, as_numbers, partition
 from experiments.data.faces import Faces
 from experiments.data.hospitals import Patients
 from experiments.data.sources import MissingDataError
+from experiments.harness.study import load
+from experiments.harness.systems import a_round
 from experiments.studies import table_08, table_11
-from experiments.study import load
-from experiments.systems import a_round
 
 from cobasis import ODC
 from cobasis.errors import UndeterminedFitError

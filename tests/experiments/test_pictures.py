@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from experiments.data.images import images
 from experiments.data.sources import MissingDataError
-from experiments.pictures import DIGITS, FASHION, figure, strips
-
-from experiments import pictures
+from experiments.harness import pictures
+from experiments.harness.pictures import DIGITS, FASHION, figure, strips
 
 PAGES = Path(__file__).parents[2] / "docs" / "evidence_pages.py"
 

@@ -7,15 +7,12 @@ import subprocess
 import time
 
 import pytest
-from experiments.absent import sources, told
-from experiments.command import options
 from experiments.data.sources import MissingDataError, Source, read_verified
-from experiments.running import Crew, ordered, waiting
-from experiments.store import Cell, DamagedResultsError, Results
-from experiments.workers import Task
+from experiments.harness import store
+from experiments.harness.command import options, sources, told
+from experiments.harness.runner import Crew, Task, ordered, waiting
+from experiments.harness.store import Cell, DamagedResultsError, Results
 from rich.console import Console
-
-from experiments import store
 
 
 def until(claim, *, patience=60):
@@ -192,8 +189,8 @@ def test_what_is_begun_follows_the_pace_so_far(took, begun):
 def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     monkeypatch, tmp_path, toys
 ):
-    monkeypatch.setattr("experiments.running.load", lambda _: toys())
-    monkeypatch.setattr("experiments.running.RECORDED", tmp_path)
+    monkeypatch.setattr("experiments.harness.runner.load", lambda _: toys())
+    monkeypatch.setattr("experiments.harness.runner.RECORDED", tmp_path)
     kept = Results("toy", folder=tmp_path)
     settings = {"data": "mnist", "condition": "any"}
     cell = Cell(settings=settings, repeat=0, values={"odc": 1.0}, seconds=7.0, commit="abc")
@@ -205,7 +202,7 @@ def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     assert {each.expected for each in waiting(["new", "toy"], None, known)} == {7.0}
     assert [each.repeat for each in tasks] == sorted(each.repeat for each in tasks)
     assert len(waiting(["toy"], 5, {"toy": kept})) == 29
-    monkeypatch.setattr("experiments.running.load", lambda _: toys(exact=True))
+    monkeypatch.setattr("experiments.harness.runner.load", lambda _: toys(exact=True))
     assert len(waiting(["toy"], 5, {"toy": kept})) == 17
 
 

@@ -7,7 +7,10 @@ import pytest
 from experiments.data import molecules
 from experiments.data.adult import COLUMNS, Persons, partition
 from experiments.data.splits import scaffold_parts
-from experiments.models import ACCURACY, mlp
+from experiments.harness.models import ACCURACY, mlp
+from experiments.harness.study import key
+from experiments.harness.systems import Dealt, prefixed
+from experiments.harness.uploads import by_gopp, uploads
 from experiments.studies import (
     ours_spans,
     ours_weighting,
@@ -21,9 +24,6 @@ from experiments.studies import (
     table_16,
     table_16_open,
 )
-from experiments.study import key
-from experiments.systems import Dealt, prefixed
-from experiments.uploads import by_gopp, uploads
 
 from cobasis.errors import UndeterminedFitError
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from experiments.harness.study import key
 from experiments.studies import _ours, ours_bases, ours_choosing_l
-from experiments.study import key
 
 
 def test_signs_are_energy_and_agreement_of_halves():

@@ -6,17 +6,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from experiments.checking import to_check
-from experiments.running import Crew, ordered, waiting
-from experiments.store import Results
+from experiments.harness import uploads
+from experiments.harness.command import to_check
+from experiments.harness.runner import Crew, Task, ordered, waiting
+from experiments.harness.store import Results
+from experiments.harness.study import but, load, names
+from experiments.harness.systems import Dealt
+from experiments.harness.uploads import kept
 from experiments.studies import v1_figs
-from experiments.study import but, load, names
-from experiments.systems import Dealt
-from experiments.uploads import kept
-from experiments.workers import Task
 from rich.console import Console
-
-from experiments import uploads
 
 SHARING = {name for name in names() if load(name).round_of}
 
@@ -101,8 +99,8 @@ def test_a_process_goes_on_with_its_round_and_leaves_another_ones(crew):
 
 def test_every_repeat_is_a_round_of_its_own(monkeypatch, tmp_path, toys):
     study = toys(round_of=but("condition"), repeats=2)
-    monkeypatch.setattr("experiments.running.load", lambda _: study)
-    monkeypatch.setattr("experiments.running.RECORDED", tmp_path)
+    monkeypatch.setattr("experiments.harness.runner.load", lambda _: study)
+    monkeypatch.setattr("experiments.harness.runner.RECORDED", tmp_path)
     tasks = waiting(["toy"], None, {"toy": Results("toy", folder=tmp_path)})
     assert len({each.round for each in tasks}) == 2 * 2  # data sets, repeats
     study = toys()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from experiments.statistics import one_way, paired, summary, two_way
+from experiments.harness.statistics import one_way, paired, summary, two_way
 from scipy import stats
 
 

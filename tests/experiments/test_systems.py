@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from experiments.study import Published, in_columns
-from experiments.systems import told_apart, without_refused
+from experiments.harness.study import Published, in_columns
+from experiments.harness.systems import told_apart, without_refused
 
 from cobasis.errors import UndeterminedFitError
 

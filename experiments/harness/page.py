@@ -5,19 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from experiments.comparing import (
+from experiments.harness.comparison import (
+    ACROSS,
     AGREES,
     EXPLAINED,
     OPEN,
     UNJUDGED,
+    Layout,
     Number,
+    layout,
     not_measured,
     numbers,
+    parts,
 )
-from experiments.figures import draw, save
-from experiments.layout import ACROSS, Layout, layout, parts
-from experiments.store import Results
-from experiments.study import Published, Study, key, load
+from experiments.harness.figures import draw, save
+from experiments.harness.store import Results
+from experiments.harness.study import Published, Study, key, load
 
 Kept = Mapping[str, Results]
 ABSENT = "*Not measured yet: `./run.sh experiment {name} --record` writes this.*"

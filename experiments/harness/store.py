@@ -11,10 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from experiments.statistics import there
-from experiments.study import SEED, Settings, Study, Values, key
+from experiments.harness.statistics import there
+from experiments.harness.study import SEED, Settings, Study, Values, key
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 RECORDED = HERE / "results"
 """What the documentation is made from."""
 
@@ -30,30 +30,14 @@ class DamagedResultsError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measured cell.
-
-    Attributes
-    ----------
-    settings : Settings
-        Which.
-    repeat : int
-        Which repeat; seeds follow from it.
-    values : mapping of str to float
-        What was measured.
-    seconds : float
-        Of one core.
-    commit : str
-        The code that measured it.
-    wall : float
-        Seconds on the clock; 0 where nobody looked.
-    """
+    """One measured cell."""
 
     settings: Settings
-    repeat: int
-    values: Values
+    repeat: int  # which repeat; seeds follow from it
+    values: Values  # what was measured
     seconds: float
-    commit: str
-    wall: float = 0.0
+    commit: str  # the code that measured it
+    wall: float = 0.0  # seconds on the clock; 0 where nobody looked
 
     @property
     def place(self) -> str:
@@ -63,22 +47,10 @@ class Cell:
 
 @dataclass
 class Results:
-    """The cells of one experiment, kept in a file.
+    """The cells of one experiment, kept in a file."""
 
-    Attributes
-    ----------
-    name : str
-        The experiment's.
-    folder : Path
-        Where its file is.
-    cells : dict of str to Cell
-        By place.
-    recorded_with : mapping of str to str
-        Versions, as they stood in the file.
-    """
-
-    name: str
-    folder: Path = WORK
+    name: str  # the experiment's
+    folder: Path = WORK  # where its file is
     cells: dict[str, Cell] = field(default_factory=dict)
     recorded_with: Mapping[str, str] = field(default_factory=dict)
 
@@ -88,13 +60,7 @@ class Results:
         return self.folder / f"{self.name}.json"
 
     def read(self) -> "Results":
-        """Read what is there already.
-
-        Raises
-        ------
-        DamagedResultsError
-            Where the file is not one that this software wrote.
-        """
+        """Read what is there already."""
         if not self.path.exists():
             return self
         try:

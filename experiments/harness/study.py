@@ -14,7 +14,7 @@ Values = dict[str, float]
 SEED = 20261121
 """Of everything: repeat r of any cell draws from ``[SEED, r]``."""
 
-STUDIES = Path(__file__).parent / "studies"
+STUDIES = Path(__file__).parents[1] / "studies"
 
 ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")
 """Beginnings of names, as readers want them."""
@@ -22,76 +22,41 @@ ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A number that a paper prints.
-
-    Attributes
-    ----------
-    value : float
-        As printed.
-    margin : float or None
-        Half of its 95 % interval, where there is one.
-    """
+    """A number that a paper prints."""
 
     value: float
-    margin: float | None = None
+    margin: float | None = None  # half of its 95 % interval, where there is one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """One table or figure.
+    """One table or figure."""
 
-    Attributes
-    ----------
-    title : str
-        "Table 7, images", with what it shows.
-    source : str
-        Which paper prints it; "ours" for what no paper has.
-    settings : str
-        What is fixed for all cells, and which of it the papers leave open: Markdown.
-    unit : str
-        Of the values: "accuracy, %".
-    cells : sequence of Settings
-        One repeat of the study.
-    run : callable
-        ``run(settings, repeat=r)`` measures one cell. It has one core.
-    published : mapping of str to Published
-        By ``key(settings, value's name)``.
-    explained : mapping of str to str
-        Why some of our numbers differ, by the beginning of their key; what differs and is not
-        here is listed as open.
-    repeats : int
-        How many repeats a result that is kept should have.
-    more : bool
-        Whether larger values are better.
-    analysis : callable or None
-        Markdown lines from ``{key: repeats}``, for tests over many numbers; only repeats that
-        every cell has, in their order.
-    exact : bool
-        Whether values are computed rather than measured, so that one repeat has no error.
-    times : sequence of str
-        Patterns (as for file names) of keys whose values no second run repeats, because they are
-        times; values with "seconds" in their name are left out of ``--check`` anyway.
-    charted : sequence of str
-        Patterns (as for file names) of the names of values that a chart shows; none, no chart.
-    round_of : callable or None
-        A name for what several cells of a repeat share, as a round's uploads: one process
-        measures them one after another, and `experiments.uploads.kept` keeps what they share.
-    """
-
-    title: str
-    source: str
-    settings: str
-    unit: str
-    cells: Sequence[Settings]
-    run: Callable[..., Values]
+    title: str  # "Table 7, images", with what it shows
+    source: str  # which paper prints it; "ours" for what no paper has
+    settings: str  # what is fixed for all cells, and which of it the papers leave open: Markdown
+    unit: str  # of the values: "accuracy, %"
+    cells: Sequence[Settings]  # one repeat of the study
+    run: Callable[..., Values]  # ``run(settings, repeat=r)`` measures one cell. It has one core
+    # by ``key(settings, value's name)``
     published: Mapping[str, Published] = field(default_factory=dict)
+    # why some of our numbers differ, by the beginning of their key; what differs and is not here
+    # is listed as open
     explained: Mapping[str, str] = field(default_factory=dict)
-    repeats: int = 10
-    more: bool = True
+    repeats: int = 10  # how many repeats a result that is kept should have
+    more: bool = True  # whether larger values are better
+    # markdown lines from ``{key: repeats}``, for tests over many numbers; only repeats that every
+    # cell has, in their order
     analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
+    # whether values are computed rather than measured, so that one repeat has no error
     exact: bool = False
+    # patterns (as for file names) of keys whose values no second run repeats, because they are
+    # times; values with "seconds" in their name are left out of ``--check`` anyway
     times: Sequence[str] = ()
+    # patterns (as for file names) of the names of values that a chart shows; none, no chart
     charted: Sequence[str] = ("*",)
+    # A name for what several cells of a repeat share, as a round's uploads: one process measures
+    # them one after another, and `experiments.harness.uploads.kept` keeps what they share
     round_of: Callable[[Settings], str] | None = None
 
     def shared(self, settings: Settings) -> str:
@@ -102,17 +67,7 @@ class Study:
 def in_columns(
     printed: Mapping[str, Sequence[float]], columns: Sequence[str], *, start: str = ""
 ) -> dict[str, Published]:
-    """Return the numbers of a printed table.
-
-    Parameters
-    ----------
-    printed : mapping of str to sequence of float
-        By row: value and margin, column after column.
-    columns : sequence of str
-        What stands before the row's name in a number's key.
-    start : str
-        What stands before the column's.
-    """
+    """Return the numbers of a printed table."""
     return {
         f"{start}{column}/{row}": Published(value=value, margin=margin)
         for row, numbers in printed.items()

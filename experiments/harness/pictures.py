@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.known_records import KnownRecords
 from cobasis.privacy.attacks.public_sample import PublicSample
-from experiments.models import Table
-from experiments.noise import PAPERS_NOISE, papers_scale
+from experiments.harness.models import Table
+from experiments.harness.noise import PAPERS_NOISE, papers_scale
+from experiments.harness.systems import generator
 from experiments.studies._privacy_notes import DIGITS, FASHION
 from experiments.studies.privacy_content import drawn, released
-from experiments.systems import generator
 
 COMPONENTS = {DIGITS: 32, FASHION: 100}
 SHOWN, PEOPLE = 8, 600
@@ -22,38 +22,14 @@ EPSILONS = (8.0, 2.0, 0.5)
 
 @dataclass(frozen=True, kw_only=True)
 class Strip:
-    """One kind of picture of the same people.
+    """One kind of picture of the same people."""
 
-    Attributes
-    ----------
-    title : str
-        What they are.
-    pictures : ndarray of shape (n_shown, height, width)
-        Lighter is more.
-    """
-
-    title: str
-    pictures: Table
+    title: str  # what they are
+    pictures: Table  # lighter is more
 
 
 def strips(data: str) -> list[Strip]:
-    """Make every kind of picture.
-
-    Parameters
-    ----------
-    data : str
-        "digits" or "fashion-mnist".
-
-    Returns
-    -------
-    list of Strip
-        The paper's kinds first, then what attackers make of the orthonormal projection.
-
-    Raises
-    ------
-    MissingDataError
-        Fashion-MNIST is not there.
-    """
+    """Make every kind of picture."""
     own, labels, public, public_labels = (each[:PEOPLE] for each in drawn(data, repeat=0))
     size, rng = COMPONENTS[data], generator(0, 8)
     release, anchor = released(own, labels, size=size, rng=rng)
@@ -107,13 +83,7 @@ def _grids(rows: Table) -> Table:
 
 
 def figure(data: str) -> Figure:
-    """Draw all strips, each picture stretched from its own darkest to its own lightest.
-
-    Raises
-    ------
-    MissingDataError
-        As `strips`.
-    """
+    """Draw all strips, each picture stretched from its own darkest to its own lightest."""
     found = strips(data)
     drawn_on = Figure(figsize=(7.0, 0.98 * len(found)), layout="constrained")
     parts = drawn_on.subfigures(len(found), 1, squeeze=False)

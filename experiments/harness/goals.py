@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.comparing import CONDITIONS
-from experiments.distances import by_repeat
-from experiments.statistics import Summary, summary
-from experiments.store import Results
+from experiments.harness.comparison import CONDITIONS
+from experiments.harness.distances import by_repeat
+from experiments.harness.statistics import Summary, summary
+from experiments.harness.store import Results
+from experiments.harness.study import load
 from experiments.studies import ours_bases
-from experiments.study import load
 
 PAPERS = ("imakura", "kawakami", "odc", "gopp")
 ANCHORS = {
@@ -41,21 +41,11 @@ Repeats = Mapping[int, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One aligner and anchor against the best of the papers' methods.
-
-    Attributes
-    ----------
-    name : str
-        Of both.
-    behind : mapping of place to Summary
-        By how much the best is ahead, repeat by repeat.
-    places : int
-        At how many places there is a best to compare with.
-    """
+    """One aligner and anchor against the best of the papers' methods."""
 
     name: str
-    behind: Mapping[Place, Summary]
-    places: int
+    behind: Mapping[Place, Summary]  # by how much the best is ahead, repeat by repeat
+    places: int  # at how many places there is a best to compare with
 
     @property
     def below(self) -> list[Place]:

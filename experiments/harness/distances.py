@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from experiments.comparing import CONDITIONS
 from experiments.data.molecules import TASKS as MOLECULES
-from experiments.noise import PAPERS_NOISE
-from experiments.statistics import Summary, summary, there
-from experiments.store import Results
+from experiments.harness.comparison import CONDITIONS
+from experiments.harness.figures import Style, looks
+from experiments.harness.noise import PAPERS_NOISE
+from experiments.harness.statistics import Summary, summary, there
+from experiments.harness.store import Results
+from experiments.harness.study import key, load
 from experiments.studies import ours_bases, table_09
 from experiments.studies._ours import IMAGES
-from experiments.study import key, load
-from experiments.styles import Style, looks
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -54,45 +54,23 @@ TICKS = (-2, 0, 2, 5, 10, 20, 50)
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
-    """How far one method is from pooled data on one task.
+    """How far one method is from pooled data on one task."""
 
-    Attributes
-    ----------
-    panel, task, method : str
-        Where it stands.
-    below : Summary
-        Points, or per cent of the pooled error.
-    """
-
-    panel: str
+    panel: str  # where it stands
     task: str
     method: str
-    below: Summary
+    below: Summary  # points, or per cent of the pooled error
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """How a study's numbers are named: ``{cell}{method}{model}``, and its ceiling.
+    """How a study's numbers are named: ``{cell}{method}{model}``, and its ceiling."""
 
-    Attributes
-    ----------
-    task : str
-        What the chart calls it.
-    cell : str
-        Beginning of the keys, with ``{}`` for a span condition where it has several.
-    model : str
-        End of the keys.
-    ceilings : sequence of str
-        Keys of pooled data; the better one counts, repeat by repeat.
-    error : bool
-        Whether smaller is better.
-    """
-
-    task: str
-    cell: str
-    model: str
-    ceilings: Sequence[str]
-    error: bool = False
+    task: str  # what the chart calls it
+    cell: str  # beginning of the keys, with ``{}`` for a span condition where it has several
+    model: str  # end of the keys
+    ceilings: Sequence[str]  # keys of pooled data; the better one counts, repeat by repeat
+    error: bool = False  # whether smaller is better
 
 
 def _spans() -> Iterator[tuple[str, Source]]:

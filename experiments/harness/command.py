@@ -1,18 +1,133 @@
 """The papers' tables and figures, run again: ``./run.sh experiment NAME [--repeats N]``."""
 
 import argparse
+import importlib
+import os
+import pkgutil
 import re
 import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
 
 from rich.console import Console
 
-from experiments import running
-from experiments.absent import told
-from experiments.checking import check, to_check
-from experiments.page import write_page
-from experiments.store import RECORDED, WORK, DamagedResultsError, Results
-from experiments.study import names
-from experiments.workers import Task
+from experiments import data
+from experiments.data.sources import Source
+from experiments.harness import runner
+from experiments.harness.page import write_page
+from experiments.harness.runner import Task
+from experiments.harness.statistics import summary
+from experiments.harness.store import RECORDED, WORK, DamagedResultsError, Results, versions
+from experiments.harness.study import Study, key, load, names
+
+
+def told(missing: Mapping[str, list[str]]) -> list[str]:
+    """Return what to say about missing files, each once.
+
+    A cell stops at the first file that it misses; whoever gets that one needs its neighbours too,
+    so that all that are absent from the same folder are named.
+    """
+    where = os.environ.get("COBASIS_DATA")
+    known = {source.path: source for source in sources()}
+    folders = {path.split("/")[0] for path in known for said in missing if said.startswith(path)}
+    absent = [
+        source
+        for path, source in known.items()
+        if path.split("/")[0] in folders and not (where and (Path(where) / path).is_file())
+    ]
+    rest = [said for said in missing if not said.startswith(tuple(known))]
+    lines = [f"{said} Needed by {', '.join(missing[said])}." for said in rest]
+    if absent:
+        count = "1 file" if len(absent) == 1 else f"{len(absent)} files"
+        needed_by = dict.fromkeys(name for said in missing for name in missing[said])
+        lines.append(
+            f"The folder that COBASIS_DATA names ({where or 'not set'}) lacks {count}, "
+            f"needed by {', '.join(needed_by)}. To be put there, and where from:"
+        )
+        lines += [f"  {source.path}: {source.origin}" for source in absent]
+    return lines
+
+
+def sources() -> Iterator[Source]:
+    """Yield every file that a loader knows."""
+    for module in pkgutil.iter_modules(data.__path__):
+        for value in vars(importlib.import_module(f"{data.__name__}.{module.name}")).values():
+            yield from _within(value)
+
+
+def _within(value: object) -> Iterator[Source]:
+    if isinstance(value, Source):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _within(tuple(value.values()))
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _within(each)
+
+
+@dataclass(kw_only=True)
+class Check:
+    """What a second measurement of one study says."""
+
+    compared: int = 0  # numbers that both have
+    differ: dict[str, tuple[str, str]] = field(default_factory=dict)
+    left_out: int = 0  # times, which no second run repeats
+    versions: list[str] = field(default_factory=list)
+
+
+def to_check(name: str) -> list[Task]:
+    """List the cells of repeat 0 that are recorded, each with the seconds it took."""
+    study, recorded = load(name), Results(name, folder=RECORDED).read().cells
+    return [
+        Task(
+            study=name,
+            settings=settings,
+            repeat=0,
+            expected=recorded[place].seconds,
+            shared=study.shared(settings),
+        )
+        for settings in study.cells
+        if (place := key(settings, "0")) in recorded
+    ]
+
+
+def check(name: str, again: Results) -> Check:
+    """Compare what was measured again with what is recorded, digit by digit.
+
+    A number counts with as many digits as the documentation prints of it.
+    """
+    study, recorded = load(name), Results(name, folder=RECORDED).read()
+    found = Check(versions=_other_versions(recorded.recorded_with))
+    repeats = recorded.values()
+    for place, cell in again.cells.items():
+        for value_name, value in recorded.cells[place].values.items():
+            number = key(cell.settings, value_name)
+            if is_time(study, number):
+                found.left_out += 1
+                continue
+            found.compared += 1
+            printed = summary(repeats[number]).printed
+            there = cell.values.get(value_name)
+            new = "nothing" if there is None else printed(there)
+            if printed(value) != new:
+                found.differ[number] = (printed(value), new)
+    return found
+
+
+def is_time(study: Study, number: str) -> bool:
+    """Tell whether a number is a time."""
+    return "seconds" in number or any(fnmatch(number, pattern) for pattern in study.times)
+
+
+def _other_versions(then: Mapping[str, str]) -> list[str]:
+    return [
+        f"{name} {then[name]} then, {now} here"
+        for name, now in versions().items()
+        if name in then and then[name] != now
+    ]
+
 
 MINUTES = {"m": 60.0, "h": 3600.0, "s": 1.0}
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
@@ -43,7 +158,7 @@ def measure(studies: list[str], asked: argparse.Namespace, console: Console) -> 
     if not asked.fresh:
         for results in kept.values():
             results.read()
-    tasks = running.waiting(studies, asked.repeats, kept)
+    tasks = runner.waiting(studies, asked.repeats, kept)
     outcome = execute(tasks, kept, asked=asked, console=console)
     shown = [name for name in names() if name in kept or Results(name, folder=WORK).path.exists()]
     pages = {name: kept.get(name) or Results(name).read() for name in shown}
@@ -87,10 +202,10 @@ def execute(
     *,
     asked: argparse.Namespace,
     console: Console,
-) -> running.Outcome:
+) -> runner.Outcome:
     """Run, and say what is missing and what was dropped."""
     until = time.monotonic() + asked.budget
-    outcome = running.run(tasks, kept, console=console, until=until, workers=asked.workers)
+    outcome = runner.run(tasks, kept, console=console, until=until, workers=asked.workers)
     for each in outcome.dropped:
         console.print(f"dropped, the time was up: {each}", markup=False)
     for line in told(outcome.missing) if outcome.missing else ():
@@ -98,7 +213,7 @@ def execute(
     return outcome
 
 
-def status(outcome: running.Outcome) -> int:
+def status(outcome: runner.Outcome) -> int:
     """Return the exit status."""
     return FAILED if outcome.failed else WRONG if outcome.missing else 0
 

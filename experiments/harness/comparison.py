@@ -1,12 +1,12 @@
-"""Every number of a study beside the paper's: what agrees, what differs, and why."""
+"""Every number of a study beside the paper's, and how they are laid out: across, down, apart."""
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from experiments.statistics import Summary, summary
-from experiments.store import Results
-from experiments.study import Published, Settings, Study, key
+from experiments.harness.statistics import Summary, summary
+from experiments.harness.store import Results
+from experiments.harness.study import Published, Settings, Study, key
 
 AGREES, EXPLAINED, OPEN, UNJUDGED = "agrees", "explained", "open", "one repeat"
 
@@ -15,30 +15,14 @@ CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """One number of ours, and the paper's.
-
-    Attributes
-    ----------
-    place : str
-        Its key.
-    settings : Settings
-        Of its cell; a span condition that its name begins with is one of them.
-    name : str
-        In its cell, without that.
-    ours : Summary
-        Over repeats.
-    theirs : Published or None
-        As printed.
-    reason : str
-        Why they differ, where they do and somebody knows.
-    """
+    """One number of ours, and the paper's."""
 
     place: str
-    settings: Settings
-    name: str
-    ours: Summary
+    settings: Settings  # of its cell; a span condition that its name begins with is one of them
+    name: str  # in its cell, without that
+    ours: Summary  # over repeats
     theirs: Published | None = None
-    reason: str = ""
+    reason: str = ""  # why they differ, where they do and somebody knows
 
     @property
     def verdict(self) -> str:
@@ -136,3 +120,85 @@ def not_measured(study: Study, found: Sequence[Number]) -> list[str]:
     """List the keys of what the paper prints and we have not."""
     have = {each.place for each in found}
     return [place for place in study.published if place not in have]
+
+
+FOR_ALL = ("any", "none", "all", "pooled", "none: pooled")
+"""Levels that say that a setting does not matter for a cell."""
+
+CURVE = 3
+"""So many levels make a curve."""
+
+ACROSS = 8
+"""Levels that still fit side by side in a table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Which settings go where."""
+
+    apart: tuple[str, ...]
+    across: str
+    levels: tuple[str | int | float, ...]  # of the latter, in the order of the cells
+    down: str = ""
+
+    def heading(self, settings: Settings) -> str:
+        """Say which part it is."""
+        return ", ".join(_said(name, settings[name]) for name in self.apart if name in settings)
+
+
+def levels(cells: Iterable[Settings]) -> dict[str, tuple[str | int | float, ...]]:
+    """Return the levels of every setting that varies, in their order."""
+    found: dict[str, dict[str | int | float, None]] = {}
+    for settings in cells:
+        for name, value in settings.items():
+            found.setdefault(name, {})[value] = None
+    return {name: tuple(values) for name, values in found.items() if len(values) > 1}
+
+
+def layout(cells: Iterable[Settings], *, n_names: float = 1, most: int = ACROSS) -> Layout:
+    """Lay cells out in tables: the last setting that varies over few enough levels goes across.
+
+    Where one has more levels, each is a row instead, and a cell's `n_names` values go across; if
+    these are too many as well, each level is a table of its own.
+    """
+    varied = levels(cells)
+    fitting = [name for name, values in varied.items() if len(values) <= most]
+    many = [name for name in varied if name not in fitting]
+    if many and (n_names <= most or not fitting):
+        return replace(_layout(varied, many[-1]), across="", down=many[-1])
+    return _layout(varied, fitting[-1] if fitting else "")
+
+
+def charted(cells: Sequence[Settings]) -> Layout:
+    """Lay cells out in a chart: numbers that vary are an axis before words are."""
+    varied = levels(each for each in cells if not holds_for_all(each))
+    varied = varied or levels(cells)
+    numeric = [
+        name
+        for name, values in varied.items()
+        if len(values) >= CURVE and not any(isinstance(value, str) for value in values)
+    ]
+    return _layout(varied, [*varied, *numeric][-1] if varied else "")
+
+
+def _layout(varied: Mapping[str, tuple[str | int | float, ...]], across: str) -> Layout:
+    apart = tuple(name for name in varied if name != across)
+    return Layout(apart=apart, across=across, levels=varied.get(across, ()))
+
+
+def holds_for_all(settings: Settings) -> bool:
+    """Tell whether a cell is beside the others, as pooled rows are under any span condition."""
+    return any(value in FOR_ALL for value in settings.values())
+
+
+def parts(found: Sequence[Number], laid: Layout) -> dict[str, list[Number]]:
+    """Return the numbers of each table, by its heading."""
+    apart: dict[str, list[Number]] = {}
+    for each in found:
+        apart.setdefault(laid.heading(each.settings), []).append(each)
+    return apart
+
+
+def _said(name: str, value: str | float) -> str:
+    """Words stand for themselves, numbers need to be told what they are."""
+    return value if isinstance(value, str) else f"{name} = {value:,}"

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from cobasis import align
 from cobasis.privacy.clipping import clip_rows, sensitivity_of
 from cobasis.privacy.gaussian import noise_scale
-from experiments.models import Table
-from experiments.systems import Dealt, Shared, generator, told_apart
-from experiments.uploads import Uploads
+from experiments.harness.models import Table
+from experiments.harness.systems import Dealt, Shared, generator, told_apart
+from experiments.harness.uploads import Uploads
 
 PAPERS_NOISE = "papers' noise, no guarantee"
 PAPERS_RANGE, PAPERS_DELTA = 1.0, 1e-3
@@ -40,18 +40,10 @@ def on_pixels(pixels: Singles, *, noise: float, rng: np.random.Generator) -> Non
 
 @dataclass(frozen=True, kw_only=True)
 class Ball:
-    """Where rows are kept, from public rows alone.
-
-    Attributes
-    ----------
-    centre : ndarray of shape (n_features,)
-        Their mean.
-    radius : float
-        Their median distance from it.
-    """
+    """Where rows are kept, from public rows alone."""
 
     centre: Table
-    radius: float
+    radius: float  # their median distance from it
 
     @classmethod
     def of(cls, public_rows: Table) -> "Ball":

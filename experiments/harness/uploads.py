@@ -8,9 +8,9 @@ import numpy as np
 
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
-from experiments.models import Labels, Make, Metric, Table
-from experiments.study import Values
-from experiments.systems import JUDGES, PAPERS, Dealt, Shared, a_round, judged, told_apart
+from experiments.harness.models import Labels, Make, Metric, Table
+from experiments.harness.study import Values
+from experiments.harness.systems import JUDGES, PAPERS, Dealt, Shared, a_round, judged, told_apart
 
 Made = TypeVar("Made")
 _last: dict[tuple[Any, ...], Any] = {}
@@ -32,18 +32,10 @@ def kept(make: Callable[..., Made], *which: Hashable) -> Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One party's fit, as `cobasis.align` wants it.
-
-    Attributes
-    ----------
-    change_of_basis : ndarray of shape (n_components, n_components)
-        G_i.
-    determination : float
-        Smallest over largest singular value of ``A_i' Z``.
-    """
+    """One party's fit, as `cobasis.align` wants it."""
 
     change_of_basis: Table
-    determination: float
+    determination: float  # smallest over largest singular value of ``A_i' Z``
 
 
 UNDETERMINED = "refused as undetermined, measured without the check (1 = yes)"
@@ -57,11 +49,6 @@ class AsPrinted:
     `cobasis.ODC` refuses where the smallest singular value of ``A_i' Z`` is below 1e-8 of the
     largest. With E_i from U[0, 1], as in two of the four conditions, that is most images with
     100 components: E_i alone has a condition number of 1e3 to 1e5, and the product squares it.
-
-    Attributes
-    ----------
-    rotation : ndarray of shape (n_components, n_components) or None
-        O.
     """
 
     fit_kind: ClassVar[Literal["rotation", "whitened rotation", "least squares"]] = "rotation"
@@ -88,21 +75,12 @@ class Uploads:
     """One round's uploads, and test rows as the judging parties would send them.
 
     Bases and anchor do not depend on the aligner, so that one round serves all of them.
-
-    Attributes
-    ----------
-    images, rows : mapping of str to ndarray
-        ``A F_i`` and ``X_i F_i``, by party name.
-    tests : mapping of str to ndarray
-        The projected test rows of the parties that judge.
-    labels, test_labels : ndarray
-        Of everybody's rows in the same order, and of the test rows.
     """
 
-    images: Mapping[str, Table]
+    images: Mapping[str, Table]  # ``A F_i`` and ``X_i F_i``, by party name
     rows: Mapping[str, Table]
-    tests: Mapping[str, Table]
-    labels: Labels
+    tests: Mapping[str, Table]  # the projected test rows of the parties that judge
+    labels: Labels  # of everybody's rows in the same order, and of the test rows
     test_labels: Labels
 
     def aligned(self, aligner: Any) -> Shared:  # noqa: ANN401

@@ -13,8 +13,8 @@ import numpy as np
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, PrivacyWarning, Round, Whitened, simulate
 from cobasis.errors import UndeterminedFitError
-from experiments.models import Labels, Make, Metric, Table, fitted
-from experiments.study import SEED, Values
+from experiments.harness.models import Labels, Make, Metric, Table, fitted
+from experiments.harness.study import SEED, Values
 
 PAPERS: Mapping[str, Any] = {
     "imakura": Imakura(scale="paper"),
@@ -45,18 +45,10 @@ JUDGES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Dealt:
-    """Rows as parties hold them, and a test set that every party predicts whole.
+    """Rows as parties hold them, and a test set that every party predicts whole."""
 
-    Attributes
-    ----------
-    parties : mapping of str to (rows, labels)
-        Of shapes (n_i, m) and (n_i,).
-    test_rows, test_labels : ndarray
-        Of shapes (n, m) and (n,).
-    """
-
-    parties: Mapping[str, tuple[Table, Labels]]
-    test_rows: Table
+    parties: Mapping[str, tuple[Table, Labels]]  # of shapes (n_i, m) and (n_i,)
+    test_rows: Table  # of shapes (n, m) and (n,)
     test_labels: Labels
 
     def pooled(self) -> tuple[Table, Labels]:
@@ -67,17 +59,9 @@ class Dealt:
 
 @dataclass(frozen=True, kw_only=True)
 class Shared:
-    """What a model is trained on, and the test rows as the parties see them.
+    """What a model is trained on, and the test rows as the parties see them."""
 
-    Attributes
-    ----------
-    rows, labels : ndarray
-        Aligned, of all parties.
-    tests : sequence of (ndarray, int)
-        Different versions of the test rows, and how many parties see each.
-    """
-
-    rows: Table
+    rows: Table  # aligned, of all parties
     labels: Labels
     tests: Sequence[tuple[Table, int]]
 

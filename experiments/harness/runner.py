@@ -1,20 +1,152 @@
-"""Cells measured side by side, one core each, until all are there or the time is up."""
+"""Cells measured side by side in processes of one core each, until all are there or time is up."""
 
 import os
+import signal
+import threading
 import time
+import traceback
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import connection
+from multiprocessing import connection, get_context, parent_process
 from statistics import median
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from experiments.store import RECORDED, Results, commit
-from experiments.study import key, load
-from experiments.workers import Task, Trouble, Worker
+from experiments.data.sources import MissingDataError
+from experiments.harness.store import RECORDED, Cell, Results, commit
+from experiments.harness.study import Settings, key, load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One cell that is still to be measured."""
+
+    study: str
+    settings: Settings
+    repeat: int  # which repeat
+    expected: float = 0.0  # seconds, from an earlier run; 0 where nobody knows
+    shared: str = ""  # whose uploads it needs, where other cells need the same
+
+    @property
+    def round(self) -> str:
+        """What cells have in common that one process should measure, one after another."""
+        return f"{self.study} {self.repeat} {self.shared}" if self.shared else str(self)
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """What all its repeats share."""
+        return self.study, key(self.settings, "")
+
+    def __str__(self) -> str:
+        """Say which it is."""
+        return f"{self.study} {key(self.settings, str(self.repeat))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Why there is no cell."""
+
+    reason: str
+    story: str = ""  # the traceback
+    missing: bool = False  # whether a file of the evaluation data is not there
+
+
+def measured(task: Task) -> Cell:
+    """Measure one cell."""
+    started, clock = time.process_time(), time.monotonic()
+    values = load(task.study).run(task.settings, repeat=task.repeat)
+    return Cell(
+        settings=task.settings,
+        repeat=task.repeat,
+        values={name: float(value) for name, value in values.items()},
+        seconds=round(time.process_time() - started, 1),
+        wall=round(time.monotonic() - clock, 1),
+        commit=os.environ["COBASIS_COMMIT"],
+    )
+
+
+def answer(task: Task) -> Cell | Trouble:
+    """Measure one cell, or say why not: one cell's trouble must not end the others."""
+    try:
+        return measured(task)
+    except MissingDataError as error:
+        return Trouble(reason=str(error), missing=True)
+    except Exception as error:  # noqa: BLE001 -- said by whoever asked
+        reason = f"{type(error).__name__}: {error}"
+        return Trouble(reason=reason, story=traceback.format_exc())
+
+
+def serve(asked: "connection.Connection[Cell | Trouble, Task]") -> None:
+    """Answer until nobody asks any more."""
+    threading.Thread(target=_end_with_the_master, daemon=True).start()
+    while True:
+        try:
+            task = asked.recv()
+        except EOFError:
+            return
+        asked.send(answer(task))
+
+
+def _end_with_the_master() -> None:
+    """End at once when the master was killed: nobody would take what comes."""
+    master = parent_process()
+    if master is not None:
+        connection.wait([master.sentinel])
+        os._exit(1)
+
+
+class Worker:
+    """One process, and what it is at."""
+
+    def __init__(self) -> None:
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs,), daemon=True)
+        with _deaf_to_interrupts():
+            self.process.start()
+        theirs.close()
+        self.task: Task | None = None
+        self.started = 0.0
+
+    def begin(self, task: Task) -> None:
+        """Hand over a cell."""
+        self.task, self.started = task, time.monotonic()
+        self.connection.send(task)
+
+    def result(self) -> Cell | Trouble:
+        """Take what it found; call when something is there to take."""
+        self.task = None
+        try:
+            found: Cell | Trouble = self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            code = self.process.exitcode
+            return Trouble(reason=f"its process ended with {code}; was it short of memory?")
+        return found
+
+    def stop(self) -> None:
+        """End the process, whatever it is at."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let a process begin that never hears Ctrl-C; its master does, and ends it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
 
 ENVIRONMENT = {
     **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -32,22 +164,10 @@ GRACE = 300.0
 
 @dataclass
 class Outcome:
-    """What became of a run.
-
-    Attributes
-    ----------
-    measured : int
-        Cells.
-    failed : list of str
-        Cells that raised.
-    missing : dict of str to list of str
-        What to do about a file that is not there, and the studies that need it.
-    dropped : list of str
-        Cells that were under way when the time, and the grace after it, was up.
-    """
+    """What became of a run."""
 
     measured: int = 0
-    failed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)  # cells that raised
     missing: dict[str, list[str]] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
 
@@ -151,28 +271,14 @@ def run(
 
 @dataclass(kw_only=True)
 class Crew:
-    """What is left to do, by when, and what came of it.
+    """What is left to do, by when, and what came of it."""
 
-    Attributes
-    ----------
-    rest : list of Task
-        To begin, in order.
-    kept : dict of str to Results
-        Where cells go, by study.
-    until, grace : float
-        When to begin nothing more, and how many seconds later to drop what is under way.
-    console : rich.console.Console
-        Where trouble is said.
-    hoped, took : float
-        Seconds that the cells so far were expected to take, and took on the clock.
-    """
-
-    rest: list[Task]
-    kept: dict[str, Results]
-    until: float
+    rest: list[Task]  # to begin, in order
+    kept: dict[str, Results]  # where cells go, by study
+    until: float  # when to begin nothing more, and how many seconds later to drop what is under way
     grace: float
-    console: Console
-    hoped: float = 0.0
+    console: Console  # where trouble is said
+    hoped: float = 0.0  # seconds that the cells so far were expected to take, and took on the clock
     took: float = 0.0
     outcome: Outcome = field(default_factory=Outcome)
     given_up: set[tuple[str, str]] = field(default_factory=set)

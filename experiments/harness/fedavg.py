@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from experiments.models import Labels, Table
+from experiments.harness.models import Labels, Table
 
 Weights = tuple[Table, ...]
 """Matrices and offsets in turns, from the first layer to the last."""
@@ -25,22 +25,10 @@ BETAS, TINY = (0.9, 0.999), 1e-8
 
 @dataclass(frozen=True, kw_only=True)
 class FedAvg:
-    """How a federated model is trained.
+    """How a federated model is trained."""
 
-    Attributes
-    ----------
-    hidden : int
-        Units of the hidden layer; 0 for a linear model.
-    rounds, local_epochs, batch_size : int
-        Of the average, and of a party between two averages.
-    optimiser : {"adam", "sgd"}
-        Of a party.
-    learning_rate, penalty : float
-        Step, and the weight of half the squared matrices in a batch's loss, over its rows.
-    """
-
-    hidden: int = 256
-    rounds: int = 40
+    hidden: int = 256  # units of the hidden layer; 0 for a linear model
+    rounds: int = 40  # of the average, and of a party between two averages
     local_epochs: int = 1
     batch_size: int = 32
     optimiser: Literal["adam", "sgd"] = "adam"
@@ -50,18 +38,10 @@ class FedAvg:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """Weights, and what their outputs mean.
+    """Weights, and what their outputs mean."""
 
-    Attributes
-    ----------
-    weights : tuple of ndarray
-        Matrices and offsets in turns.
-    classes : ndarray or None
-        Of the outputs; None for a number.
-    """
-
-    weights: Weights
-    classes: Labels | None
+    weights: Weights  # matrices and offsets in turns
+    classes: Labels | None  # of the outputs; None for a number
 
     @property
     def n_bytes(self) -> int:
@@ -79,24 +59,11 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class After:
-    """Where things stand after a round.
+    """Where things stand after a round."""
 
-    Attributes
-    ----------
-    rounds : int
-        How many there were.
-    network : Network
-        The average.
-    up, down : int
-        Bytes that all parties sent, and were sent, so far.
-    seconds : float
-        Of one core so far, if parties work side by side: each round takes as long as its
-        slowest party.
-    """
-
-    rounds: int
+    rounds: int  # how many there were
     network: Network
-    up: int
+    up: int  # bytes that all parties sent, and were sent, so far
     down: int
     seconds: float
 
@@ -108,19 +75,7 @@ def federated(
     rng: np.random.Generator,
     regression: bool = False,
 ) -> Iterator[After]:
-    """Train by federated averaging, and say after each round where things stand.
-
-    Parameters
-    ----------
-    parties : mapping of str to (rows, labels)
-        Of shapes (n_i, m) and (n_i,).
-    options : FedAvg
-        How.
-    rng : numpy.random.Generator
-        Draws the first weights and the order of rows.
-    regression : bool
-        Labels are numbers.
-    """
+    """Train by federated averaging, and say after each round where things stand."""
     classes = None if regression else np.unique(np.concatenate([y for _, y in parties.values()]))
     targets = {name: as_targets(labels, classes) for name, (_, labels) in parties.items()}
     width = next(iter(parties.values()))[0].shape[1]

@@ -18,20 +18,10 @@ LARGE = 1e5
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A mean over repeats.
+    """A mean over repeats."""
 
-    Attributes
-    ----------
-    mean : float
-        Of all repeats.
-    margin : float
-        Half of the 95 % interval by Student's t; NaN for a single repeat.
-    repeats : int
-        How many.
-    """
-
-    mean: float
-    margin: float
+    mean: float  # of all repeats
+    margin: float  # half of the 95 % interval by Student's t; NaN for a single repeat
     repeats: int
 
     def __str__(self) -> str:
@@ -68,21 +58,11 @@ def summary(values: Sequence[float]) -> Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class Paired:
-    """A one-sided paired t-test of the second being worse than the first.
+    """A one-sided paired t-test of the second being worse than the first."""
 
-    Attributes
-    ----------
-    difference : float
-        Mean of second minus first.
-    p : float
-        One-sided: small where the second is worse.
-    effect : float
-        Cohen's d of the differences.
-    """
-
-    difference: float
-    p: float
-    effect: float
+    difference: float  # mean of second minus first
+    p: float  # one-sided: small where the second is worse
+    effect: float  # cohen's d of the differences
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
@@ -106,17 +86,9 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
 
 @dataclass(frozen=True, kw_only=True)
 class Variance:
-    """What an analysis of variance says of one factor.
+    """What an analysis of variance says of one factor."""
 
-    Attributes
-    ----------
-    f, p : float
-        F and its p-value.
-    effect : float
-        Cohen's f.
-    """
-
-    f: float
+    f: float  # F and its p-value
     p: float
     effect: float
 
@@ -138,13 +110,7 @@ def one_way(groups: Sequence[Sequence[float]]) -> Variance:
 
 
 def two_way(cells: Sequence[Sequence[Sequence[float]]]) -> dict[str, Variance]:
-    """Ask the same of two factors and their interaction, all cells of one size (Table 19).
-
-    Parameters
-    ----------
-    cells : nested sequence of shape (first's levels, second's levels, repeats)
-        The measured values.
-    """
+    """Ask the same of two factors and their interaction, all cells of one size (Table 19)."""
     table = np.asarray(cells, dtype=np.float64)
     first, second, repeats = table.shape
     if repeats < TWO:

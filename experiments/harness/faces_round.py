@@ -12,10 +12,10 @@ import numpy as np
 
 from cobasis import LocalError, draw_anchor
 from experiments.data.faces import Faces
-from experiments.models import Labels, Table
-from experiments.noise import Ball, Singles
-from experiments.systems import JUDGES, generator, top_directions
-from experiments.uploads import Uploads
+from experiments.harness.models import Labels, Table
+from experiments.harness.noise import Ball, Singles
+from experiments.harness.systems import JUDGES, generator, top_directions
+from experiments.harness.uploads import Uploads
 
 BLOCK = 500
 """Anchor rows at a time: 0.1 GB."""
@@ -29,24 +29,14 @@ SHARED = ("public", "haar")
 
 @dataclass(frozen=True, kw_only=True)
 class FaceSplit:
-    """Pictures of one repeat.
-
-    Attributes
-    ----------
-    train, test, public : ndarray of shape (n, m), float32
-        In [0, 1]. Public rows are the pictures that were not drawn; they show the same people.
-    train_labels, test_labels : ndarray of shape (n,)
-        The attribute "Male".
-    n_parties : int
-        Who share the training pictures, dealt at random.
-    """
+    """Pictures of one repeat."""
 
     train: Singles
     test: Singles
     public: Singles
-    train_labels: Labels
+    train_labels: Labels  # the attribute "Male"
     test_labels: Labels
-    n_parties: int
+    n_parties: int  # who share the training pictures, dealt at random
 
     @property
     def names(self) -> list[str]:
@@ -78,21 +68,11 @@ def split_faces(
 
 @dataclass(frozen=True, kw_only=True)
 class Projected:
-    """Everything projected on every span, before any party's own rotation.
+    """Everything projected on every span, before any party's own rotation."""
 
-    Attributes
-    ----------
-    images : mapping of str to ndarray of shape (a, l)
-        A V, by the name of a party or of a shared basis.
-    spans : mapping of str to ndarray of shape (m, l)
-        V.
-    split : FaceSplit
-        What was projected.
-    """
-
-    images: Mapping[str, Table]
+    images: Mapping[str, Table]  # A V, by the name of a party or of a shared basis
     spans: Mapping[str, Singles]
-    split: FaceSplit
+    split: FaceSplit  # what was projected
 
 
 def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: int) -> Projected:

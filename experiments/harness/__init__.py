@@ -1,0 +1,1 @@
+"""What runs studies, keeps what they measure, and sets it beside the papers."""
