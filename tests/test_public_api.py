@@ -96,6 +96,6 @@ def test_experiments_use_public_names_and_attacks_only():
         "cobasis.planning.costs",
         "cobasis.privacy.clipping",
         "cobasis.privacy.gaussian",
-        "cobasis.privacy.reconstruction",
+        "cobasis.privacy.audit.distances",
     }
     assert "cobasis" in used

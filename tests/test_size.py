@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "models": (3_110, 2_210, 14),
     "party_side": (2_890, 2_200, 13),
     "planning": (155, 82, 2),
-    "privacy": (3_590, 2_470, 31),
+    "privacy": (3_510, 2_410, 22),
     "protocol": (4_430, 2_620, 25),
     "report": (770, 600, 6),
     "tables": (725, 535, 3),

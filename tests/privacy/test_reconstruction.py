@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis.errors import DimensionError, ShapeError
-from cobasis.privacy.reconstruction import lost, swept
+from cobasis.privacy.audit.distances import lost, lost_over
 from privacy.attacks.constructions import digits, haar_basis, own_basis
 
 ROWS, PUBLIC = digits()[0][:600], digits()[0][600:900]
@@ -29,7 +29,7 @@ def test_any_basis_of_a_span_loses_the_same():
 
 
 def test_more_components_lose_less_and_all_of_them_nothing():
-    found = swept(ROWS, sizes=(*SIZES, 64), rng=np.random.default_rng(0), public_rows=PUBLIC)
+    found = lost_over(ROWS, sizes=(*SIZES, 64), rng=np.random.default_rng(0), public_rows=PUBLIC)
     assert set(found) == {"svd", "haar", "public", "consensus"}
     for kind, by_size in found.items():
         means = [each.mean for each in by_size.values()]
@@ -43,7 +43,7 @@ def test_more_components_lose_less_and_all_of_them_nothing():
 
 def test_a_random_basis_loses_more_than_the_average_person_and_still_links_everybody():
     """Why the distance is no privacy: it ignores what an attacker knows besides."""
-    found = swept(ROWS, sizes=(16,), rng=np.random.default_rng(0))
+    found = lost_over(ROWS, sizes=(16,), rng=np.random.default_rng(0))
     assert "public" not in found
     assert found["haar"][16].mean > found["haar"][16].average_person
     basis = haar_basis(64, 16)
@@ -53,7 +53,7 @@ def test_a_random_basis_loses_more_than_the_average_person_and_still_links_every
 
 def test_sizes_that_rows_cannot_have_are_left_out_and_others_rows_make_the_consensus():
     rng = np.random.default_rng(0)
-    found = swept(ROWS[:12], sizes=(4, 16), rng=rng, others=[ROWS[100:140], ROWS[200:240]])
+    found = lost_over(ROWS[:12], sizes=(4, 16), rng=rng, others=[ROWS[100:140], ROWS[200:240]])
     assert list(found["svd"]) == [4]
     assert list(found["consensus"]) == [4]
     assert found["consensus"][4].mean > found["svd"][4].mean
@@ -62,7 +62,7 @@ def test_sizes_that_rows_cannot_have_are_left_out_and_others_rows_make_the_conse
 
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_rows_that_cannot_be_dealt_to_three_have_no_consensus(n_rows):
-    found = swept(ROWS[:n_rows], sizes=(1,), rng=np.random.default_rng(0))
+    found = lost_over(ROWS[:n_rows], sizes=(1,), rng=np.random.default_rng(0))
     assert found["consensus"] == {}
     assert list(found["svd"]) == [1]
 
@@ -70,7 +70,7 @@ def test_rows_that_cannot_be_dealt_to_three_have_no_consensus(n_rows):
 @pytest.mark.parametrize("sizes", [(), (0, 3), (4, 65)])
 def test_sizes_out_of_range_are_refused(sizes):
     with pytest.raises(DimensionError, match="cannot be measured"):
-        swept(ROWS, sizes=sizes, rng=np.random.default_rng(0))
+        lost_over(ROWS, sizes=sizes, rng=np.random.default_rng(0))
 
 
 def test_a_basis_of_other_features_is_refused():

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cobasis.linalg.arrays import principal_cosines
-from cobasis.privacy.audit.words import per_cent
+from cobasis.privacy.audit.grades import per_cent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

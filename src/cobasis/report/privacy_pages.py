@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from cobasis.privacy.audit.distances import THIS
-from cobasis.privacy.audit.grading import POLICY
+from cobasis.privacy.audit.grades import POLICY, per_cent
 from cobasis.privacy.audit.report import AuditReport
-from cobasis.privacy.audit.words import per_cent
 from cobasis.report.charts import distances_chart, effects_chart
 
 if TYPE_CHECKING:

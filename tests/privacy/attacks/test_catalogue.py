@@ -24,7 +24,7 @@ NO_ATTACKS = {
     "attribute.Inferred",
     "known_records.FewestKnown",
     "linkage.Links",
-    "matching.Clouds",
+    "public_sample.Clouds",
     "release.Attack",
     "release.Recovered",
     "release.Release",

@@ -9,8 +9,7 @@ from experiments.data.images import SOURCES, images
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.matching import Clouds, grouped, leading, paired
-from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.public_sample import Clouds, PublicSample, grouped, leading, paired
 from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scoring import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis

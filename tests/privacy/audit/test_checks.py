@@ -7,7 +7,7 @@ import pytest
 
 from cobasis.privacy.audit import Finding, Guarantee
 from cobasis.privacy.audit.checks import checked
-from cobasis.privacy.audit.grading import KNOWN_RED, LINKAGE, graded, worst
+from cobasis.privacy.audit.grades import KNOWN_RED, LINKAGE, graded, worst
 from privacy.audit.uploads import cancer, facts, subject
 
 ROWS, LABELS = cancer()

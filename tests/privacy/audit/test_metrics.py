@@ -5,8 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis.privacy.audit.collusion import colluded, explained, linkage, linked, rebuilt
-from cobasis.privacy.audit.strangers import acquainted, curious, guessed
+from cobasis.privacy.audit.attackers import (
+    acquainted,
+    colluded,
+    curious,
+    explained,
+    guessed,
+    linkage,
+    linked,
+    rebuilt,
+)
 from cobasis.privacy.clipping import clip_rows
 from privacy.audit.uploads import cancer, digits, isometry, subject
 

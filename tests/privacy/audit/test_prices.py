@@ -8,8 +8,8 @@ import pytest
 
 from cobasis.errors import DimensionError, OptionError
 from cobasis.privacy.audit import Budget, Offer, Setting, plan
-from cobasis.privacy.audit.choices import choices
-from cobasis.privacy.audit.spans import Spans
+from cobasis.privacy.audit.prices import choices
+from cobasis.privacy.audit.subject import Spans
 from cobasis.privacy.audit.what_if import accuracy, as_set
 from privacy.audit.uploads import digits, subject
 

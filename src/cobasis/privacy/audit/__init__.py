@@ -3,13 +3,19 @@
 Read ``running.py`` first. ``grading.py`` has the policy, ``wording.py`` what people read.
 """
 
-from cobasis.privacy.audit.choices import Offer
-from cobasis.privacy.audit.grading import POLICY, Finding
-from cobasis.privacy.audit.prices import Plan, plan
+from cobasis.privacy.audit.checks import audit
+from cobasis.privacy.audit.grades import POLICY, Finding
+from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.report import About, AuditReport, Distance, as_json, travelling
-from cobasis.privacy.audit.running import audit
-from cobasis.privacy.audit.settings import Budget, Setting, settings_of
-from cobasis.privacy.audit.subject import Facts, Guarantee, Subject, sample_size
+from cobasis.privacy.audit.subject import (
+    Budget,
+    Facts,
+    Guarantee,
+    Setting,
+    Subject,
+    sample_size,
+    settings_of,
+)
 from cobasis.privacy.audit.what_if import Effect
 
 __all__ = [

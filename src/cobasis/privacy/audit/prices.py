@@ -1,23 +1,215 @@
-"""What each defence would cost and win on a party's own rows, before anything is agreed."""
+"""What each defence that a consortium can choose would cost and win on a party's own rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import floor, log10
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import DimensionError
+from cobasis.algorithms.bases import BASES
+from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import Task
 from cobasis.models.passes import Labels
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.audit.choices import Offer, choices
-from cobasis.privacy.audit.settings import Setting
-from cobasis.privacy.audit.spans import Spans
-from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.audit.grades import (
+    SMALLEST_CHANGE,
+    SMALLEST_CHANGED_SHARE,
+    SMALLEST_CLASS,
+    per_cent,
+)
+from cobasis.privacy.audit.subject import Budget, Setting, Spans, Subject, check_asked
 from cobasis.privacy.audit.what_if import Effect, as_set, effects
+
+if TYPE_CHECKING:
+    from cobasis.algorithms import BasisName
+
+NOISE, EPSILON = (0.1, 0.2, 0.4), (32.0, 8.0, 2.0)
+"""What is measured where nobody asks for other values."""
+
+_NAMED = 8
+"""So many groups of classes are written out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """What to tabulate."""
+
+    n_components: tuple[int, ...] = ()  # empty for twice, half and a quarter of the agreed
+    noise: tuple[float, ...] = NOISE
+    epsilon: tuple[float, ...] = EPSILON
+    # ball, delta and unit of each epsilon; None where no ball is known
+    budget: Budget | None = None
+    ball: str = ""  # where it comes from, in words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """Settings to measure, and what is said beside them."""
+
+    settings: tuple[Setting, ...]  # the first is the agreement as it is
+    # how labels are made coarser, which rules hold, what was left out and why
+    told: tuple[str, ...] = field(repr=False)
+
+
+def choices(
+    rows: Matrix,
+    labels: Labels | None,
+    *,
+    own: Setting,
+    offer: Offer,
+    classes: Sequence[object] = (),
+    public: bool = False,
+) -> Choices:
+    """Return every defence as a setting, where there is one to measure."""
+    _refuse(offer, n_features=rows.shape[1])
+    size, told = own.n_components, list[str]()
+    sizes = offer.n_components or (2 * size, size // 2, size // 4)
+    found = [own]
+    found += [
+        replace(own, n_components=each)
+        for each in dict.fromkeys(sizes)
+        if 0 < each <= min(rows.shape) and each != size
+    ]
+    others: tuple[BasisName, ...] = ("haar", "public") if public else ("haar",)
+    found += [replace(own, basis=kind) for kind in others if kind != own.basis]
+    told.append(
+        "Whoever has the public rows knows the span that they make, the analyst as well; only its "
+        "rotation stays secret."
+        if public
+        else "A basis of public rows was left out: give such rows with --public."
+    )
+    found += _of_labels(labels, own=own, classes=classes, told=told)
+    found += _small_classes(labels, own=own, classes=classes, told=told)
+    found += [replace(own, budget=None, noise=each) for each in offer.noise]
+    found += _guaranteed(own, offer=offer, public=public, told=told)
+    told.append(_change_rule(len(rows) if labels is None else len(labels)))
+    return Choices(settings=tuple(dict.fromkeys(found)), told=tuple(told))
+
+
+def _refuse(offer: Offer, *, n_features: int) -> None:
+    check_asked(n_components=offer.n_components, noise=offer.noise, n_features=n_features)
+    for each in offer.epsilon:
+        if not 0 < each <= 64:  # noqa: PLR2004 -- the most that an agreement may have
+            raise OptionError(f"epsilon={each!r} is not above 0 and at most 64. Ask for 8, say.")
+
+
+def _of_labels(
+    labels: Labels | None, *, own: Setting, classes: Sequence[object], told: list[str]
+) -> list[Setting]:
+    """Return settings with less detail of labels, and without any."""
+    if labels is None:
+        return []
+    found = [replace(own, labels=False)]
+    told.append(
+        "Without labels the analyst trains no model: the figure is what the rows are worth to "
+        "whoever has labels from elsewhere."
+    )
+    if not classes:
+        step = _step(float(np.std(labels)) / 2)
+        told.append(
+            "What our attacks find does not depend on labels that are numbers; a model fitted on "
+            "rounded ones is scored on exact ones."
+        )
+        return [*found, replace(own, step=step)] if step else found
+    often = float(np.unique(labels, return_counts=True)[1].max() / len(labels))
+    told.append(f"Always answering the most frequent class is right for {per_cent(often)}.")
+    groups = _merged(labels)
+    if len(groups) == 1:
+        told.append("Coarser labels were left out: two classes put together are no label.")
+        return found
+    names = [" + ".join(str(classes[each]) for each in group) for group in groups]
+    more = f", and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    told.append(
+        f"Labels in {len(groups):,} classes instead of {sum(map(len, groups)):,}: the two that are "
+        f"smallest are put together until half are left ({', '.join(names[:_NAMED])}{more}). "
+        "The model's figure is for these, which is another question."
+    )
+    return [*found, replace(own, groups=groups)]
+
+
+def _merged(labels: Labels) -> tuple[tuple[int, ...], ...]:
+    """Put the two smallest classes together until half are left."""
+    values, counts = np.unique(labels, return_counts=True)
+    groups: dict[tuple[int, ...], int] = {
+        (int(each),): int(count) for each, count in zip(values, counts, strict=True)
+    }
+    wanted = -(-len(groups) // 2)
+    while len(groups) > wanted:
+        one, two = sorted(groups, key=lambda group: (groups[group], group))[:2]
+        groups[tuple(sorted((*one, *two)))] = groups.pop(one) + groups.pop(two)
+    return tuple(sorted(groups))
+
+
+def _step(scale: float) -> float:
+    """Return the largest of 1, 2, 5, 10 and so on that is not above a scale; 0 for none."""
+    if scale <= 0:
+        return 0.0
+    ten = 10.0 ** floor(log10(scale))
+    return max(each * ten for each in (1, 2, 5) if each * ten <= scale * (1 + 1e-9))
+
+
+def _small_classes(
+    labels: Labels | None, *, own: Setting, classes: Sequence[object], told: list[str]
+) -> list[Setting]:
+    """Return a setting without classes of a few people, where there are some."""
+    if labels is None or not classes:
+        return []
+    values, counts = np.unique(labels, return_counts=True)
+    small = [
+        int(each) for each, count in zip(values, counts, strict=True) if count < SMALLEST_CLASS
+    ]
+    if not small or len(small) == len(values):
+        which = "Every" if small else "No"
+        told.append(
+            f"{which} class has fewer than {SMALLEST_CLASS} people, so there is nothing to measure "
+            "about leaving small ones out."
+        )
+        return []
+    gone = int(np.isin(labels, small).sum())
+    names = ", ".join(str(classes[each]) for each in small[:_NAMED])
+    told.append(
+        f"Without small classes, {gone:,} of {len(labels):,} rows stay at home, of classes with "
+        f"fewer than {SMALLEST_CLASS} people: {names}{', ...' if len(small) > _NAMED else ''}."
+    )
+    return [replace(own, without=tuple(small))]
+
+
+def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: list[str]) -> list[Setting]:
+    """Return settings with a guarantee, through a basis that no private row shapes."""
+    if offer.budget is None:
+        told.append(
+            "Noise with a guarantee was left out: rows are clipped to a ball that must not come "
+            "from private rows. Give public rows with --public, or agree on a [dp] section."
+        )
+        return []
+    kind: BasisName = "public" if public else "haar"
+    if own.basis and BASES[own.basis].under_dp:
+        kind = own.basis
+    budget = offer.budget
+    told.append(
+        f"Epsilon is of the features of one person, with delta {budget.delta:g}: rows are clipped "
+        f"to a ball of radius {budget.radius:.3g} {offer.ball}, and the noise depends on nothing "
+        f"else. Labels are {'public' if budget.label_epsilon is None else 'randomised'}."
+    )
+    return [
+        replace(own, basis=kind, budget=replace(budget, epsilon=each)) for each in offer.epsilon
+    ]
+
+
+def _change_rule(n_rows: int) -> str:
+    """Return what holds for a later upload of the same rows, which no single upload can show."""
+    least = max(SMALLEST_CHANGE, int(np.ceil(SMALLEST_CHANGED_SHARE * n_rows)))
+    return (
+        "Minimum change set: a later upload of these rows goes through the same basis, and may "
+        f"bring none or at least {least:,} new ones, and leave out none or as many. With fewer the "
+        f"audit marks it; from 1 to {SMALLEST_CHANGE - 1} block it, since whoever compares the two "
+        "uploads sees whose they are."
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -1,6 +1,6 @@
-"""What an audit looks at: arrays that are about to leave, and what is agreed about them."""
+"""What an audit looks at: arrays that are to leave, what is agreed, and what could be instead."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms import AnchorKind, BasisName
-from cobasis.errors import ShapeError
+from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.linalg.leading import leading_directions
+from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models import ModelName, Task
 from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.clipping import Adjacency, clip_rows
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
 """How large a sample is at most: so many rows, or cells where a row is wide, but not fewer rows."""
@@ -145,3 +148,126 @@ class Facts:
 def sample_size(n_rows: int, n_features: int) -> int:
     """Return how many rows of a table are looked at."""
     return min(n_rows, MOST_ROWS, max(FEWEST_ROWS, MOST_CELLS // n_features))
+
+
+class Spans(Hidden):
+    """Leading directions by kind, found once, of which every number can be taken."""
+
+    def __init__(self, subject: Subject, *, own: BasisName, largest: int, key: bytes) -> None:
+        self._subject, self._own, self._largest, self._key = subject, own, largest, key
+        self._found: dict[str, Matrix] = {}
+
+    def basis(self, kind: BasisName, size: int) -> Matrix | None:
+        """Return a basis of a kind, without a rotation: no figure depends on one."""
+        own = self._subject.basis
+        if kind == self._own and size == own.shape[1]:
+            return own
+        if kind not in self._found:
+            self._found[kind] = self._directions(kind)
+        found = self._found[kind]
+        return found[:, :size] if size <= found.shape[1] else None
+
+    def _directions(self, kind: BasisName) -> Matrix:
+        """Return as many directions of a kind as there are, strongest first."""
+        subject = self._subject
+        n_features, most = subject.basis.shape[0], self._largest
+        if kind == "haar":
+            stream = KeyStream(self._key, "audit/haar")
+            return haar_columns(stream, n_rows=n_features, n_columns=most)
+        if "consensus" in kind:
+            inside = subject.rows @ subject.basis
+            return subject.basis @ leading_directions(inside, n_wanted=inside.shape[1]).directions
+        rows = subject.public_rows if kind == "public" else subject.rows
+        if rows is None:
+            return np.empty((n_features, 0))
+        return leading_directions(rows, n_wanted=most, centred=kind == "pca").directions
+
+
+_KINDS = {"haar": "random", "public": "public rows'"}
+"""Kinds of bases in words that say more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Noise that comes with a guarantee, as an agreement's ``[dp]`` section would have it."""
+
+    epsilon: float  # of the features of one person
+    delta: float
+    radius: float  # of the L2 ball that rows are clipped to, from public rows or agreed
+    centre: tuple[float, ...] = ()  # empty for the origin
+    adjacency: Adjacency = "replace-one"  # which two tables have to look alike
+    rows_per_person: int = 1
+    label_epsilon: float | None = None  # with randomised response; None where labels are public
+    n_classes: int = 0
+
+    def clipped(self, rows: Matrix) -> Matrix:
+        """Move rows into the ball."""
+        return clip_rows(rows, radius=self.radius, centre=self.centre or None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One way in which an upload could be made."""
+
+    n_components: int
+    basis: BasisName | Literal[""] = ""  # empty for the upload's own
+    # standard deviation as a share of the rows' root mean square distance from their mean
+    noise: float = 0.0
+    budget: Budget | None = None
+    labels: bool = True  # whether they are sent
+    groups: tuple[tuple[int, ...], ...] = ()  # classes that are sent as one
+    step: float = 0.0  # numbers as labels are rounded to multiples of this; 0 for none
+    without: tuple[int, ...] = ()  # classes whose rows are left out
+
+    def told_beside(self, own: "Setting") -> str:
+        """Return in words how it differs from the upload's own setting."""
+        told = []
+        if self.n_components != own.n_components:
+            told.append(f"{self.n_components:,} component{'s' * (self.n_components > 1)}")
+        if self.budget is not None and self.budget != own.budget:
+            told.append(f"epsilon {self.budget.epsilon:g}")
+        if self.basis and self.basis != own.basis:
+            told.append(f"{_KINDS.get(self.basis, self.basis)} basis")
+        told += [f"noise {self.noise:g}"] if self.noise else []
+        told += [] if self.labels else ["no labels"]
+        told += [f"labels in {len(self.groups):,} classes"] if self.groups else []
+        told += [f"labels rounded to {self.step:g}"] if self.step else []
+        if self.without:
+            few = len(self.without)
+            told.append(f"without {few:,} small class{'es' * (few > 1)}")
+        return ", ".join(told) or "as it is"
+
+
+def settings_of(
+    subject: Subject,
+    *,
+    n_components: Sequence[int] = (),
+    noise: Sequence[float] = (),
+    own: Setting | None = None,
+) -> tuple[Setting, ...]:
+    """Return what to measure: as it is, then what was asked for, or the usual."""
+    size = subject.n_components
+    check_asked(n_components=n_components, noise=noise, n_features=subject.rows.shape[1])
+    now = own or Setting(n_components=size)
+    fewer = n_components or sorted({max(1, size // 2), max(1, size // 4)} - {size}, reverse=True)
+    found = [now]
+    found += [replace(now, n_components=each) for each in fewer if each != size]
+    found += [replace(now, noise=scale, budget=None) for scale in noise or (0.1, 0.4)]
+    found.append(replace(now, basis="haar"))
+    if subject.classes is not None:
+        found.append(replace(now, labels=False))
+    return tuple(found)
+
+
+def check_asked(*, n_components: Sequence[int], noise: Sequence[float], n_features: int) -> None:
+    """Raise OptionError for more components than features, and for noise that is none."""
+    for size in n_components:
+        if not 1 <= size <= n_features:
+            raise OptionError(
+                f"n_components={size} is not from 1 to {n_features}, the features. Ask for less."
+            )
+    for scale in noise:
+        if not 0 < scale <= 100:  # noqa: PLR2004 -- a hundred times as long as the rows
+            raise OptionError(
+                f"noise={scale!r} is no share of the rows' length above 0. Ask for 0.1, say."
+            )

@@ -10,11 +10,8 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
 from cobasis.models.passes import Labels
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.audit.collusion import explained, linkage, rebuilt
-from cobasis.privacy.audit.settings import Budget, Setting
-from cobasis.privacy.audit.spans import Spans
-from cobasis.privacy.audit.strangers import guessed
-from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.audit.attackers import explained, guessed, linkage, rebuilt
+from cobasis.privacy.audit.subject import Budget, Setting, Spans, Subject
 from cobasis.privacy.clipping import sensitivity_of
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 
