@@ -32,7 +32,7 @@ MAY_SAY_IT = {
     "docs/how-to/read-the-audit.md",
     "docs/decisions/0012-noise-with-a-guarantee.md",
     *(f"src/cobasis/protocol/{name}.py" for name in ("dp_terms",)),
-    *(f"src/cobasis/privacy/{name}.py" for name in ("mechanism", "audit/subject", "audit/wording")),
+    *(f"src/cobasis/privacy/{name}.py" for name in ("mechanism", "audit/subject", "audit/report")),
 }
 """Where the guarantee of an agreement's [dp] section is made, explained or stated."""
 
