@@ -18,8 +18,8 @@ from benchmarks.children import in_a_child, peak_bytes
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import batches, boosting
-from cobasis.models.training import train
+from cobasis.models import batches, boosted_trees
+from cobasis.models.trainer import train
 from cobasis.protocol.aligned import AlignedRows
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
@@ -98,7 +98,7 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
 def take(step: str, place: str) -> dict[str, Any]:
     """Train one model, and say what it cost."""
     folder = Path(place)
-    batches.MAX_PASSES, boosting.MAX_ROUNDS = MLP_PASSES, TREES
+    batches.MAX_PASSES, boosted_trees.MAX_ROUNDS = MLP_PASSES, TREES
     began = time.perf_counter()
     uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
     changes = {name: rotation(int(name[1:])).T for name in uploads}

@@ -22,7 +22,7 @@ from benchmarks import goals
 from benchmarks.children import in_a_child, peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.bundle.payload import open_payload
-from cobasis.bundle.precision import UploadFile
+from cobasis.bundle.uploads import UploadFile
 from cobasis.tables import open_table
 
 FEATURES, COMPONENTS, ROW_GROUP = 200, 50, 2**18

@@ -12,7 +12,7 @@ from cobasis import numeric_features
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import raw_graph
 from cobasis.models.sources import read_chain
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 
 WIDTH, TREES = 50, 100
 ROWS, ROWS_QUICK = 10_000, 2_000

@@ -20,30 +20,30 @@ from party_side.sites import consortium
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_440, 1_450, 15),
-    "analyst_side": (2_430, 1_920, 11),
-    "bundle": (3_090, 2_240, 20),
-    "cli": (3_790, 2_850, 21),
-    "cobasis": (450, 170, 6),
-    "disk": (740, 500, 7),
-    "estimators": (1_040, 520, 7),
-    "features": (860, 560, 7),
-    "keys": (260, 180, 4),
-    "linalg": (790, 490, 6),
-    "models": (3_110, 2_210, 14),
-    "party_side": (2_890, 2_200, 13),
-    "planning": (155, 82, 2),
+    "algorithms": (2_430, 1_440, 15),
+    "analyst_side": (2_440, 1_910, 11),
+    "bundle": (2_900, 2_140, 13),
+    "cli": (3_720, 2_800, 20),
+    "cobasis": (440, 170, 5),
+    "disk": (730, 490, 6),
+    "estimators": (1_020, 510, 6),
+    "features": (830, 550, 6),
+    "keys": (250, 180, 3),
+    "linalg": (780, 490, 6),
+    "models": (3_060, 2_170, 13),
+    "party_side": (2_840, 2_160, 12),
+    "planning": (160, 80, 2),
     "privacy": (3_510, 2_410, 22),
-    "protocol": (4_430, 2_620, 25),
-    "report": (770, 600, 6),
-    "tables": (725, 535, 3),
-    "vault": (1_100, 760, 9),
+    "protocol": (4_300, 2_570, 22),
+    "report": (750, 580, 5),
+    "tables": (720, 530, 3),
+    "vault": (1_050, 750, 8),
 }
 PARTS = {  # of the house: lines
-    "tests": 43_200,
-    "experiments and benchmarks": 14_400,
+    "tests": 42_600,
+    "experiments and benchmarks": 13_300,
 }
-MOST_DOCSTRINGS = 0.21  # of the source's lines
+MOST_DOCSTRINGS = 0.17  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for first; a step lowers the first
     "send without audit: files": (63, 75),
     "send without audit: functions": (395, 420),

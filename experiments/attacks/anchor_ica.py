@@ -19,7 +19,7 @@ from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.rng import KeyStream
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scoring import Share
+from cobasis.privacy.attacks.scores import Share
 from experiments.attacks.anchor_image import image_of
 
 _STEPS = 100

@@ -15,7 +15,7 @@ from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import nearest
+from cobasis.privacy.attacks.scores import nearest
 from experiments.attacks.anchor_image import basis_behind, image_of
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.models.chain import Chain
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scoring import nearest
+from cobasis.privacy.attacks.scores import nearest
 
 _STORES = ("support_vectors_", "_fit_X", "X_train_", "X_fit_")
 """Where scikit-learn's vector machines, neighbours, Gaussian processes, kernel ridge keep rows."""

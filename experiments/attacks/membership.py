@@ -9,8 +9,8 @@ import numpy.typing as npt
 from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.models.chain import Chain
-from cobasis.models.training import TrainedModel
-from cobasis.privacy.attacks.scoring import nearest
+from cobasis.models.trainer import TrainedModel
+from cobasis.privacy.attacks.scores import nearest
 from experiments.attacks.inversion import stored_rows
 
 

@@ -15,7 +15,7 @@ from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.release import Attack, Recovered, Release
-from cobasis.privacy.attacks.scoring import nearest
+from cobasis.privacy.attacks.scores import nearest
 from experiments.attacks.anchor_image import image_of
 
 _ROUNDS = 60

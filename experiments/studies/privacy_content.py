@@ -11,7 +11,7 @@ from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.known_records import KnownRecords
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scoring import score_content
+from cobasis.privacy.attacks.scores import score_content
 from experiments.data.images import images
 from experiments.harness.models import Labels, Table
 from experiments.harness.study import Settings, Study, Values

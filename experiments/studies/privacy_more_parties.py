@@ -4,7 +4,7 @@ import numpy as np
 
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_content
+from cobasis.privacy.attacks.scores import score_content
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import generator
 from experiments.studies._privacy_notes import DIGITS, FASHION

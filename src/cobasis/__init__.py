@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cobasis.features.category import CategoryFeature as CategoryFeature
     from cobasis.features.numeric import NumericFeature as NumericFeature
     from cobasis.features.numeric import numeric_features as numeric_features
-    from cobasis.models.training import train as train
+    from cobasis.models.trainer import train as train
     from cobasis.protocol.agreement import Agreement as Agreement
     from cobasis.protocol.analyst import Analyst as Analyst
     from cobasis.protocol.dp_terms import DPTerms as DPTerms
@@ -65,7 +65,7 @@ _HOMES = {
     "join_vertical": "protocol.vertical",
     "numeric_features": "features.numeric",
     "simulate": "protocol.simulation",
-    "train": "models.training",
+    "train": "models.trainer",
 }
 """In which module each name is that is loaded on first use."""
 

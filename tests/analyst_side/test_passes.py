@@ -15,8 +15,8 @@ import pytest
 from aligned import aligned_rows, cut, parties
 from cobasis.analyst_side.passes import FilePasses, passes_for
 from cobasis.errors import DiskError, FileChangedError
-from cobasis.models import boosting
-from cobasis.models.training import train
+from cobasis.models import boosted_trees
+from cobasis.models.trainer import train
 from cobasis.progress import silent
 
 CLASSES = {"task": "classification", "seed": 0}
@@ -109,7 +109,7 @@ def test_a_disk_that_fills_up_is_one_error_and_leaves_nothing(tmp_path, monkeypa
 
 
 def test_trees_keep_their_files_in_the_room_that_was_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(boosting, "MAX_ROUNDS", 2)
+    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 2)
     rows, sizes = np.random.default_rng(0).normal(size=(20_000, 30)), []
 
     def weigh(step, *_):
@@ -125,7 +125,7 @@ def test_trees_keep_their_files_in_the_room_that_was_asked_for(tmp_path, monkeyp
         seed=0,
         over=over,
     )
-    asked = len(rows) * (2 * 30 + boosting.ROW_BYTES)
+    asked = len(rows) * (2 * 30 + boosted_trees.ROW_BYTES)
     assert 0.7 * asked < max(sizes) <= asked
     assert not (tmp_path / "s").exists()
 
@@ -143,7 +143,7 @@ from aligned import cut, rotation
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.run_folder import StateFolder
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 
 folder = Path(sys.argv[1])
 uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}

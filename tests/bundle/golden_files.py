@@ -30,7 +30,7 @@ from cobasis.bundle.envelope import Expected, write_bundle
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import CobasisError
 from cobasis.models.sources import read_chain
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
 
 RNG = np.random.default_rng(0)

@@ -22,7 +22,7 @@ from bundle.bundles import (
     write,
 )
 from cobasis.bundle.envelope import Expected, Limits, look
-from cobasis.bundle.expecting import AcceptedFile, refuse_replay
+from cobasis.bundle.manifest import AcceptedFile, refuse_replay
 from cobasis.errors import (
     BundleError,
     ClockError,

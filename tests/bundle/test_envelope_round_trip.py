@@ -21,7 +21,7 @@ from bundle.bundles import (
     unsealed,
     write,
 )
-from cobasis.bundle.enclosing import _Source
+from cobasis.bundle.enclosure import _Source
 from cobasis.bundle.envelope import Expected, look, write_bundle
 from cobasis.bundle.manifest import PARTS, signed_message
 from cobasis.errors import DiskError, FileChangedError, OptionError, SealError, SecretError

@@ -14,7 +14,7 @@ from cobasis.bundle.uploads import write_upload
 from cobasis.errors import BundleError, CobasisError, ForeignBundleError, MessageError, OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.sources import read_chain
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal, Upload
 from protocol.consortium import agree
 

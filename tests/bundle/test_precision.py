@@ -6,8 +6,13 @@ from safetensors.numpy import load_file
 
 from bundle.payloads import craft, described, header, read_upload, write
 from cobasis.bundle.payload import PayloadWriter, open_payload
-from cobasis.bundle.precision import UploadFile, check_precision, int8_scale
-from cobasis.bundle.uploads import UploadFolder, write_upload
+from cobasis.bundle.uploads import (
+    UploadFile,
+    UploadFolder,
+    check_precision,
+    int8_scale,
+    write_upload,
+)
 from cobasis.errors import CobasisError, DtypeError, FileFormatError, MessageError, OptionError
 from cobasis.protocol.messages import UploadHeader
 

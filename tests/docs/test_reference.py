@@ -10,7 +10,7 @@ import pytest
 import cobasis
 import cobasis.estimators
 from cobasis.algorithms.bases import BASES
-from cobasis.features.checking import Problem
+from cobasis.features.problems import Problem
 from cobasis.protocol.agreement import Agreement
 
 ROOT = Path(__file__).parents[2]

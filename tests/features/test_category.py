@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from cobasis.features.category import MISSING, UNKNOWN, CategoryFeature, word_of
-from cobasis.features.encoding import encoded_columns, width_of
+from cobasis.features.encoder import encoded_columns, width_of
 from features.frames import MIXED, SEX, WARD, WIDTH
 
 BAD = [

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cobasis import NumericFeature
-from cobasis.features.checking import check
+from cobasis.features.problems import check
 from features.frames import AGE, LACTATE, MIXED, SEX, WARD, mixed
 
 

@@ -7,7 +7,7 @@ import pytest
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import Encoder, encode
+from cobasis.features.encoder import Encoder, encode
 from features.frames import ENCODED, MIXED, SEX, mixed
 
 FILLED = (

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import CobasisError, FeatureError, NotFiniteError, ShapeError
-from cobasis.features.encoding import LARGEST, encode
-from cobasis.features.reading import refuse_names
+from cobasis.features.encoder import LARGEST, encode
+from cobasis.features.raw_columns import refuse_names
 
 TABLES = arrays.arrays(
     np.float64,

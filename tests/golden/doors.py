@@ -21,7 +21,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from cobasis import simulate
 from cobasis.algorithms import AlignerName
 from cobasis.algorithms.bases import BASES
-from cobasis.models import training
+from cobasis.models import trainer
 from cobasis.report.comparison import Settings, compare, deal, load
 from cobasis.report.page import as_json
 from golden import refusals
@@ -53,7 +53,7 @@ def simulated(name, **options):
 @contextmanager
 def overheard():
     """Hear which penalties are chosen: a chain of layers does not carry them."""
-    heard, real, search = [], training.fit_ridge, training.tuned
+    heard, real, search = [], trainer.fit_ridge, trainer.tuned
 
     def fit_ridge(*rows, **options):
         fitted, penalty = real(*rows, **options)
@@ -66,7 +66,7 @@ def overheard():
         heard.append(float(getattr(found, words[0])))
         return found
 
-    with mock.patch.multiple(training, fit_ridge=fit_ridge, tuned=tuned):
+    with mock.patch.multiple(trainer, fit_ridge=fit_ridge, tuned=tuned):
         yield heard
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
 from cobasis.models.sources import read_chain
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 from models.blocks import principal_axes
 
 WIDTH = 5

@@ -13,7 +13,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from aligned import digits
 from cobasis.errors import DiskError, NotFiniteError, OptionError, RowCarryingError
 from cobasis.models import batches
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from models.blocks import Cut
 
 CLASSES = {"task": "classification", "seed": 0}

@@ -10,11 +10,11 @@ from sklearn.metrics import r2_score
 
 from aligned import digits
 from cobasis.errors import MissingExtraError, OptionError
-from cobasis.models import boosting
-from cobasis.models.boosting import fit_xgboost
+from cobasis.models import boosted_trees
+from cobasis.models.boosted_trees import fit_xgboost
 from cobasis.models.passes import Threads, WholeRows
 from cobasis.models.sources import read_chain
-from cobasis.models.training import TrainedModel, train
+from cobasis.models.trainer import TrainedModel, train
 from models.blocks import Cut, principal_axes
 
 CLASSES = {"model": "xgboost", "task": "classification", "seed": 0}
@@ -30,7 +30,7 @@ def curved(n_rows=600, seed=0):
 
 def boosted(n_classes, monkeypatch):
     """xgboost's own model, the rows it was trained on, whose values splits are made of."""
-    monkeypatch.setattr(boosting, "MAX_ROUNDS", 20)
+    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 20)
     rows, target = curved()
     labels = target if n_classes == 0 else np.digitize(target, CUTS[n_classes])
     axes = principal_axes(rows)
@@ -46,7 +46,7 @@ def boosted(n_classes, monkeypatch):
 
 def test_trees_tell_even_digits_from_odd_as_scikit_learns_do(monkeypatch):
     """Within two points of accuracy, from one block and from several, one of them empty."""
-    monkeypatch.setattr(boosting, "MAX_ROUNDS", 60)
+    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 60)
     (rows, labels), (test, told) = digits()
     in_memory = HistGradientBoostingClassifier(max_iter=60, min_samples_leaf=10, random_state=0)
     known = train(rows, labels % 2, **{**CLASSES, "model": in_memory})
@@ -59,7 +59,7 @@ def test_trees_tell_even_digits_from_odd_as_scikit_learns_do(monkeypatch):
 
 
 def test_classes_may_be_any_positions(monkeypatch):
-    monkeypatch.setattr(boosting, "MAX_ROUNDS", 30)
+    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 30)
     rows, target = curved()
     labels = np.digitize(target, [-0.5, 0.5]) * 2 + 1
     found = train(rows, labels, **CLASSES, n_classes=7)
@@ -73,16 +73,16 @@ def test_a_regression_stops_early_and_predicts_new_rows():
     found = train(*curved(1500), model="xgboost", task="regression", seed=0, report=report)
     rows, target = curved(seed=1)
     assert r2_score(target, found.predict(rows)) > 0.8
-    assert rounds[-1] < boosting.MAX_ROUNDS
+    assert rounds[-1] < boosted_trees.MAX_ROUNDS
 
 
 def test_steps_from_rows_kept_apart_are_as_good_as_from_all(monkeypatch):
     """As large tables have them; R2 on new rows within 0.03."""
-    monkeypatch.setattr(boosting, "MAX_ROUNDS", 40)
+    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 40)
     rows, target = curved(seed=1)
     scores = []
     for enough in (10_000, 200):
-        monkeypatch.setattr(boosting, "ENOUGH_FOR_STEPS", enough)
+        monkeypatch.setattr(boosted_trees, "ENOUGH_FOR_STEPS", enough)
         found = train(*curved(3000), model="xgboost", task="regression", seed=0)
         scores.append(r2_score(target, found.predict(rows)))
     assert scores[1] > scores[0] - 0.03

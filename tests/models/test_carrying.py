@@ -26,8 +26,8 @@ from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.carrying import refuse_row_carrying, stored_bytes
-from cobasis.models.training import train
+from cobasis.models.row_carrying import refuse_row_carrying, stored_bytes
+from cobasis.models.trainer import train
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(80, 4))

@@ -26,7 +26,7 @@ from cobasis.models import chain
 from cobasis.models.chain import Affine, Chain, Trees
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.sources import read_chain
-from cobasis.models.training import TrainedModel, train
+from cobasis.models.trainer import TrainedModel, train
 from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, labels_of, rows_of, trained
 
 

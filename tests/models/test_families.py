@@ -9,7 +9,7 @@ import pytest
 from cobasis.errors import OptionError
 from cobasis.models import ModelName
 from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, default_model, family
-from cobasis.models.training import refuse_model, train
+from cobasis.models.trainer import refuse_model, train
 
 TASKS = ("classification", "regression")
 

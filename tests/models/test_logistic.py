@@ -9,7 +9,7 @@ from cobasis.errors import NotFiniteError
 from cobasis.models import logistic
 from cobasis.models.logistic import fit_logistic
 from cobasis.models.passes import Threads, WholeRows
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from models.blocks import Counted
 
 
@@ -58,12 +58,12 @@ def test_rows_that_a_plane_tells_apart_settle_too():
 
 
 def test_a_sample_without_some_class_costs_passes_and_not_accuracy(monkeypatch):
-    from cobasis.models import training  # noqa: PLC0415
+    from cobasis.models import trainer  # noqa: PLC0415
 
     rows, labels = digits(400)
     labels = np.where(np.arange(400) > 395, 10, labels)
     known = train(rows, labels, model="logistic", task="classification", seed=0)
-    monkeypatch.setattr(training, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(trainer, "SAMPLE_ROWS", 40)
     found = train(rows, labels, model="logistic", task="classification", seed=0)
     assert set(found.predict(rows)) == set(known.predict(rows)) == set(range(11))
 

@@ -11,7 +11,7 @@ import pytest
 
 from cobasis.errors import MissingExtraError, ModelFileError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import encode, width_of
+from cobasis.features.encoder import encode, width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.chain_file import decode_chain
 from cobasis.models.onnx import raw_graph

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge, RidgeClassifierCV, RidgeCV
 
 from cobasis.models.passes import Threads, WholeRows
 from cobasis.models.sums import PENALTIES, Design, Moments, fit_ridge
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from models.blocks import Counted, Cut, principal_axes
 
 CUTS = {

@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from cobasis.errors import LabelError, NotFiniteError, OptionError, StepError
 from cobasis.models import families
 from cobasis.models.families import FAMILIES
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from models.blocks import principal_axes
 
 SIZES = np.array([4.0, 2.0, 1.0, 0.5])

@@ -12,7 +12,7 @@ from bundle.payloads import read_upload
 from cobasis import Analyst, ConsortiumSecret, NumericFeature
 from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
-from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import Draft, open_bundle
 from cobasis.bundle.messages import (
     enclose_consensus,

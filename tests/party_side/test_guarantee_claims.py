@@ -6,7 +6,7 @@ import pytest
 
 from cobasis.analyst_side import session as lab_session
 from cobasis.analyst_side.receive import receive
-from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_upload, upload_in
 from cobasis.errors import ForeignBundleError
 from party_side.test_guarantee import NOISY, TERMS, joined, prepared

@@ -5,8 +5,8 @@ from io import BytesIO
 
 import pytest
 
-from cobasis.bundle.enclosing import write_bundle
-from cobasis.bundle.sealing import seal
+from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.seal import seal
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     CommitmentError,

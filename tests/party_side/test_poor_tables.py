@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features, simulate
-from cobasis.bundle.precision import UploadFile
+from cobasis.bundle.uploads import UploadFile
 from cobasis.errors import CobasisError
 from cobasis.party_side.rows import check
 from cobasis.party_side.send import send

@@ -8,7 +8,7 @@ import pytest
 from cobasis import Agreement, ConsortiumSecret, NumericFeature, Party, numeric_features
 from cobasis.errors import AgreementError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import encode
+from cobasis.features.encoder import encode
 from cobasis.protocol.agreement_fields import missing_fields
 from protocol.consortium import NAMES, WIDTH, agree
 from protocol.people import ANALYST, PEOPLE, identity

@@ -27,7 +27,7 @@ UPLOAD = """
 import sys
 from benchmarks.children import peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
-from cobasis.bundle.precision import UploadFile
+from cobasis.bundle.uploads import UploadFile
 from cobasis.tables import open_table
 
 folder = sys.argv[1]

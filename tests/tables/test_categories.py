@@ -7,7 +7,7 @@ from safetensors import safe_open
 
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import DtypeError, FeatureError, LabelError, NotFiniteError, OptionError
-from cobasis.features.encoding import encode
+from cobasis.features.encoder import encode
 from cobasis.protocol import projection
 from cobasis.tables import open_table
 from tables.parties import assert_same, uploaded

@@ -16,13 +16,12 @@ from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.bundle.agreement_file import complete
-from cobasis.bundle.agreement_reading import text_of
-from cobasis.bundle.agreement_text import new_text
+from cobasis.bundle.agreement_text import new_text, text_of
 from cobasis.errors import BundleError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
-from cobasis.party_side.authoring import Authorship, issue
+from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.score import score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget, join

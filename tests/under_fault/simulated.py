@@ -13,7 +13,7 @@ import numpy as np
 from analyst_side.rounds import RealRound
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.analyst_side import forget, plan
-from cobasis.bundle import expecting, transcript
+from cobasis.bundle import manifest, transcript
 from cobasis.keys.identity import Identity
 from cobasis.protocol import analyst
 
@@ -53,7 +53,7 @@ def clocked():
     """Let all modules that read the time read ours."""
     return [
         mock.patch.object(module, "datetime", Clock)
-        for module in (expecting, forget, plan, transcript)
+        for module in (manifest, forget, plan, transcript)
     ]
 
 

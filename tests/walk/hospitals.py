@@ -14,7 +14,7 @@ from experiments.data.hospitals import HEART_FEATURES, heart_disease_4site
 from sklearn.metrics import roc_auc_score
 
 from cli.round_by_commands import Typed
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.session import open_session
 

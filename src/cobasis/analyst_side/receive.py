@@ -21,10 +21,9 @@ from cobasis.analyst_side.history import (
 )
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path, stem_of
-from cobasis.bundle.agreement_reading import line_in
-from cobasis.bundle.envelope import Bundle, Limits, look
-from cobasis.bundle.expecting import AcceptedFile, refuse_replay
-from cobasis.bundle.inspecting import PLAIN, PlainKind, plain_kind
+from cobasis.bundle.agreement_text import line_in
+from cobasis.bundle.envelope import PLAIN, Bundle, Limits, PlainKind, look, plain_kind
+from cobasis.bundle.manifest import AcceptedFile, refuse_replay
 from cobasis.bundle.messages import proposal_in, upload_in
 from cobasis.disk.files import file_digest
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree

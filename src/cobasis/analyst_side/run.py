@@ -23,8 +23,7 @@ from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, planned
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import write_bundle
-from cobasis.bundle.incoming import model_in
-from cobasis.bundle.messages import enclose_return
+from cobasis.bundle.messages import enclose_return, model_in
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk.files import file_digest
 from cobasis.disk.whole import make_folder, remove_tree, write_whole

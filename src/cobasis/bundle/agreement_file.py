@@ -7,7 +7,8 @@ from pathlib import Path
 import tomlkit
 from tomlkit.items import AoT, Item, Table
 
-from cobasis.bundle.agreement_reading import (
+from cobasis.bundle.agreement_text import (
+    MARK,
     AgreementDraft,
     AgreementFile,
     agreement_in,
@@ -18,7 +19,6 @@ from cobasis.bundle.agreement_reading import (
     read_terms,
     text_of,
 )
-from cobasis.bundle.agreement_text import MARK
 from cobasis.disk.whole import write_whole
 from cobasis.errors import AgreementError
 from cobasis.protocol.agreement import Agreement

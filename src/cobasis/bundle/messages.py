@@ -1,30 +1,216 @@
-"""The protocol's messages as the parts of bundles, and back: ``incoming.py`` reads them."""
+"""The protocol's messages as the parts of bundles, and back, checked against the manifest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.incoming import (
-    consensus_in,
-    noise_of,
-    proposal_in,
-    return_in,
-    told_of,
-    upload_in,
-)
-from cobasis.bundle.manifest import Draft
-from cobasis.bundle.payload import open_payload
-from cobasis.bundle.precision import check_precision
-from cobasis.disk.tensors import make_header
-from cobasis.errors import OptionError
+from cobasis.algorithms.certificate import Evidence
+from cobasis.bundle.envelope import Bundle
+from cobasis.bundle.manifest import Draft, Manifest
+from cobasis.bundle.payload import Payload, open_payload
+from cobasis.bundle.uploads import check_precision
+from cobasis.disk.tensors import make_header, read_header, read_tables
+from cobasis.errors import BundleError, ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import Chain
-from cobasis.models.chain_file import encode_chain
+from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
+
+MAX_TABLE_BYTES = 2**31
+
+
+def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
+    """Return the upload of a bundle; its numbers stay on disk.
+
+    When it raises, the opened parts are deleted.
+    """
+    with _opened(bundle, "upload", agreement):
+        payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
+        says = (
+            payload.party,
+            payload.agreement_digest.hex(),
+            payload.anchor_tag.hex(),
+            payload.simulated,
+        )
+        signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
+        if says != signed or told_of(payload) != manifest.told:
+            raise ForeignBundleError(
+                f"the bundle '{bundle.path.name}' of '{manifest.sender}' holds an upload that says "
+                "other things of itself than the manifest: its party, anchor or shapes. Ask for a "
+                "new one."
+            )
+        _refuse_other_noise(manifest, agreement, n_rows=payload.n_rows)
+        check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
+    return payload
+
+
+def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
+    """Return the proposal of an opened bundle; refused as `upload_in` does."""
+    with _opened(bundle, "proposal", agreement):
+        manifest = bundle.manifest
+        return SpanProposal(
+            party=manifest.sender,
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            anchor_tag=_tag(manifest),
+            image=_table(bundle, "span.safetensors", tensor="image"),
+            simulated=manifest.simulated,
+        )
+
+
+def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
+    """Return the common span of an opened bundle; refused as `upload_in` does."""
+    with _opened(bundle, "consensus", agreement):
+        manifest = bundle.manifest
+        return ConsensusSpan(
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            anchor_tag=_tag(manifest),
+            rows=_table(bundle, "span.safetensors", tensor="rows"),
+            contributors=_names(bundle, "contributors"),
+            simulated=manifest.simulated,
+        )
+
+
+def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
+    """Return what a party got back, from an opened bundle.
+
+    When it raises, the opened parts are deleted.
+    """
+    with _opened(bundle, "return", agreement):
+        told, manifest = bundle.manifest.told, bundle.manifest
+        if told.get("party") != party or manifest.recipients != (party,):
+            raise ForeignBundleError(
+                f"the bundle '{bundle.path.name}' is the return of '{told.get('party')}', for "
+                f"{', '.join(manifest.recipients[:5])}, not of '{party}' alone. Ask the analyst "
+                "for your own."
+            )
+        evidence = told.get("evidence")
+        if evidence not in get_args(Evidence):
+            _refuse(bundle, "its evidence is none that a certificate has")
+        return Return(
+            party=party,
+            agreement_digest=bytes.fromhex(manifest.agreement),
+            change_of_basis=_table(bundle, "fit.safetensors", tensor="change_of_basis"),
+            model=_model(bundle, agreement),
+            evidence=cast("Evidence", evidence),
+            trained_on=_names(bundle, "trained_on"),
+            target_carries=_names(bundle, "target_carries"),
+            simulated=manifest.simulated,
+        )
+
+
+def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
+    """Return the model file's model; there is one unless the task is representation."""
+    path = bundle.parts.get("model.safetensors")
+    if (path is None) != (agreement.task == "representation"):
+        _refuse(
+            bundle, f"a return for {agreement.task} {'lacks' if path is None else 'has'} a model"
+        )
+    if path is None or agreement.task == "representation":
+        return None
+    return model_in(path.read_bytes(), agreement)
+
+
+def model_in(data: bytes, agreement: Agreement) -> Chain:
+    """Read a model file for an agreement."""
+    return decode_chain(
+        data,
+        n_components=agreement.n_components,
+        task=agreement.task,
+        n_classes=len(agreement.classes),
+    )
+
+
+@contextmanager
+def _opened(bundle: Bundle, kind: str, agreement: Agreement) -> Iterator[None]:
+    """Refuse a bundle of another kind, round or agreement; delete its parts after a refusal."""
+    try:
+        _refuse_foreign(bundle, kind, agreement)
+        yield
+    except BaseException:
+        bundle.discard()
+        raise
+
+
+def _refuse_foreign(bundle: Bundle, kind: str, agreement: Agreement) -> None:
+    """Raise ForeignBundleError unless a bundle is of this kind, round and agreement."""
+    manifest = bundle.manifest
+    found = manifest.kind, manifest.round_id, manifest.agreement
+    if found != (kind, agreement.round_id, agreement.digest().hex()):
+        raise ForeignBundleError(
+            f"the bundle '{bundle.path.name}' is a {manifest.kind} of round "
+            f"'{manifest.round_id}', not a {kind} of '{agreement.round_id}' under this very "
+            "agreement. Look whether files were mixed up, or ask for the right one."
+        )
+
+
+def told_of(payload: Payload) -> dict[str, Any]:
+    """Return what the manifest tells of an upload's tables."""
+    labels = payload.labels_place
+    return {
+        "n_rows": payload.n_rows,
+        "n_components": payload.n_components,
+        "n_anchor_rows": payload.n_anchor_rows,
+        "rows_dtype": payload.rows_place.dtype.name,
+        "image_dtype": payload.image_place.dtype.name,
+        "labels_dtype": "none" if labels is None else labels.dtype.name,
+    }
+
+
+def _refuse_other_noise(manifest: Manifest, agreement: Agreement, *, n_rows: int) -> None:
+    """Raise ForeignBundleError unless an upload promises what was agreed, to as many as agreed."""
+    terms = agreement.dp
+    if manifest.dp == noise_of(agreement) and (terms is None or n_rows <= terms.most_rows):
+        return
+    raise ForeignBundleError(
+        f"the upload of '{manifest.sender}' says another thing of its noise than the agreement "
+        "does, or has more rows than that covers, so what was promised to its people may not "
+        "hold. Ask it to prepare its upload with this agreement and this version of cobasis."
+    )
+
+
+def noise_of(agreement: Agreement) -> dict[str, Any] | None:
+    """Return what the manifest of an upload says of its noise; None where there is none."""
+    return None if agreement.dp is None else agreement.dp.record(basis=agreement.basis)
+
+
+def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
+    """Read the one float64 table of a part; its numbers are checked by whoever uses them."""
+    path, told = bundle.parts[part], bundle.manifest.told
+    places = read_header(path).places
+    place = places.get(tensor)
+    if set(places) != {tensor} or place is None or place.dtype != np.float64:
+        _refuse(bundle, f"its part {part} is not one table '{tensor}' of float64")
+    if place.shape != (told.get("n_rows"), told.get("n_columns")):
+        _refuse(bundle, f"its table '{tensor}' has another shape than its manifest says")
+    if place.n_bytes > MAX_TABLE_BYTES:
+        _refuse(bundle, f"its table '{tensor}' has {place.n_bytes:,} bytes")
+    tables, _ = read_tables(path)
+    return tables[tensor]
+
+
+def _names(bundle: Bundle, word: str) -> tuple[str, ...]:
+    found = bundle.manifest.told.get(word)
+    if not isinstance(found, list):
+        _refuse(bundle, f"its manifest does not tell {word}")
+    return tuple(found)
+
+
+def _tag(manifest: Manifest) -> bytes:
+    """Return the anchor's tag; an empty one is refused by whoever compares it."""
+    return bytes.fromhex(manifest.anchor_tag or "")
+
+
+def _refuse(bundle: Bundle, reason: str) -> NoReturn:
+    raise BundleError(
+        f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' cannot be used: {reason}. "
+        "Ask its sender for a new one."
+    )
+
 
 __all__ = [
     "Enclosed",

@@ -17,7 +17,7 @@ from cobasis.models import ModelName, Task
 if TYPE_CHECKING:
     from cobasis.cli.answers import AgreementAnswer
     from cobasis.keys.identity import Identity
-    from cobasis.party_side.authoring import Authorship, People
+    from cobasis.party_side.author import Authorship, People
 
 NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The agreement, like icu.toml.")]
 Pubs = Annotated[
@@ -150,9 +150,9 @@ def _make(
     told: dict[str, Any],
 ) -> None:
     """Make an agreement, or make one anew that was edited."""
-    from cobasis.bundle.agreement_reading import draft_in, terms_in
+    from cobasis.bundle.agreement_text import draft_in, terms_in
     from cobasis.keys.at_rest import home
-    from cobasis.party_side.authoring import Authorship, People, read_people
+    from cobasis.party_side.author import Authorship, People, read_people
 
     people = read_people(pubs[0], analyst=pubs[1])
     if people.aside:
@@ -207,7 +207,7 @@ def _refuse_options(author: "Authorship", told: Mapping[str, Any], words: str) -
 def _author(owner: Owner, people: "People") -> "Identity | None":
     """Open the key of the party that makes the secret; None while somebody is not enrolled."""
     from cobasis.keys.at_rest import home
-    from cobasis.party_side.authoring import maker_of, refuse_other_key
+    from cobasis.party_side.author import maker_of, refuse_other_key
 
     if not people.parties or people.analyst is None:
         return None
@@ -290,7 +290,7 @@ def _write(
 ) -> None:
     """Write the agreement and its sealed secrets; a draft alone while something is to be filled."""
     from cobasis.bundle.agreement_file import write_agreement
-    from cobasis.party_side.authoring import issue
+    from cobasis.party_side.author import issue
 
     last = author.last()
     if identity is None or set(missing) - {"commitment"}:
@@ -312,9 +312,9 @@ def _show(
     more: str = "",
 ) -> None:
     """Say how the agreement stands, and what is to be done with which file."""
-    from cobasis.bundle.agreement_reading import agreement_in, draft_in
+    from cobasis.bundle.agreement_text import agreement_in, draft_in
     from cobasis.cli.answers import AgreementAnswer
-    from cobasis.party_side.authoring import People
+    from cobasis.party_side.author import People
 
     path, draft = author.path, draft_in(author.text(), path=author.path)
     people = People.of(draft.fields)

@@ -171,7 +171,7 @@ def plan(
     from cobasis.bundle.agreement_file import read_terms
     from cobasis.cli.answers import PlanAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.party_side.pricing import Asked, priced
+    from cobasis.party_side.prices import Asked, priced
     from cobasis.party_side.session import refuse_target
     from cobasis.report.privacy_pages import render_plan
 

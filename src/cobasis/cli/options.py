@@ -303,7 +303,7 @@ def the_one(words: list[Path], *, what: str) -> Path:
 
 def _is_agreement(path: Path) -> bool:
     """Whether a TOML file is an agreement; one that cannot be read is none."""
-    from cobasis.bundle.inspecting import plain_kind
+    from cobasis.bundle.envelope import plain_kind
 
     with suppress(DiskError):
         return plain_kind(path) == "agreement"

@@ -10,7 +10,7 @@ from cobasis.cli.options import AsJson, Owner, agreed, owned, progress, say, wra
 from cobasis.errors import OptionError, RemoteError
 
 if TYPE_CHECKING:
-    from cobasis.bundle.inspecting import Inspected
+    from cobasis.bundle.envelope import Inspected
 
 
 def verify(
@@ -84,7 +84,7 @@ def inspect(
     Example: cobasis inspect icu.north.2-upload --as lab --agreement icu.toml
     """
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.bundle.inspecting import PLAIN, inspect_bundle, plain_kind
+    from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
     from cobasis.cli.analyst_answers import InspectAnswer
     from cobasis.protocol.signatures import signers
 

@@ -14,7 +14,7 @@ from cobasis.estimators.inputs import Array, Features, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.models import Estimator, ModelName
 from cobasis.models.chain import Chain
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.party import Party
 
 

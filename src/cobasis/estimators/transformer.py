@@ -26,8 +26,8 @@ from cobasis.estimators.inputs import (
     take_parties,
     whole_number,
 )
-from cobasis.features.encoding import listed_features
-from cobasis.features.reading import column_names, refuse_names
+from cobasis.features.encoder import listed_features
+from cobasis.features.raw_columns import column_names, refuse_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Task
 from cobasis.protocol.party import Party

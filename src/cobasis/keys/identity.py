@@ -6,7 +6,7 @@ from typing import BinaryIO, Self
 import pyrage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from cobasis.bundle.sealing import seal, unseal
+from cobasis.bundle.seal import seal, unseal
 from cobasis.errors import IdentityError, PassphraseError, SealError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.enrolment import PublicIdentity, Role, verify

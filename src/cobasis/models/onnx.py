@@ -14,7 +14,7 @@ import numpy as np
 
 from cobasis.errors import MissingExtraError, ShapeError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import LARGEST, encoded_columns
+from cobasis.features.encoder import LARGEST, encoded_columns
 from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Affine, Array, Chain, Trees

@@ -16,7 +16,6 @@ import numpy as np
 from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, Task
-from cobasis.models.carrying import refuse_row_carrying
 from cobasis.models.chain import (
     Affine,
     Array,
@@ -30,9 +29,10 @@ from cobasis.models.chain import (
     folded,
     spread_over_classes,
 )
+from cobasis.models.row_carrying import refuse_row_carrying
 
 if TYPE_CHECKING:
-    from cobasis.models.training import TrainedModel
+    from cobasis.models.trainer import TrainedModel
 
 _FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "identity": (),

@@ -7,8 +7,7 @@ from typing import Literal, cast
 import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.bundle.envelope import Expected
-from cobasis.bundle.inspecting import PLAIN, inspect_bundle, plain_kind
+from cobasis.bundle.envelope import PLAIN, Expected, inspect_bundle, plain_kind
 from cobasis.bundle.manifest import Kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.files import file_digest, opened

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
-from cobasis.features.encoding import encoded_columns
+from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.preview import Ready

@@ -12,7 +12,7 @@ from pydantic import ValidationError, create_model
 
 from cobasis.errors import FeatureError, OptionError
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import width_of
+from cobasis.features.encoder import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
 from cobasis.protocol.agreement_fields import MOMENT, AgreementFields

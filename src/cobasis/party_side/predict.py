@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.bundle.incoming import model_in
+from cobasis.bundle.messages import model_in
 from cobasis.disk.whole import WholeFile, write_whole
 from cobasis.errors import OptionError, StepError
-from cobasis.features.encoding import Encoder
+from cobasis.features.encoder import Encoder
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph

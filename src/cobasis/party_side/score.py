@@ -11,7 +11,7 @@ from cobasis.errors import CobasisError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import ModelName
 from cobasis.models.chain import ChainFamily
-from cobasis.models.training import train
+from cobasis.models.trainer import train
 from cobasis.party_side.predict import Usable, usable
 from cobasis.party_side.rows import ChosenRows, PartyRows, gathered, open_rows
 from cobasis.party_side.session import PartySession, notes

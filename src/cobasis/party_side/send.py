@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
-from cobasis.bundle.precision import UploadFile
+from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.files import file_digest
 from cobasis.disk.whole import copy_whole, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError

@@ -12,7 +12,7 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES
 from cobasis.algorithms.bases import BASES, check_basis_rule
 from cobasis.errors import AgreementError
-from cobasis.features.encoding import Feature, width_of
+from cobasis.features.encoder import Feature, width_of
 from cobasis.models import ModelName, Task
 from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE, DPTerms

@@ -17,7 +17,7 @@ from cobasis.algorithms.images import Reported, View
 from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass
-from cobasis.models.training import Model, train
+from cobasis.models.trainer import Model, train
 from cobasis.progress import Report, silent
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement

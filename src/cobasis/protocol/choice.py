@@ -18,7 +18,7 @@ from cobasis.errors import (
     StepError,
 )
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import encode
+from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import ORTHONORMAL, Blocks, Matrix, as_matrix, orthonormality_defect
 from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import haar_columns

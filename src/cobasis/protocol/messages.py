@@ -16,7 +16,7 @@ from cobasis.errors import LabelError, LocalError
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models import Task
 from cobasis.models.chain import Chain
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.agreement import Agreement
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.float64]

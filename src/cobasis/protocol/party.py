@@ -4,7 +4,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.bases import require_components
 from cobasis.errors import OptionError, UnknownPartyError
-from cobasis.features.encoding import encode
+from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.progress import Report, silent
@@ -244,7 +244,7 @@ class Party(Predictor):
         rows : LabelledRows of shape (n_rows, n_features)
             As ``cobasis.tables.open_table`` opens a file.
         to : callable
-            Where it goes: ``cobasis.bundle.precision.UploadFile(path)``.
+            Where it goes: ``cobasis.bundle.uploads.UploadFile(path)``.
         consensus, basis : ConsensusSpan, SecretBasis, optional
             As in `prepare`.
         memory : mutable mapping of str to ndarray, optional

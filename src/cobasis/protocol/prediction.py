@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import MessageError, StepError
-from cobasis.features.encoding import encode
+from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.sources import read_chain
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, decode_labels
 from cobasis.protocol.refusals import as_message_error

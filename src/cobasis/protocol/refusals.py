@@ -20,7 +20,7 @@ from cobasis.errors import (
     UndeterminedFitError,
     UnknownPartyError,
 )
-from cobasis.features.encoding import refuse_huge
+from cobasis.features.encoder import refuse_huge
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, ReadableUpload, SpanProposal, Upload

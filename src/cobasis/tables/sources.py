@@ -20,9 +20,9 @@ from cobasis.errors import (
     TableError,
 )
 from cobasis.features.category import CategoryFeature
-from cobasis.features.encoding import not_whole
+from cobasis.features.encoder import not_whole
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import SHOWN, as_frame, refuse_names, rounded
+from cobasis.features.raw_columns import SHOWN, as_frame, refuse_names, rounded
 from cobasis.linalg.arrays import EXACT_INTEGER
 from cobasis.linalg.threads import in_order
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cobasis.algorithms.base import align
 from cobasis.algorithms.odc import ODC
-from cobasis.models.training import TrainedModel
+from cobasis.models.trainer import TrainedModel
 from models.blocks import principal_axes
 from privacy.attacks.constructions import anchor, own_basis, released
 

@@ -9,7 +9,7 @@ from experiments.attacks.anchor_ica import AnchorIca, AnchorMean, score_row_sums
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import in_order, score_content, score_directions
+from cobasis.privacy.attacks.scores import in_order, score_content, score_directions
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 
 SLACK = 0.05

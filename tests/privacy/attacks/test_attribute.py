@@ -6,7 +6,7 @@ import pytest
 from cobasis.errors import OptionError, ShapeError
 from cobasis.privacy.attacks.attribute import KnownAttribute, infer_attribute
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_decision
+from cobasis.privacy.attacks.scores import score_decision
 from privacy.attacks.constructions import cancer, digits, own_basis, released
 
 FOUND = [  # known people; AUC from rows, from labels alone

@@ -11,7 +11,7 @@ from experiments.attacks.bad_haar import TypicalAnchor, typical_anchor
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_entries, score_span
+from cobasis.privacy.attacks.scores import score_entries, score_span
 from linalg.test_haar_isometry import MUTANTS, blocked, literal, stream_of
 from privacy.attacks.constructions import haar_basis, released
 

@@ -28,9 +28,9 @@ NO_ATTACKS = {
     "release.Attack",
     "release.Recovered",
     "release.Release",
-    "scoring.Content",
-    "scoring.Decision",
-    "scoring.Share",
+    "scores.Content",
+    "scores.Decision",
+    "scores.Share",
     "structure.Structure",
 }
 """What attacks take and return."""

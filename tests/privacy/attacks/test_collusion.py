@@ -8,7 +8,7 @@ from aligners import haar
 from cobasis.errors import SecretError, ShapeError
 from cobasis.privacy.attacks.collusion import Collusion, LeakedBasis, OtherPartysFrame
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_content, score_linkage
+from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import (
     anchor,
     cancer,

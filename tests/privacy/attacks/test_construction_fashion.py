@@ -14,7 +14,7 @@ from experiments.attacks.repeated import Repeated
 from experiments.data.images import images
 
 from cobasis.privacy.attacks.public_sample import PublicSample
-from cobasis.privacy.attacks.scoring import score_content
+from cobasis.privacy.attacks.scores import score_content
 from privacy.attacks.constructions import anchor, haar_basis, own_basis, released
 
 pytestmark = [

@@ -11,7 +11,7 @@ from experiments.attacks.difference import Difference
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_decision
+from cobasis.privacy.attacks.scores import score_decision
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 from vault.vaults import choose, open_vault, table, upload
 

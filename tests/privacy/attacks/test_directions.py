@@ -6,7 +6,7 @@ import pytest
 from cobasis.errors import ShapeError
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.attacks.release import Recovered
-from cobasis.privacy.attacks.scoring import (
+from cobasis.privacy.attacks.scores import (
     in_order,
     score_directions,
     score_entries,

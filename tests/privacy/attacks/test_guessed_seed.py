@@ -11,7 +11,7 @@ from experiments.attacks.guessed_seed import GuessedSeed
 
 from cobasis.algorithms.anchors import draw_anchor
 from cobasis.errors import SecretError, ShapeError
-from cobasis.privacy.attacks.scoring import score_content
+from cobasis.privacy.attacks.scores import score_content
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 
 N_ROWS = 300

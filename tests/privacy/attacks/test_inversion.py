@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.carrying import refuse_row_carrying
-from cobasis.privacy.attacks.scoring import nearest, score_content
+from cobasis.models.row_carrying import refuse_row_carrying
+from cobasis.privacy.attacks.scores import nearest, score_content
 from privacy.attacks.constructions import cancer, digits
 from privacy.attacks.rounds import aligned_round
 

@@ -7,7 +7,7 @@ from aligners import haar
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.known_records import KnownRecords, fewest_known
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_content, score_linkage
+from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis
 
 CANCER, DIGITS = cancer()[0][:280], digits()[0][:800]

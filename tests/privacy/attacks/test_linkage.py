@@ -12,7 +12,7 @@ from cobasis.privacy.attacks.linkage import (
     score_links,
 )
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_content, score_decision, score_linkage
+from cobasis.privacy.attacks.scores import score_content, score_decision, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis, released
 
 

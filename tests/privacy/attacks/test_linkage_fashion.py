@@ -8,7 +8,7 @@ import pytest
 from experiments.data.images import images
 
 from cobasis.privacy.attacks.linkage import CandidatesAlone
-from cobasis.privacy.attacks.scoring import score_linkage
+from cobasis.privacy.attacks.scores import score_linkage
 from privacy.attacks.constructions import haar_basis, own_basis, released
 
 pytestmark = [

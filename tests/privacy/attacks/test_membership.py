@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 
 from cobasis.errors import OptionError, ShapeError
 from cobasis.models.sources import read_chain
-from cobasis.models.training import TrainedModel
-from cobasis.privacy.attacks.scoring import score_decision
+from cobasis.models.trainer import TrainedModel
+from cobasis.privacy.attacks.scores import score_decision
 from privacy.attacks.constructions import cancer, digits, own_basis
 from privacy.attacks.rounds import aligned_round
 

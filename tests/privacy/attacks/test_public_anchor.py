@@ -12,7 +12,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.privacy.attacks.collusion import Collusion, LeakedBasis
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Recovered
-from cobasis.privacy.attacks.scoring import nearest, score_content
+from cobasis.privacy.attacks.scores import nearest, score_content
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 
 

@@ -11,7 +11,7 @@ from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.public_sample import Clouds, PublicSample, grouped, leading, paired
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_content, score_linkage
+from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis
 
 SPLITS = {"cancer": (cancer(), 280), "digits": (digits(), 800)}

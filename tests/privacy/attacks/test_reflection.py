@@ -8,7 +8,7 @@ from aligners import haar
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import AgreementError, ShapeError
 from cobasis.linalg.arrays import principal_cosines
-from cobasis.privacy.attacks.scoring import score_span
+from cobasis.privacy.attacks.scores import score_span
 from privacy.attacks.constructions import anchor, digits, own_basis
 
 EXACT = 1e-9

@@ -6,7 +6,7 @@ import pytest
 
 from cobasis.errors import ShapeError
 from cobasis.privacy.attacks.release import Recovered
-from cobasis.privacy.attacks.scoring import (
+from cobasis.privacy.attacks.scores import (
     nearest,
     score_content,
     score_decision,

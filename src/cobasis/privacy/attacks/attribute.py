@@ -9,7 +9,7 @@ import numpy.typing as npt
 from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import score_decision
+from cobasis.privacy.attacks.scores import score_decision
 
 _STRENGTH = 10.0
 """Inverse weight of the penalty, for rows of size 1: between 1 and 100 it hardly matters."""

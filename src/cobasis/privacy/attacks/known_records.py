@@ -9,7 +9,7 @@ import numpy.typing as npt
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scoring import nearest
+from cobasis.privacy.attacks.scores import nearest
 
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 """Shares of what known records have outside the basis: how much the fit is held back."""

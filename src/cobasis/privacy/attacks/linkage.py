@@ -9,7 +9,7 @@ from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scoring import Share, nearest
+from cobasis.privacy.attacks.scores import Share, nearest
 
 _QUANTILES = np.linspace(0, 1, 65)[1:]
 _REFERENCES = 1000

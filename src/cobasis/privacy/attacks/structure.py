@@ -9,7 +9,7 @@ import numpy.typing as npt
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
 from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.attacks.scoring import Share
+from cobasis.privacy.attacks.scores import Share
 
 _BLOCK = 512
 _SIGMAS = 3.0

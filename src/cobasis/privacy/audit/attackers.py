@@ -10,7 +10,7 @@ from cobasis.privacy.attacks.known_records import fewest_known
 from cobasis.privacy.attacks.linkage import CandidatesAlone
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scoring import Content, Share, score_content, score_linkage
+from cobasis.privacy.attacks.scores import Content, Share, score_content, score_linkage
 from cobasis.privacy.audit.grades import (
     CONTENT,
     KNOWN_GREEN,

@@ -18,7 +18,7 @@ from cobasis.bundle.manifest import (
     make_manifest,
     signed_message,
 )
-from cobasis.bundle.sealing import seal
+from cobasis.bundle.seal import seal
 from cobasis.disk.files import opened
 from cobasis.disk.whole import WholeFile
 from cobasis.errors import FileChangedError, OptionError, SecretError

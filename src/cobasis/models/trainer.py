@@ -16,8 +16,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.batches import Batches, State, rows_apart
-from cobasis.models.boosting import fit_xgboost, require_xgboost
-from cobasis.models.carrying import refuse_row_carrying, stored_bytes
+from cobasis.models.boosted_trees import fit_xgboost, require_xgboost
 from cobasis.models.chain import (
     Affine,
     Chain,
@@ -42,6 +41,7 @@ from cobasis.models.passes import (
     look,
     variance_of,
 )
+from cobasis.models.row_carrying import refuse_row_carrying, stored_bytes
 from cobasis.models.sources import read_chain
 from cobasis.models.sums import Design, draw_waves, fit_ridge, head_of
 from cobasis.progress import Report, silent

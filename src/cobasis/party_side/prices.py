@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cobasis.features.encoding import encode
+from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.party_side.audit import budget_of
 from cobasis.party_side.rows import picked, public_rows_in

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from cobasis.bundle.agreement_file import sealed_path, write_agreement
-from cobasis.bundle.agreement_reading import agreement_in, draft_in, line_in, text_of
-from cobasis.bundle.enclosing import write_bundle
+from cobasis.bundle.agreement_text import agreement_in, draft_in, line_in, text_of
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.manifest import Draft
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.files import file_digest, opened

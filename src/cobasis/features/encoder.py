@@ -17,7 +17,7 @@ from pydantic import Discriminator, Tag
 from cobasis.errors import FeatureError, NotFiniteError, OptionError, ShapeError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import (
+from cobasis.features.raw_columns import (
     SHOWN,
     Array,
     as_frame,

@@ -1,4 +1,4 @@
-"""The outermost layer: age, to one or more X25519 recipients, as the ``age`` tool does it."""
+"""The outermost layer: age, to one or more X25519 recipients, as the age tool writes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

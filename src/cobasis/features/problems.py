@@ -10,7 +10,7 @@ import numpy as np
 from cobasis.errors import DtypeError
 from cobasis.features.category import MISSING, UNKNOWN, CategoryFeature, word_of
 from cobasis.features.numeric import NumericFeature
-from cobasis.features.reading import SHOWN, Array, is_wordlike, numbers_of, words_of
+from cobasis.features.raw_columns import SHOWN, Array, is_wordlike, numbers_of, words_of
 
 if TYPE_CHECKING:
     import narwhals as nw
