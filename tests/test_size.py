@@ -41,7 +41,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
 }
 PARTS = {  # of the house: lines
     "tests": 42_600,
-    "experiments and benchmarks": 13_300,
+    "experiments and benchmarks": 13_200,
 }
 MOST_DOCSTRINGS = 0.17  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for first; a step lowers the first
