@@ -40,7 +40,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "vault": (1_050, 750, 8),
 }
 PARTS = {  # of the house: lines
-    "tests": 42_600,
+    "tests": 42_700,
     "experiments and benchmarks": 13_200,
 }
 MOST_DOCSTRINGS = 0.17  # of the source's lines

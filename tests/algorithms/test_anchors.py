@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from aligners import EPS, GOLDEN, haar, make_anchor
+from aligners import EPS, GOLDEN, haar, key_of, make_anchor
 from cobasis.algorithms import AnchorKind
 from cobasis.algorithms.anchors import (
     FROM_PUBLIC_ROWS,
@@ -24,6 +24,7 @@ from cobasis.errors import (
     SecretError,
     ShapeError,
 )
+from cobasis.linalg.rng import KeyStream
 
 KEY = bytes(range(32))
 GOLDEN_ROWS = {
@@ -127,6 +128,13 @@ def test_anchors_that_leak_are_warned_about(kind, reason):
     assert caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("kind", ["isometric", "gaussian"])
+def test_anchors_that_hide_are_not_warned_about(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert draw_anchor(kind, key=KEY, n_rows=4, n_features=3).shape == (4, 3)
+
+
 def test_an_isometric_anchor_needs_as_many_rows_as_features():
     with pytest.raises(AnchorError, match=r"not 11 for 12.*n_anchor_rows=12.*\[CB201\]"):
         draw_anchor("isometric", key=KEY, n_rows=11, n_features=12)
@@ -160,6 +168,12 @@ def test_public_rows_are_the_anchor_and_are_copied():
 def test_public_rows_belong_to_the_public_anchor_only(kind):
     with pytest.raises(AnchorError, match=rf"'{kind}' takes no public rows.*\[CB201\]"):
         draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("kind", sorted(FROM_PUBLIC_ROWS))
+def test_anchors_from_public_rows_need_them(kind):
+    with pytest.raises(AnchorError, match=rf"'{kind}' needs public rows.*\[CB201\]"):
+        draw_anchor(kind, key=KEY, n_rows=4, n_features=3)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +227,13 @@ def test_a_uniform_image_shows_the_column_sums_of_its_basis_at_once():
     for kind in ("isometric", "gaussian"):
         image = make_anchor(kind, n_rows=4000, n_features=12).apply(basis)
         assert np.abs(2 * image.mean(axis=0)).max() < 0.1 * sums.min()
+
+
+def test_an_anchors_numbers_are_not_those_of_another_purpose():
+    """Labels separate what comes from one secret."""
+    rows = make_anchor("gaussian", n_rows=4, n_features=3).apply(np.eye(3))
+    other = KeyStream(key_of(1), "anchor/gaussian").normal((4, 3))
+    assert not np.isclose(rows, other).any()
 
 
 @pytest.mark.parametrize("kind", ["isometric", "gaussian"])

@@ -5,8 +5,10 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from aligners import CONDITIONS, GOLDEN, haar, key_of
+from aligners import CONDITIONS, EPS, GOLDEN, STEADY, haar, key_of
 from cobasis.algorithms import AnchorKind
 from cobasis.algorithms.bases import (
     BASES,
@@ -65,6 +67,34 @@ def test_a_basis_that_does_not_exist_is_refused():
         check_basis_rule("ica", anchor="isometric", n_parties=5)
 
 
+@given(
+    number=st.integers(0, 10**6),
+    n_rows=st.integers(1, 12),
+    rank=st.integers(1, 8),
+    n_components=st.integers(1, 8),
+)
+@STEADY
+def test_directions_are_the_leading_singular_vectors_and_never_filling(
+    number, n_rows, rank, n_components
+):
+    """A rank-deficient table has no further directions, whatever LAPACK returns."""
+    rows = normal(number, n_rows, rank) @ normal(number + 1, rank, 8)
+    found = directions(rows, n_components)
+    real = min(n_rows, rank)
+    assert found.shape == (8, min(n_components, real))
+    assert orthonormality_defect(found) < GOLDEN
+    values = np.linalg.svd(rows, compute_uv=False)
+    kept = np.linalg.norm(rows @ found, axis=0)
+    slack = 100 * EPS * values[0]
+    np.testing.assert_allclose(kept, values[: found.shape[1]], rtol=0, atol=slack)
+
+
+def test_a_table_of_zeros_has_no_direction():
+    assert directions(np.zeros((5, 3)), 2).shape == (3, 0)
+    assert directions(np.full((5, 3), 7.0), 2, centred=True).shape == (3, 0)
+    assert directions(np.full((5, 3), 7.0), 2).shape == (3, 1)
+
+
 def test_pca_takes_directions_about_the_mean_and_svd_does_not():
     rows = 0.1 * normal(3, 40, 3) + np.array([9.0, 0.0, 0.0]) + np.outer(normal(4, 40), [0, 0, 1.0])
     axes = np.abs(np.hstack([directions(rows, 1), directions(rows, 1, centred=True)]))
@@ -74,6 +104,12 @@ def test_pca_takes_directions_about_the_mean_and_svd_does_not():
     np.testing.assert_allclose(
         np.abs(shifted.T @ directions(rows, 3, centred=True)), np.eye(3), atol=1e-10
     )
+
+
+def test_pca_of_n_rows_has_one_direction_less():
+    rows = normal(5, 4, 8)
+    assert directions(rows, 4).shape == (8, 4)
+    assert directions(rows, 4, centred=True).shape == (8, 3)
 
 
 def test_more_components_than_features_are_refused():
@@ -98,6 +134,11 @@ def test_a_rank_never_stands_in_an_error():
     with pytest.raises(DimensionError) as raised:
         require_components(directions(rows, 4), n_components=4, n_rows=9, party="north")
     assert re.findall(r"\d+", str(raised.value)) == ["4", "106"]
+
+
+def test_a_party_with_enough_directions_passes():
+    found = directions(normal(9, 4, 8), 4)
+    assert require_components(found, n_components=4, n_rows=4, party="north") is None
 
 
 @pytest.mark.parametrize("real", [0, 1, 3, 4])

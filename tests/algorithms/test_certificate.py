@@ -173,6 +173,11 @@ def test_round_moments_have_none_and_spare_the_others():
     assert found["p0"].correlation > 0.5
 
 
+def test_one_party_has_nobody_to_be_compared_with():
+    toy = close_spans(1)
+    assert state(toy.images, rows_of(toy)).parties["p0"].correlation is None
+
+
 def test_a_correlation_never_exceeds_one_whatever_the_image():
     """Half precision, another size, and oblique bases: it stays a correlation."""
     toy = close_spans(4)

@@ -10,7 +10,7 @@ from cobasis.algorithms.consensus import consensus_span, weighted_directions
 from cobasis.errors import AgreementError, AnchorImageError, ConsensusError, NotFiniteError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.leading import leading_directions
-from cobasis.linalg.rng import KeyStream
+from cobasis.linalg.rng import KeyStream, haar_columns
 
 FEATURES = 12
 on_every_height = pytest.mark.parametrize("n_rows", [FEATURES, 30])
@@ -88,6 +88,13 @@ def test_the_mutant_that_does_not_orthonormalise_is_owned_by_the_loudest():
     assert principal_cosines(honest, sent["p0"]).min() < 1 - VISIBLE
 
 
+def test_how_a_party_turns_its_directions_does_not_matter():
+    bases = near(6)
+    turned = {party: basis @ haar(60 + i, 3) for i, (party, basis) in enumerate(bases.items())}
+    first, second = (consensus_span(images(each), n_components=3) for each in (bases, turned))
+    np.testing.assert_allclose(first @ first.T, second @ second.T, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("n_parties", [1, 2])
 def test_fewer_than_three_parties_are_refused(n_parties):
     with pytest.raises(AgreementError, match=rf"with {n_parties} of at least 3.*\[CB303\]"):
@@ -128,6 +135,14 @@ def test_a_tie_between_the_last_kept_and_the_first_dropped_is_refused():
     assert principal_cosines(basis_of(found, np.eye(1)), axes[:, :1]).min() > 1 - 1e-12
 
 
+def test_more_components_than_all_spans_together_hold_are_refused():
+    """Enough columns, but they are the same three directions over and over."""
+    common = haar(3, FEATURES)[:, :3]
+    bases = {f"p{i}": common @ haar(10 + i, 3) for i in range(3)}
+    with pytest.raises(ConsensusError, match="component 4 and the next"):
+        consensus_span(images(bases), n_components=4)
+
+
 def test_as_many_directions_as_components_have_to_be_independent():
     """Three times one direction is one direction; twelve of twelve are all there are."""
     same = {f"p{i}": haar(3, FEATURES)[:, :1] for i in range(3)}
@@ -147,6 +162,13 @@ def test_as_many_directions_as_components_have_to_be_independent():
 def test_a_broken_proposal_is_one_error_that_names_the_party(broken, kind):
     with pytest.raises(kind, match="party 'p1'"):
         consensus_span({**images(near(9)), "p1": broken}, n_components=3)
+
+
+def test_unrelated_parties_still_give_one_basis_for_all():
+    """Nothing in common is no error: the span is then a compromise."""
+    stream = KeyStream(key_of(3), "tests/unrelated")
+    bases = {f"p{i}": haar_columns(stream, n_rows=FEATURES, n_columns=3) for i in range(5)}
+    assert consensus_span(images(bases), n_components=3).shape == (30, 3)
 
 
 def tables(number: int, *, n_parties: int = 5, n_rows: int = 40, decay: float = 0.7) -> dict:
@@ -248,3 +270,9 @@ def test_a_weighted_tie_is_refused_at_any_scale(scale):
         consensus_span(tied, n_components=2, weighted=True)
     span = consensus_span(tied, n_components=1, weighted=True)
     assert principal_cosines(basis_of(span, np.eye(1)), axes[:, :1]).min() > 1 - 1e-12
+
+
+def test_two_parties_make_no_weighted_consensus():
+    sent = images(proposals(tables(7, n_parties=2)))
+    with pytest.raises(AgreementError, match=r"basis='weighted_consensus' with 2 .*\[CB303\]"):
+        consensus_span(sent, n_components=3, weighted=True)

@@ -8,6 +8,8 @@ from scipy.linalg import block_diag, eigh
 
 from aligners import (
     EPS,
+    GOLDEN,
+    VISIBLE,
     Toy,
     apart_but_for_a_rotation,
     invertible,
@@ -17,7 +19,7 @@ from aligners import (
 from cobasis.algorithms.base import align
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami, eigen_weights
-from cobasis.errors import OptionError
+from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
 
 on_every_span = pytest.mark.parametrize("condition", ["samespan_orth", "samespan"])
@@ -117,6 +119,14 @@ def test_kawakami_is_imakura_where_spans_agree(condition):
     assert apart_but_for_a_rotation(kawakami, imakura) < toy.rounding()
 
 
+def test_kawakami_is_not_imakura_where_spans_differ():
+    toy = make_toy("diffspan_orth")
+    changes = align(Kawakami(scale="paper"), toy.images).changes_of_basis
+    kawakami = {party: 2 * change for party, change in changes.items()}
+    imakura = align(Imakura(scale="paper"), toy.images).changes_of_basis
+    assert apart_but_for_a_rotation(kawakami, imakura) > VISIBLE
+
+
 @on_every_span
 def test_weights_are_one_where_the_eigenvalues_are_rounding(condition):
     """Without the guard they would be noise between 1/e and 1."""
@@ -124,6 +134,15 @@ def test_weights_are_one_where_the_eigenvalues_are_rounding(condition):
     plain = align(Kawakami(), toy.images).target.rows
     weighted = align(Kawakami(weighting="eigen"), toy.images).target.rows
     np.testing.assert_array_equal(weighted, plain)
+
+
+def test_weights_fall_from_one_to_one_over_e():
+    values = np.sqrt(np.array([3.5, 3.0, 2.0, 1.5]))
+    expected = np.exp([0.0, -0.25, -0.75, -1.0])
+    np.testing.assert_allclose(eigen_weights(values, n_parties=4), expected, rtol=GOLDEN)
+    assert eigen_weights(values[:1], n_parties=4).tolist() == [1.0]
+    tied = np.full(3, 2.0) - np.array([0.0, 1e-10, 2e-10])
+    assert eigen_weights(tied, n_parties=4).tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("condition", ["diffspan_orth", "diffspan"])
@@ -147,6 +166,14 @@ def test_fewer_and_more_components_than_the_images_have(method):
     for size in (1, 3, 7):
         change = align(method(n_components=size), toy.images).changes_of_basis["p2"]
         assert change.shape == (4, size)
+
+
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+@pytest.mark.parametrize("size", [-1, 0, 5])
+def test_a_target_beyond_the_rank_is_refused(method, size):
+    toy = make_toy("samespan")
+    with pytest.raises(DimensionError, match=rf"n_components={size} .* rank 4 .*\[CB106\]"):
+        align(method(n_components=size), toy.images)
 
 
 SINGULAR = np.diag([1.0, 1.0, 1.0, 0.0])

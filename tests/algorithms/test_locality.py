@@ -8,7 +8,7 @@ from aligners import GOLDEN
 from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
 from cobasis.algorithms import bases
 from cobasis.algorithms.bases import local_directions
-from cobasis.errors import OptionError
+from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
 from cobasis.linalg.leading import leading_directions
 from cobasis.protocol.projection import RowsInMemory
@@ -125,3 +125,8 @@ def test_a_party_uploads_rows_on_its_local_directions():
     span = np.linalg.svd(rows @ directions(rows, 3))[1]
     np.testing.assert_allclose(np.linalg.svd(upload.rows)[1], span, rtol=1e-10)
     assert north.project(RowsInMemory(rows)).anchor_image.shape == (5, 3)
+
+
+def test_a_party_with_as_many_rows_as_components_is_refused():
+    with pytest.raises(DimensionError, match=r"'north' has too few independent rows.*\[CB106\]"):
+        party(5).prepare(np.random.default_rng(5).normal(size=(3, 5)))

@@ -114,6 +114,23 @@ def test_an_anchor_is_golden():
     np.testing.assert_allclose(drawn(pool.astype(float), n_rows=4)[:2], GOLDEN_ROWS, atol=GOLDEN)
 
 
+def test_the_same_key_and_rows_are_the_same_anchor_and_others_another():
+    np.testing.assert_array_equal(drawn(), drawn())
+    assert not np.isclose(drawn(), drawn(number=2)).any()
+    assert not np.isclose(drawn()[:80], drawn(n_rows=80)).all()
+    changed = POOL.copy()
+    changed[0] += 1
+    assert not np.isclose(drawn(), drawn(changed)).all()
+
+
+def test_columns_that_do_not_vary_stay_as_they_are():
+    pool = POOL.copy()
+    pool[:, 3] = 7.0
+    found = drawn(pool)
+    np.testing.assert_array_equal(found[:, 3], 7.0)
+    assert np.isfinite(found).all()
+
+
 def test_as_many_public_rows_as_neighbours_are_too_few():
     assert drawn(POOL[: NEIGHBOURS + 1]).shape == (90, 6)
     with pytest.raises(AnchorError, match=r"25 nearest.*there are 25 public rows.*\[CB201\]"):

@@ -153,6 +153,13 @@ def test_missing_numbers_are_counted_by_column_over_the_whole_table(tmp_path):
     )
 
 
+@pytest.mark.parametrize("basis", ["haar", "public"])
+def test_missing_numbers_are_found_without_a_first_pass_too(basis, tmp_path):
+    table = frame(N_ROWS).with_columns(x1=pl.lit(float("inf")))
+    where = site(basis=basis)
+    attempt(table, tmp_path, expected=NotFiniteError, match="3,000 cells", where=where)
+
+
 def test_labels_that_are_left_out_or_not_finite_are_refused(tmp_path):
     attempt(frame(N_ROWS), tmp_path, labels=None, expected=LabelError, match="gave no labels")
     table = frame(N_ROWS).with_columns(stay=pl.lit(float("nan")))

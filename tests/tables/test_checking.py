@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from cobasis.errors import TableError
 from cobasis.tables import check_table
 from tables.wards import kept, ward_frame, ward_site
 
@@ -77,3 +78,22 @@ def test_a_table_without_any_agreed_column_is_told_so_and_without_rows_too():
     assert {problem for _, problem in refused(found)} == {"absent"}
     assert found.n_rows == 2
     assert told(ward_frame(10).head(0)).n_rows == 0
+
+
+def test_a_file_that_cannot_be_read_is_still_an_error(tmp_path):
+    path = tmp_path / "icu.parquet"
+    ward_frame(100).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(TableError, match="no whole Parquet file"):
+        told(path)
+
+
+def test_progress_goes_to_the_last_row():
+    seen = []
+    check_table(
+        ward_frame(250),
+        agreement=ward_site().agreement,
+        party="north",
+        report=lambda *step: seen.append(step),
+    )
+    assert seen[-1] == ("checking rows", 250, 250)

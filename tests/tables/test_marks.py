@@ -13,6 +13,14 @@ TABLE = {"table": "/data/icu.parquet", "stamp": "1/2/3"}
 ARRAY = np.arange(6.0).reshape(2, 3)
 
 
+def test_a_mark_is_read_back_exactly(tmp_path):
+    Marks(tmp_path / "work", bound_to=TABLE)["directions"] = ARRAY.T
+    marks = Marks(tmp_path / "work", bound_to=TABLE)
+    np.testing.assert_array_equal(marks["directions"], ARRAY.T)
+    assert dict(marks).keys() == {"directions"}
+    assert len(marks) == 1
+
+
 def test_only_the_owner_can_read_a_mark(tmp_path):
     Marks(tmp_path / "work", bound_to=TABLE)["directions"] = ARRAY
     (path,) = (tmp_path / "work").iterdir()
@@ -59,6 +67,20 @@ def test_clear_leaves_what_is_not_its_own(tmp_path):
         del marks["directions"]
     marks.clear()
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_clear_leaves_files_that_only_look_like_its_own(tmp_path):
+    """In a folder that is shared with the user's notes and with another upload."""
+    others = {"notes.markdown", "bench.mark", "old.mark.csv", "north.mark.part"}
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    south = Marks(tmp_path, bound_to=TABLE | {"party": "south"})
+    south["basis"] = ARRAY
+    marks = Marks(tmp_path, bound_to=TABLE)
+    marks["directions"] = ARRAY
+    marks.clear()
+    assert {path.name for path in tmp_path.iterdir()} == {*others, "basis.mark"}
+    np.testing.assert_array_equal(south["basis"], ARRAY)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

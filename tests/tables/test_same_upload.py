@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis import Analyst, Party
+from cobasis import Analyst, Party, PartyKey
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import OrthonormalityError
 from cobasis.protocol import projection
@@ -116,6 +116,13 @@ def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
     assert list(heights()) == [N_ROWS]
 
 
+def test_labels_may_be_words(tmp_path):
+    table, north = frame(N_ROWS), site(classes=("west", "east"))
+    to = tmp_path / "north.safetensors"
+    uploaded(north.party(), table, labels="ward", to=to)
+    assert_same(to, north.in_memory(table, "ward"))
+
+
 def test_labels_may_be_numbers_or_absent(tmp_path):
     table = frame(N_ROWS)
     to = tmp_path / "north.safetensors"
@@ -146,6 +153,22 @@ def test_the_consensus_exchange_works_from_a_file(tmp_path):
     assert_same(to, north.in_memory(table, consensus=consensus))
 
 
+@pytest.mark.parametrize("weakest", [1e-2, 1e-6])
+@pytest.mark.parametrize("basis", ["svd", "pca"])
+def test_weak_directions_are_found_as_precisely_as_by_a_singular_value_decomposition(
+    basis, weakest, tmp_path
+):
+    """A Gram matrix alone is off by 1e-4 where the weakest is a millionth of the strongest."""
+    strengths = (1, 0.9, *(weakest / 2**power for power in range(5)))
+    table = frame(N_ROWS, strengths=strengths)
+    north = site(basis=basis, n_components=4)
+    steps = set()
+    to = tmp_path / "north.safetensors"
+    uploaded(north.party(), table, labels="died", to=to, report=lambda step, *_: steps.add(step))
+    assert_same(to, north.in_memory(table))
+    assert ("reading rows for the basis, precisely" in steps) == (weakest < 1e-3)
+
+
 def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
     table, north = frame(N_ROWS), site()
     to = tmp_path / "north.safetensors"
@@ -172,6 +195,15 @@ def test_the_party_goes_on_as_after_prepare(tmp_path):
     rows = table.select(NAMES).to_numpy()
     other.prepare(rows, table["died"].to_numpy())
     np.testing.assert_allclose(party.basis.project(rows), other.basis.project(rows), atol=1e-10)
+
+
+def test_another_key_gives_another_order_and_rotation(tmp_path):
+    table, north = frame(N_ROWS), site()
+    to = tmp_path / "north.safetensors"
+    uploaded(north.party(), table, labels="died", to=to)
+    other = site(key=PartyKey(), secret=north.secret)
+    with pytest.raises(AssertionError):
+        assert_same(to, other.in_memory(table))
 
 
 def test_columns_of_every_real_type_are_read_exactly(tmp_path):
