@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from cobasis.disk import calls
 from cobasis.disk.lock import Lock
 from cobasis.errors import AnotherRunError, DiskError
 
@@ -51,9 +52,17 @@ def test_who_waits_has_it_once_the_other_is_killed(path, holder):
         assert holder.wait() < 0
 
 
-def test_a_file_that_got_its_name_meanwhile_is_not_the_one_that_was_locked(path, tmp_path):
+def test_a_file_that_got_its_name_meanwhile_is_not_the_one_that_was_locked(
+    path, tmp_path, monkeypatch
+):
     lock = Lock(path, what="it")
-    taken = []
+    taken, opened, wait_for = [], threading.Event(), calls.lock
+
+    def opened_then_locked(*args, **kwargs):
+        opened.set()
+        wait_for(*args, **kwargs)
+
+    monkeypatch.setattr(calls, "lock", opened_then_locked)
 
     def take():
         with Lock(path, what="it") as other:
@@ -61,11 +70,12 @@ def test_a_file_that_got_its_name_meanwhile_is_not_the_one_that_was_locked(path,
 
     waiting = threading.Thread(target=take)
     waiting.start()
+    assert opened.wait(timeout=60)  # before, the thread may not have opened the old file yet
     path.rename(tmp_path / "finished")
     if (tmp_path / "finished").is_dir():
         path.mkdir()
     lock.release()
-    waiting.join(timeout=10)
+    waiting.join(timeout=60)
     assert taken == [path.stat().st_ino]
 
 
