@@ -23,7 +23,7 @@ from cobasis.algorithms import AlignerName
 from cobasis.algorithms.bases import BASES
 from cobasis.models import trainer
 from cobasis.report.comparison import Settings, compare, deal, load
-from cobasis.report.page import as_json
+from cobasis.report.pages import as_json
 from golden import refusals
 
 RECORDED = Path(__file__).parent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cobasis.privacy.audit import audit
-from cobasis.report.privacy_pages import MARKS, render_audit
+from cobasis.report.pages import MARKS, render_audit
 from privacy.audit.uploads import about, cancer, facts, subject
 
 UPLOAD = subject(*cancer(100), n_components=5)

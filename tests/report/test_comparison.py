@@ -1,6 +1,7 @@
 """The demo's claims, over a few seeds and over ten, and what its page shows."""
 
 import re
+from dataclasses import replace
 from functools import cache
 from xml.etree import ElementTree as ET
 
@@ -9,11 +10,12 @@ import pytest
 
 from cobasis.protocol.messages import figure_of
 from cobasis.report.comparison import Settings, compare, deal, load
-from cobasis.report.page import as_json, conclusion, means, render
+from cobasis.report.pages import as_json, conclusion, means, render_comparison
 
 FEW_AND_MANY = pytest.mark.parametrize("n_seeds", [1, pytest.param(10, marks=pytest.mark.soak)])
 
 
+@cache
 def comparison(name, split, seed, **changes):
     table = load(name)
     settings = {
@@ -72,7 +74,7 @@ def test_a_party_of_one_class_is_legal_and_alone_says_so():
     assert found.one_class == ("party-1",)
     share = float(np.mean(dealt.test_labels == labels[0]))
     assert found.alone["party-1"] == pytest.approx(share)
-    assert "party-1" in re.search(r"Alone, these parties.*?</p>", render(found)).group()
+    assert "party-1" in re.search(r"Alone, these parties.*?</p>", render_comparison(found)).group()
 
 
 def test_by_label_gives_each_party_two_neighbouring_labels_of_a_cycle():
@@ -92,7 +94,7 @@ def test_no_row_is_both_dealt_and_tested():
 
 
 def test_the_page_is_one_file_with_three_charts_and_no_outside_reference():
-    page = render(comparison("diabetes", "iid", 0))
+    page = render_comparison(comparison("diabetes", "iid", 0))
     charts = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(charts) == 2
     for chart in charts:
@@ -106,7 +108,7 @@ def test_the_page_is_one_file_with_three_charts_and_no_outside_reference():
 
 def test_the_page_shows_the_comparison_s_own_numbers():
     found = comparison("diabetes", "iid", 0)
-    page = render(found)
+    page = render_comparison(found)
     for value in means(found).values():
         assert f"{value:.3f}" in page
     for figures in found.round.analyst.certificate.parties.values():
@@ -115,14 +117,14 @@ def test_the_page_shows_the_comparison_s_own_numbers():
 
 def test_names_from_data_are_escaped():
     found = comparison("diabetes", "iid", 0)
-    object.__setattr__(found.data, "name", "<b>bold</b>")
-    assert "<b>bold</b>" not in render(found)
+    data = replace(found.data, table=replace(found.data.table, name="<b>bold</b>"))
+    assert "<b>bold</b>" not in render_comparison(replace(found, data=data))
 
 
 def test_where_a_consensus_is_forbidden_the_page_and_the_object_say_why():
     found = comparison("diabetes", "iid", 0, n_parties=2)
     assert found.consensus is None
-    assert "bisector" in render(found)
+    assert "bisector" in render_comparison(found)
     assert as_json(found)["together_consensus"] is None
     assert "bisector" in as_json(found)["consensus_refusal"]
 
@@ -147,5 +149,5 @@ def test_one_sentence_says_what_to_conclude_on_the_page_and_in_json():
     told = means(found)
     points = [100 * (told[word] - told["alone"]) for word in ("together", "together_consensus")]
     assert all(f"{each:+.1f} points" in conclusion(found) for each in points)
-    assert conclusion(found) in render(found).replace("&#43;", "+")
+    assert conclusion(found) in render_comparison(found).replace("&#43;", "+")
     assert as_json(found)["conclusion"] == conclusion(found)

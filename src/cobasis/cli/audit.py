@@ -142,7 +142,7 @@ def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
 
     from cobasis.disk.whole import write_whole
     from cobasis.privacy.audit import as_json
-    from cobasis.report.privacy_pages import render_audit
+    from cobasis.report.pages import render_audit
 
     page, beside = pages
     text = render_audit(found.report, task=task, seal=found.record["report"])
@@ -173,7 +173,7 @@ def plan(
     from cobasis.disk.whole import write_whole
     from cobasis.party_side.prices import Asked, priced
     from cobasis.party_side.session import refuse_target
-    from cobasis.report.privacy_pages import render_plan
+    from cobasis.report.pages import render_plan
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
@@ -208,14 +208,14 @@ def _print(found: "Plan", *, task: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from cobasis.report.privacy_pages import columns_of, row_of
+    from cobasis.report.pages import table_of
 
-    titles, about = columns_of(found, task=task)
+    titles, rows, about = table_of(found, task=task)
     table = Table(title=f"What each defence would come to, on {found.n_sampled:,} of your rows")
     for at, title in enumerate(titles):
         table.add_column(title, justify="right" if at else "left")
-    for each in found.effects:
-        table.add_row(*row_of(each, task=task))
+    for cells in rows:
+        table.add_row(*cells)
     console = Console()
     console.print(table)
     console.print(about, highlight=False)

@@ -77,12 +77,12 @@ def _compared(dealt: "Dealt", settings: "Settings", report: Path) -> "Comparison
 
     from cobasis.disk.whole import write_whole
     from cobasis.report.comparison import compare
-    from cobasis.report.page import render
+    from cobasis.report.pages import render_comparison
 
     with Console(stderr=True).status("starting") as status:
-        found = compare(dealt, settings, progress=status.update)
+        found = compare(dealt, settings, tell=status.update)
         status.update("writing the report")
-        write_whole(report, render(found).encode())
+        write_whole(report, render_comparison(found).encode())
     return found
 
 
@@ -90,7 +90,7 @@ def _show(found: "Comparison", report: Path, *, as_json: bool) -> None:
     """Print what was found, as JSON or as a table."""
     from rich.console import Console
 
-    from cobasis.report.page import as_json as to_json
+    from cobasis.report.pages import as_json as to_json
 
     if as_json:
         typer.echo(json.dumps({**to_json(found), "report": str(report)}, indent=2))
@@ -102,7 +102,7 @@ def _print(found: "Comparison", report: Path, console: "Console") -> None:
     """Print scores per party and on average, the certificate, traffic and time."""
     from rich.table import Table as RichTable
 
-    from cobasis.report.page import conclusion, means
+    from cobasis.report.pages import conclusion, means
 
     def shown(value: float | None) -> str:
         if value is None:
@@ -110,7 +110,9 @@ def _print(found: "Comparison", report: Path, console: "Console") -> None:
         return f"{100 * value:.1f}" if found.metric == "accuracy" else f"{value:.3f}"
 
     unit = "accuracy in %" if found.metric == "accuracy" else "R2"
-    table = RichTable(title=f"{found.data.name}, split {found.data.split}: {unit} on the test set")
+    table = RichTable(
+        title=f"{found.data.table.name}, split {found.data.split}: {unit} on the test set"
+    )
     for column in ("party", "alone", "together", "consensus", "pooled", "bytes up", "bytes down"):
         table.add_column(column, justify="left" if column == "party" else "right")
     consensus = found.consensus or {}

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,24 +23,33 @@ from cobasis.protocol.round import Round
 from cobasis.protocol.simulation import simulate
 from cobasis.report import DataName, Split
 
-if TYPE_CHECKING:
-    from sklearn.utils import Bunch
-
 Labels = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One data set with the numbers that the demo runs with."""
+
+    name: DataName
+    task: Task
+    rows: Matrix
+    labels: Labels
+    features: tuple[NumericFeature, ...]
+    parties: int  # of the demo, as are the next two
+    rows_each: int
+    n_components: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dealt:
     """A data set, dealt out to parties, with one test set that all predict."""
 
-    name: str
-    task: Task
-    split: str  # how it was dealt
-    features: tuple[NumericFeature, ...]
+    table: Table
+    split: Split
     rows: Mapping[str, tuple[Matrix, Labels]]  # and labels, by party
     test_rows: Matrix  # common to all parties
     test_labels: Labels
-    public_rows: Matrix | None = None  # where anchor or basis are public
+    public_rows: Matrix  # where anchor or basis are public
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +83,14 @@ class Comparison:
     @property
     def metric(self) -> str:
         """What the scores are."""
-        return "R2" if self.data.task == "regression" else "accuracy"
+        return "R2" if self.data.table.task == "regression" else "accuracy"
 
 
+@one_blas_thread()
 def compare(
-    data: Dealt, settings: Settings, *, progress: Callable[[str], None] | None = None
+    data: Dealt, settings: Settings, *, tell: Callable[[str], None] = lambda _: None
 ) -> Comparison:
     """Run the rounds and the two raw-feature baselines on one dealt data set."""
-    with one_blas_thread():
-        return _compared(data, settings, progress or (lambda _: None))
-
-
-def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> Comparison:
-    """Do what `compare` says."""
     started = time.perf_counter()
     tell("together: parties upload, the analyst aligns, certifies and trains")
     together = _round(data, settings)
@@ -120,19 +124,15 @@ def _compared(data: Dealt, settings: Settings, tell: Callable[[str], None]) -> C
 
 def _round(data: Dealt, settings: Settings) -> Round:
     """Run one round with the settings."""
+    told = asdict(settings)
     public = settings.anchor in FROM_PUBLIC_ROWS or settings.basis == "public"
     return simulate(
         data.rows,
-        rng=np.random.default_rng(settings.seed),
-        n_components=settings.n_components,
-        task=data.task,
-        aligner=settings.aligner,
-        anchor=settings.anchor,
-        basis=settings.basis,
-        model=settings.model,
-        features=data.features,
+        rng=np.random.default_rng(told.pop("seed")),
+        task=data.table.task,
+        features=data.table.features,
         public_rows=data.public_rows if public else None,
-        allow_row_carrying=settings.allow_row_carrying,
+        **told,
     )
 
 
@@ -140,97 +140,57 @@ def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) ->
     """Train on raw features and score; a single class can only be repeated."""
     if _one_class(labels, data):
         return figure_of(
-            data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.task
+            data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.table.task
         )
     classes, told = np.unique(labels, return_inverse=True)
     trained = train(
-        encode(rows, data.features, party="raw"),
-        told if data.task == "classification" else labels,
+        encode(rows, data.table.features, party="raw"),
+        told if data.table.task == "classification" else labels,
         model=settings.model,
-        task=data.task,
+        task=data.table.task,
         seed=settings.seed,
         allow_row_carrying=settings.allow_row_carrying,
         aligned=False,
     )
-    test = encode(data.test_rows, data.features, party="raw")
+    test = encode(data.test_rows, data.table.features, party="raw")
     found = trained.predict(test)
-    found = classes[found] if data.task == "classification" else found
-    return figure_of(data.test_labels, found, task=data.task)
+    found = classes[found] if data.table.task == "classification" else found
+    return figure_of(data.test_labels, found, task=data.table.task)
 
 
 def _one_class(labels: Labels, data: Dealt) -> bool:
-    """Whether all labels are of one class."""
-    return data.task == "classification" and len(np.unique(labels)) == 1
+    return data.table.task == "classification" and len(np.unique(labels)) == 1
 
 
 ROWS_OF_EACH_LABEL = 25
 PUBLIC_ROWS = 100
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """One data set with the numbers that the demo runs with."""
-
-    name: str
-    task: Task
-    rows: Matrix
-    labels: Labels
-    features: tuple[NumericFeature, ...]  # centre and scale stand in for a code book's
-    parties: int  # of the demo, as are the next two
-    rows_each: int
-    n_components: int
-
-
 def load(name: DataName) -> Table:
-    """Load one of the three data sets."""
-    return {"digits": _digits, "cancer": _cancer, "diabetes": _diabetes}[name]()
+    """Load 1,797 handwritten digits, 569 breast tumours, or 442 patients with diabetes."""
+    from sklearn import datasets  # noqa: PLC0415 -- a second
 
-
-def _digits() -> Table:
-    """Load 1,797 handwritten digits; a pixel is a count from 0 to 16."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 -- a second
-
-    bunch = load_digits()
-    features = numeric_features(bunch.feature_names, centre=8.0, scale=16.0)
-    return _table("digits", bunch, features, parties=10, rows_each=50, n_components=24)
-
-
-def _cancer() -> Table:
-    """Load 569 breast tumours; the whole table's mean and deviation stand in for a code book."""
-    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415 -- a second
-
-    bunch = load_breast_cancer()
-    features = numeric_features(
-        bunch.feature_names, centre=bunch.data.mean(axis=0), scale=bunch.data.std(axis=0)
-    )
-    return _table("cancer", bunch, features, parties=4, rows_each=25, n_components=10)
-
-
-def _diabetes() -> Table:
-    """Load 442 patients; published centred, each column of length 1."""
-    from sklearn.datasets import load_diabetes  # noqa: PLC0415 -- a second
-
-    bunch = load_diabetes()
-    features = numeric_features(bunch.feature_names, scale=1 / np.sqrt(len(bunch.data)))
-    return _table("diabetes", bunch, features, parties=4, rows_each=40, n_components=7)
-
-
-def _table(
-    name: str,
-    bunch: "Bunch",
-    features: tuple[NumericFeature, ...],
-    *,
-    parties: int,
-    rows_each: int,
-    n_components: int,
-) -> Table:
-    """Put a scikit-learn data set into our own table."""
+    read = {
+        "digits": datasets.load_digits,
+        "cancer": datasets.load_breast_cancer,
+        "diabetes": datasets.load_diabetes,
+    }
+    bunch = read[name]()
+    # They stand in for a code book's: a pixel counts from 0 to 16, the tumours' own mean and
+    # deviation, and of the patients, published centred, columns of length 1.
+    centre, scale = {
+        "digits": (8.0, 16.0),
+        "cancer": (bunch.data.mean(axis=0), bunch.data.std(axis=0)),
+        "diabetes": (0.0, 1 / np.sqrt(len(bunch.data))),
+    }[name]
+    sizes = {"digits": (10, 50, 24), "cancer": (4, 25, 10), "diabetes": (4, 40, 7)}
+    parties, rows_each, n_components = sizes[name]
     return Table(
         name=name,
         task="regression" if name == "diabetes" else "classification",
         rows=bunch.data,
         labels=bunch.target,
-        features=features,
+        features=numeric_features(bunch.feature_names, centre=centre, scale=scale),
         parties=parties,
         rows_each=rows_each,
         n_components=n_components,
@@ -238,25 +198,16 @@ def _table(
 
 
 def deal(table: Table, *, n_parties: int, split: Split, seed: int) -> Dealt:
-    """Deal a data set out to parties; what is left is test set, and some public rows.
-
-    By label, party i holds 25 rows of each of two labels, i and i + 1 of a random cycle.
-    """
+    """Deal a data set out to parties; what is left is test set, and some public rows."""
     if n_parties < 1:
         raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
     rng = np.random.default_rng(seed)
-    dealers: dict[Split, Callable[[], list[Labels]]] = {
-        "iid": lambda: _iid(table, n_parties, rng),
-        "by-label": lambda: _by_label(table, n_parties, rng),
-    }
-    dealt = dealers[split]()
+    dealt = (_by_label if split == "by-label" else _iid)(table, n_parties, rng)
     rest = np.setdiff1d(np.arange(len(table.rows)), np.concatenate(dealt))
     public, test = np.split(rng.permutation(rest), [PUBLIC_ROWS])
     return Dealt(
-        name=table.name,
-        task=table.task,
+        table=table,
         split=split,
-        features=table.features,
         rows={
             f"party-{number}": (table.rows[chosen], table.labels[chosen])
             for number, chosen in enumerate(dealt, start=1)
@@ -269,43 +220,37 @@ def deal(table: Table, *, n_parties: int, split: Split, seed: int) -> Dealt:
 
 def _iid(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
     """Deal rows out in random order."""
-    _refuse_too_many(table, n_parties, table.rows_each, len(table.rows) - 2 * PUBLIC_ROWS)
-    order = rng.permutation(len(table.rows))[: n_parties * table.rows_each]
-    return np.split(order, n_parties)
+    needed, available = n_parties * table.rows_each, len(table.rows) - 2 * PUBLIC_ROWS
+    if needed > available:
+        raise OptionError(
+            f"--parties {n_parties} of {table.rows_each} rows each need {needed} rows, and "
+            f"{table.name} has {available} to deal out. "
+            f"Use --parties {available // table.rows_each} or fewer."
+        )
+    return np.split(rng.permutation(len(table.rows))[:needed], n_parties)
 
 
 def _by_label(table: Table, n_parties: int, rng: np.random.Generator) -> list[Labels]:
-    """Deal each party two labels that are neighbours in a random cycle of labels."""
+    """Deal each party rows of two labels that are neighbours in a random cycle of labels."""
     if table.name != "digits":
         raise OptionError(
             f"--split by-label is for digits; {table.name} has too few labels for parties that "
             "each hold two. Use --data digits, or --split iid."
         )
     cycle = rng.permutation(np.unique(table.labels))
-    counts = np.unique(table.labels, return_counts=True)[1]
+    fewest = np.unique(table.labels, return_counts=True)[1].min()
     often = -(-n_parties // len(cycle)) * 2 * ROWS_OF_EACH_LABEL
-    if often > counts.min():
-        most = int(counts.min() // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
+    if often > fewest:
+        most = int(fewest // (2 * ROWS_OF_EACH_LABEL)) * len(cycle)
         raise OptionError(
             f"--parties {n_parties} would need {often} rows of one digit, and there are only "
-            f"{counts.min()} of some. Use --parties {most} or fewer."
+            f"{fewest} of some. Use --parties {most} or fewer."
         )
-    waiting = {label: rng.permutation(np.flatnonzero(table.labels == label)) for label in cycle}
-    dealt = []
-    for number in range(n_parties):
-        taken = []
-        for label in (cycle[number % len(cycle)], cycle[(number + 1) % len(cycle)]):
-            rows, waiting[label] = np.split(waiting[label], [ROWS_OF_EACH_LABEL])
-            taken.append(rows)
-        dealt.append(np.concatenate(taken))
-    return dealt
-
-
-def _refuse_too_many(table: Table, n_parties: int, rows_each: int, available: int) -> None:
-    """Raise OptionError where parties would take the rows that the test needs."""
-    if n_parties * rows_each > available:
-        raise OptionError(
-            f"--parties {n_parties} of {rows_each} rows each need {n_parties * rows_each} rows, "
-            f"and {table.name} has {available} to deal out. "
-            f"Use --parties {available // rows_each} or fewer."
-        )
+    parts = []  # of each label in the cycle, a pack of rows for each party that holds it
+    for label in cycle:
+        rows = rng.permutation(np.flatnonzero(table.labels == label))
+        parts.append(iter(np.split(rows, range(ROWS_OF_EACH_LABEL, len(rows), ROWS_OF_EACH_LABEL))))
+    return [
+        np.concatenate([next(parts[(number + step) % len(parts)]) for step in (0, 1)])
+        for number in range(n_parties)
+    ]
