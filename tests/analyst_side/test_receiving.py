@@ -11,7 +11,7 @@ import pytest
 from analyst_side.rounds import real_round
 from cobasis.analyst_side.receive import receive
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import file_digest
+from cobasis.disk.whole import file_digest
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.news import check_receipt

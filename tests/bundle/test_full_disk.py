@@ -14,7 +14,7 @@ import pytest
 
 from bundle.payloads import header, tables, write
 from cobasis.bundle.payload import PayloadWriter, open_payload
-from cobasis.disk import files
+from cobasis.disk import whole
 from cobasis.errors import DiskError
 
 
@@ -27,8 +27,8 @@ def test_a_disk_that_fills_up_leaves_what_was_there_before(tmp_path, monkeypatch
     path = tmp_path / "north.safetensors"
     write(path, seed=1)
     before = path.read_bytes()
-    monkeypatch.setattr(files.os, call, full, raising=False)
-    with pytest.raises(DiskError, match=r"No space left on device \(\d+ bytes are needed\)"):
+    monkeypatch.setattr(whole.os, call, full, raising=False)
+    with pytest.raises(DiskError, match=r"\(\d+ bytes are needed\): No space left on device"):
         write(path, seed=2)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
@@ -36,7 +36,7 @@ def test_a_disk_that_fills_up_leaves_what_was_there_before(tmp_path, monkeypatch
 
 def test_a_disk_without_preallocation_is_written_all_the_same(tmp_path, monkeypatch):
     """As on macOS, which has no posix_fallocate."""
-    monkeypatch.delattr(files.os, "posix_fallocate", raising=False)
+    monkeypatch.delattr(whole.os, "posix_fallocate", raising=False)
     rows, _, _ = write(tmp_path / "north.safetensors")
     np.testing.assert_array_equal(
         open_payload(tmp_path / "north.safetensors").row_block(0, 7), rows
@@ -63,7 +63,7 @@ def test_a_real_limit_on_file_sizes_is_found_before_the_first_row(tmp_path):
         text=True,
         check=False,
     )
-    assert re.search(r"File too large \(24,000,\d{3} bytes are needed\)", done.stderr)
+    assert re.search(r"\(24,000,\d{3} bytes are needed\): File too large", done.stderr)
     assert "[CB601]" in done.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cobasis.algorithms.fits import Fit
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.disk import files
+from cobasis.disk import whole
 from cobasis.errors import (
     DiskError,
     DuplicatePartyError,
@@ -119,7 +119,7 @@ def test_a_disk_that_fills_up_loses_no_fit_that_was_written(tmp_path, monkeypatc
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     folder = FitFolder(tmp_path, shard_bytes=1)
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(whole.os, "fsync", full)
     with pytest.raises(DiskError, match="No space left on device"), folder:
         folder["late"] = fit(99)
     monkeypatch.undo()

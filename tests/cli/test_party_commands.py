@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from cobasis.bundle.envelope import look
 from cobasis.cli import options
 from cobasis.cli.main import app
-from cobasis.disk.files import file_digest
+from cobasis.disk.whole import file_digest
 from cobasis.protocol.news import News, Receipt, sign_receipt
 from faults import at_call, on
 from party_side.sites import NAMES, consortium, frame

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import file_digest
+from cobasis.disk.whole import file_digest
 from cobasis.errors import (
     DiskError,
     FeatureError,

@@ -80,7 +80,7 @@ import os, signal, sys
 from pathlib import Path
 from cobasis import ODC
 from cobasis.algorithms import images
-from cobasis.disk import files
+from cobasis.disk import whole
 from cobasis.bundle.run_folder import FitFolder
 from protocol.upload_folders import align_folder
 
@@ -104,7 +104,7 @@ def fsync(descriptor, real=os.fsync):
     real(descriptor)
 
 if step == "fsync":
-    files.os.fsync = fsync
+    whole.os.fsync = fsync
 found = align_folder(Path(uploads), aligner=ODC(), to=Path(to), report=report)
 print("done", len(found.fits))
 """

@@ -8,8 +8,7 @@ from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_draft
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import file_digest
-from cobasis.disk.whole import PART
+from cobasis.disk.whole import PART, file_digest
 from cobasis.errors import CobasisError
 from cobasis.party_side.session import NOTES, SENT
 from cobasis.protocol.keeping import secret_bytes

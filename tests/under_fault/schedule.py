@@ -14,7 +14,7 @@ from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.run_folder import FitFolder
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import file_digest
+from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError
 from cobasis.protocol.exchanges import exchanges
 from cobasis.protocol.news import News

@@ -9,8 +9,7 @@ from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import Limits
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.uploads import UploadFolder
-from cobasis.disk.files import file_digest
-from cobasis.disk.whole import move_whole, remove_tree
+from cobasis.disk.whole import file_digest, move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement_fields import moment_of, moment_text

@@ -10,8 +10,7 @@ from cobasis.analyst_side.plan import listed
 from cobasis.analyst_side.run import Concluded, conclude, delete_targets
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import file_digest
-from cobasis.disk.whole import make_folder, remove_tree, write_whole
+from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
 from cobasis.progress import Report, silent
 from cobasis.protocol.enrolment import PublicIdentity, verify

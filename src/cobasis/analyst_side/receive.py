@@ -25,8 +25,8 @@ from cobasis.bundle.agreement_text import line_in
 from cobasis.bundle.envelope import PLAIN, Bundle, Limits, PlainKind, look, plain_kind
 from cobasis.bundle.manifest import AcceptedFile, refuse_replay
 from cobasis.bundle.messages import proposal_in, upload_in
-from cobasis.disk.files import file_digest
-from cobasis.disk.whole import copy_whole, move_whole, remove_tree
+from cobasis.disk.calls import READABLE, explained
+from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import (
     AnotherRunError,
     CobasisError,
@@ -132,15 +132,11 @@ def files_of(paths: Iterable[Path], agreement: Path) -> list[Path]:
         return sorted(path for found in beside for path in found)
     found: dict[Path, None] = {}
     for path in given:
-        try:
+        with explained(f"'{path}' cannot be read", advice=READABLE):
             inside = sorted(path.iterdir()) if path.is_dir() else []
             files = [each for each in inside if each.name[0] != "." and not each.is_dir()]
             found |= dict.fromkeys(files if path.is_dir() else [path])
             there = path.exists() or path.is_symlink()
-        except OSError as error:
-            raise DiskError(
-                f"'{path}' cannot be read: {error.strerror}. Check your rights to it."
-            ) from error
         if not there:
             raise OptionError(f"there is neither a file nor a folder '{path}'. Check the path.")
     return list(found)

@@ -25,8 +25,7 @@ from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.envelope import write_bundle
 from cobasis.bundle.messages import enclose_return, model_in
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.disk.files import file_digest
-from cobasis.disk.whole import make_folder, remove_tree, write_whole
+from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain

@@ -15,7 +15,7 @@ from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
 from cobasis.bundle.uploads import UploadFolder
-from cobasis.disk.files import file_digest, opened
+from cobasis.disk.whole import file_digest, opened
 from cobasis.errors import (
     CobasisError,
     FileChangedError,

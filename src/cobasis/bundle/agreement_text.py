@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import tomlkit
 
-from cobasis.disk.files import opened
+from cobasis.disk.whole import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature

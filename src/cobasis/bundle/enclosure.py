@@ -19,8 +19,7 @@ from cobasis.bundle.manifest import (
     signed_message,
 )
 from cobasis.bundle.seal import seal
-from cobasis.disk.files import opened
-from cobasis.disk.whole import WholeFile
+from cobasis.disk.whole import WholeFile, opened
 from cobasis.errors import FileChangedError, OptionError, SecretError
 from cobasis.protocol.enrolment import PublicIdentity
 

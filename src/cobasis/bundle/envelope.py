@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -31,8 +31,17 @@ from cobasis.bundle.manifest import (
     signed_message,
 )
 from cobasis.bundle.seal import Seal, look
-from cobasis.disk.files import Stamp, opened, refuse_changed, stamp_of
-from cobasis.disk.whole import WholeFile, make_folder, nameless_file, remove_tree
+from cobasis.disk.calls import WRITABLE, explained
+from cobasis.disk.whole import (
+    Stamp,
+    WholeFile,
+    make_folder,
+    nameless_file,
+    opened,
+    refuse_changed,
+    remove_tree,
+    stamp_of,
+)
 from cobasis.errors import BundleError, DiskError, SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
@@ -97,7 +106,7 @@ def open_bundle(
     if n_bytes > limits.n_bytes + limits.n_bytes // 1000 + _SEALING:
         _refuse(what, f"its {n_bytes:,} bytes are more than the {limits.n_bytes:,} that are read")
     with _folder(into), nameless_file(into) as plain:
-        digest = _unsealed(path, cast("BinaryIO", plain), unseal=unseal, what=what)
+        digest = _unsealed(path, cast("BinaryIO", plain), unseal=unseal, into=into, what=what)
         manifest = _manifest(cast("BinaryIO", plain), signer=signer, what=what)
         (expected or Expected()).check(manifest, what=what)
         total = sum(part.n_bytes for part in manifest.parts)
@@ -114,18 +123,21 @@ def _folder(into: Path) -> Iterator[None]:
     """Make the folder, take it away again after a refusal, and say what a full disk means."""
     made = not into.exists()
     try:
-        make_folder(into)
-        yield
-    except BaseException as error:
+        with _explained(into):
+            make_folder(into)
+            yield
+    except BaseException:
         if made:
             with suppress(DiskError):
                 remove_tree(into)
-        if not isinstance(error, OSError):
-            raise
-        raise DiskError(
-            f"a bundle cannot be opened into '{into}': {error.strerror}. Nothing of it is left "
-            "there. Free some space, or give a folder that you may write to, then start again."
-        ) from error
+        raise
+
+
+def _explained(into: Path) -> AbstractContextManager[None]:
+    return explained(
+        f"a bundle cannot be opened into '{into}'",
+        advice=f"Nothing of it is left there. {WRITABLE}",
+    )
 
 
 class _Sealed:
@@ -142,17 +154,21 @@ class _Sealed:
 
 
 def _unsealed(
-    path: Path, plain: BinaryIO, *, unseal: Callable[[BinaryIO, BinaryIO], None], what: str
+    path: Path,
+    plain: BinaryIO,
+    *,
+    unseal: Callable[[BinaryIO, BinaryIO], None],
+    into: Path,
+    what: str,
 ) -> str:
     """Write the plain stream into `plain`, and return the digest of the sealed one."""
     with opened(path) as (file, stamp):
         source = _Sealed(file)
-        unseal(cast("BinaryIO", source), plain)
+        with _explained(into):
+            unseal(cast("BinaryIO", source), plain)
         if source.read(1):
             raise SealError(f"{what} is longer than its seal. Have it copied, or sent, once more.")
-        found = os.fstat(file.fileno())
-        after = Stamp(found.st_size, found.st_mtime_ns, found.st_ino)
-        refuse_changed(after, stamp, what=what)
+        refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=what)
     refuse_changed(stamp_of(path), stamp, what=what)
     plain.seek(0)
     return source.digest.hexdigest()

@@ -15,7 +15,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.files import Stamp, read_array
 from cobasis.disk.tensors import (
     Header,
     Place,
@@ -26,7 +25,7 @@ from cobasis.disk.tensors import (
     refuse,
     widened,
 )
-from cobasis.disk.whole import WholeFile
+from cobasis.disk.whole import Stamp, WholeFile, read_array
 from cobasis.errors import DtypeError, OptionError, ShapeError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.messages import Labels, UploadHeader

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.fits import Fit
-from cobasis.disk.files import Stamp, read_array
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import Header, read_header, read_tables, write_tables
-from cobasis.disk.whole import make_folder, remove_tree
+from cobasis.disk.whole import Stamp, make_folder, read_array, remove_tree
 from cobasis.errors import DiskError, DuplicatePartyError, FileFormatError, StepError
 
 if TYPE_CHECKING:

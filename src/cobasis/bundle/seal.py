@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import pyrage
 
-from cobasis.disk.files import opened
+from cobasis.disk.whole import opened
 from cobasis.errors import OptionError, SealError
 
 MAX_AGE_HEADER = 2**18

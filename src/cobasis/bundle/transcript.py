@@ -10,9 +10,10 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cobasis.disk.files import opened
+from cobasis.disk.calls import WRITABLE, explained
 from cobasis.disk.lock import Lock
-from cobasis.errors import DiskError, OptionError, TranscriptError
+from cobasis.disk.whole import opened
+from cobasis.errors import OptionError, TranscriptError
 from cobasis.protocol.agreement_fields import moment_text
 from cobasis.strict_json import canonical_json, json_object
 
@@ -187,30 +188,23 @@ class Transcript:
     def _alone(self) -> Iterator[Lock]:
         """Open the file, and keep other writers waiting."""
         what = f"the transcript '{self.path}'"
-        with Lock(self.path, what=what) as lock:
-            try:
-                yield lock
-            except OSError as error:
-                raise DiskError(
-                    f"{what} cannot be written: {error.strerror}. No line of it is lost. Free some "
-                    "space, or check your rights to it, then start again."
-                ) from error
+        advice = f"No line of it is lost. {WRITABLE}"
+        with (
+            Lock(self.path, what=what) as lock,
+            explained(f"{what} cannot be written", advice=advice),
+        ):
+            yield lock
 
 
 def verify_transcript(path: Path, *, head: str | None = None) -> Checked:
     """Check that every line of a transcript is as it was written, and where it was."""
     entries, last, torn = [], Link(), 0
     with opened(path) as (file, _):
-        try:
-            for found in _lines(file.fileno(), 0, last, path):
-                if found.entry is None:
-                    torn = len(found.raw)
-                else:
-                    entries.append(found.entry)
-        except OSError as error:
-            raise DiskError(
-                f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
-            ) from error
+        for found in _lines(file.fileno(), 0, last, path):
+            if found.entry is None:
+                torn = len(found.raw)
+            else:
+                entries.append(found.entry)
     if head not in {None, START, *(entry.hash for entry in entries)}:
         reason = "the line whose hash was noted is not there: lines were cut off, or written anew"
         raise _broken(path, len(entries), reason)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from cobasis.algorithms.images import View
 from cobasis.bundle.payload import Payload, PayloadHeader, PayloadWriter, open_payload
-from cobasis.errors import DiskError, DuplicatePartyError, MessageError, OptionError
+from cobasis.disk.calls import READABLE, explained
+from cobasis.errors import DuplicatePartyError, MessageError, OptionError
 from cobasis.protocol.agreement_fields import Precision
 from cobasis.protocol.messages import Upload, UploadHeader
 
@@ -188,10 +189,6 @@ class UploadFolder(View[Payload]):
 
 def _file_names(folder: Path) -> list[str]:
     """Return the names of a folder's files that are whole, hidden ones not counted."""
-    try:
+    with explained(f"the folder '{folder}' cannot be read", advice=READABLE):
         names = [path.name for path in folder.iterdir()]
-    except OSError as error:
-        raise DiskError(
-            f"the folder '{folder}' cannot be read: {error.strerror}. Check the path."
-        ) from error
     return sorted(name for name in names if name.endswith(SUFFIX) and not name.startswith("."))

@@ -350,7 +350,7 @@ def _next_of_analyst(of: Standing) -> tuple[str, bool]:
 
 def _next_of_party(of: Standing) -> tuple[str, bool]:
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.disk.files import file_digest
+    from cobasis.disk.whole import file_digest
     from cobasis.party_side.session import SENT_AS
 
     for each in of.exchanges:

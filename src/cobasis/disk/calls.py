@@ -2,19 +2,34 @@
 
 Nothing outside this package makes them. So whoever numbers them here knows every moment at which a
 process that dies leaves something else behind, and every call that a full disk can refuse. An
-OSError passes through: whoever called says what it means.
+OSError passes through: whoever called says with `explained` what it means.
 """
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+from cobasis.errors import DiskError
+
+READABLE = "Check the path, the disk it is on, and your rights to it."
+WRITABLE = "Free some space, or check your rights to it, then start again."
 
 _R = TypeVar("_R")
 
 on_call: Callable[[Callable[..., Any], tuple[Any, ...], Path], Any] | None = None
 """Makes each call instead: is given it, what it is told, and whose it is. None but in tests."""
+
+
+@contextmanager
+def explained(what: str, *, advice: str) -> Iterator[None]:
+    """Raise a DiskError that says what failed and what to do, where the system refuses a call."""
+    try:
+        yield
+    except OSError as error:
+        raise DiskError(f"{what}: {error.strerror or error}. {advice}") from error
 
 
 def _make(call: Callable[..., _R], *told: object, path: Path) -> _R:

@@ -22,15 +22,10 @@ class Lock:
 
     def __init__(self, path: Path, *, what: str, busy: str = "") -> None:
         self.path = path
-        try:
+        with calls.explained(f"{what} cannot be written", advice=calls.WRITABLE):
             while not self._taken(wait=not busy):
                 if busy:
                     raise AnotherRunError(busy)
-        except OSError as error:
-            raise DiskError(
-                f"{what} cannot be written: {error.strerror}. Free some space, or check your "
-                "rights to it, then start again."
-            ) from error
 
     def _taken(self, *, wait: bool) -> bool:
         """Open and lock; False where another has it, or renamed or deleted it meanwhile."""

@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.files import Stamp, opened, read_array
-from cobasis.disk.whole import WholeFile
+from cobasis.disk.whole import Stamp, WholeFile, opened, read_array
 from cobasis.errors import FileFormatError, ShapeError
 from cobasis.strict_json import json_object
 

@@ -1,33 +1,113 @@
-"""Files written, copied and moved as a whole, folders made, and both removed.
+"""Files read exactly, written, copied and moved as a whole; folders made, and both removed.
 
 A file is written under the name ``NAME.part`` and gets its own by a rename, which is one moment: a
 process that dies before it leaves the old file and a part, one that dies after it the new file. The
 order is sync the file, rename, sync the folder. Without the first, a power cut can leave the name
 on a file whose bytes never reached the disk; without the last, the name itself can be lost after
 somebody was told that the file is there.
+
+Nothing is memory-mapped: a mapped page counts as this process's memory, and a file that
+shrinks under a mapping kills the process instead of raising an error.
 """
 
+import hashlib
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from cobasis.disk import calls
-from cobasis.disk.files import bytes_of, opened
+from cobasis.disk.calls import READABLE, WRITABLE, explained
 from cobasis.disk.lock import Lock
-from cobasis.errors import DiskError
+from cobasis.errors import DiskError, FileChangedError
 
 PART = ".part"
 """Ends the name of a file that is still being written."""
 
 _PIECE, _MEGABYTE = 2**20, 10**6
+
+
+class Stamp(NamedTuple):
+    """What tells whether a file is still the one that was opened."""
+
+    size: int
+    modified_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Self:
+        """Return what the system says of a file, as a stamp."""
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+@contextmanager
+def opened(path: Path | str) -> Iterator[tuple[FileIO, Stamp]]:
+    """Open a regular file for reading; an OSError on the way, or inside, is a DiskError."""
+    with explained(f"'{path}' cannot be read", advice=READABLE):
+        # a pipe that somebody put there is opened without waiting for its other end, then refused
+        descriptor = calls.open_file(Path(path), os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise DiskError(f"'{path}' cannot be read: it is no file. Give the path of a file.")
+            yield FileIO(descriptor, "r", closefd=False), Stamp.of(found)
+        finally:
+            os.close(descriptor)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
+    with opened(path) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stamp_of(path: Path) -> Stamp:
+    """Return the stamp of a file without opening it."""
+    with explained(f"'{path}' cannot be read", advice=READABLE):
+        return Stamp.of(path.stat())
+
+
+def read_array(
+    path: Path | str, array: npt.NDArray[Any], *, offset: int, stamp: Stamp, what: str
+) -> None:
+    """Fill a contiguous array from a file that has to be the one that was opened before."""
+    with opened(path) as (file, before):
+        refuse_changed(before, stamp, what=what)
+        rest = _bytes_of(array)
+        file.seek(offset)
+        while rest and (read := file.readinto(rest)):
+            rest = rest[read:]
+        # again: whoever wrote while this read may have changed what was not yet read
+        refuse_changed(Stamp.of(os.fstat(file.fileno())), stamp, what=what)
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+    """Return a contiguous array's own bytes."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
+    """Raise FileChangedError unless both stamps are of one state of one file."""
+    if found == expected:
+        return
+    sizes = (
+        f"it had {expected.size:,} bytes and has {found.size:,} now"
+        if found.size != expected.size
+        else "its size is the same, but it was written anew"
+    )
+    raise FileChangedError(
+        f"{what} changed while it was in use: {sizes}. What was read of it would be of two "
+        "versions. Wait until nobody writes to it, then start again."
+    )
 
 
 class WholeFile:
@@ -70,13 +150,13 @@ class WholeFile:
 
     def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:
         """Write bytes, or a contiguous array's, at a place of the file."""
-        rest = memoryview(data) if isinstance(data, bytes) else bytes_of(data)
+        rest = memoryview(data) if isinstance(data, bytes) else _bytes_of(data)
         with self._refusals():
             calls.write(self._lock.descriptor, rest, offset=offset, path=self._part)
 
     def read(self, array: npt.NDArray[Any], *, offset: int) -> None:
         """Fill a contiguous array from a place of the file that was written before."""
-        rest = bytes_of(array)
+        rest = _bytes_of(array)
         with self._refusals():
             while rest and (read := os.preadv(self._lock.descriptor, [rest], offset)):
                 rest, offset = rest[read:], offset + read
@@ -120,17 +200,12 @@ class WholeFile:
         finally:
             self.discard()
 
-    @contextmanager
-    def _refusals(self) -> Iterator[None]:
+    def _refusals(self) -> AbstractContextManager[None]:
         """Say what the system's error means here."""
-        try:
-            yield
-        except OSError as error:
-            raise DiskError(
-                f"'{self.path}' cannot be written: {error.strerror} ({self.n_bytes:,} bytes are "
-                "needed). Nothing half-written is left under that name. Free some space, or "
-                "choose a folder that you may write to, then start again."
-            ) from error
+        return explained(
+            f"'{self.path}' cannot be written ({self.n_bytes:,} bytes are needed)",
+            advice=f"Nothing half-written is left under that name. {WRITABLE}",
+        )
 
 
 def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
@@ -146,81 +221,51 @@ def copy_whole(source: Path, target: Path) -> None:
     """
     with opened(source) as (file, stamp), WholeFile(target, n_bytes=stamp.size) as whole:
         at = 0
-        while piece := _read(file, source):
+        while piece := file.read(_PIECE):
             whole.write(piece, offset=at)
             at += len(piece)
         whole.shorten(at)
 
 
-def _read(file: FileIO, path: Path) -> bytes | None:
-    """Read the next piece; a DiskError when that fails."""
-    try:
-        return file.read(_PIECE)
-    except OSError as error:
-        raise DiskError(
-            f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
-        ) from error
-
-
 def move_whole(source: Path, target: Path) -> None:
     """Give a file or folder another name on the same disk, and wait until the name is there."""
-    try:
+    with explained(f"'{source}' cannot be moved to '{target}'", advice=WRITABLE):
         calls.rename(source, target)
+        # the rename alone may be lost in a power cut: then the source stands there again
         calls.sync_folder(target.parent)
-    except OSError as error:
-        raise DiskError(
-            f"'{source}' cannot be moved to '{target}': {error.strerror}. Free some space, or "
-            "correct the rights, then start again."
-        ) from error
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder for its owner alone, unless it is there, and see that its name is on the disk.
-
-    So are the folders above it that are missing. A DiskError when that fails.
-    """
-    try:
+    """Make a folder and those above it, for their owner alone, and put their names on the disk."""
+    with explained(f"the folder '{path}' cannot be made", advice=f"{WRITABLE} Or choose another."):
         if path.is_dir():
             return
         above = [folder for folder in path.parents if not folder.exists()]
         for folder in (*reversed(above), path):  # a name is worth nothing in a folder without one
             calls.make(folder)
             calls.sync_folder(folder.parent)
-    except OSError as error:
-        raise DiskError(
-            f"the folder '{path}' cannot be made: {error.strerror}. Free some space, correct the "
-            "rights, or choose another."
-        ) from error
 
 
 def remove_tree(path: Path) -> None:
     """Delete a file or a folder, if it is there, and wait until its name is gone."""
-    try:
+    private = "It may hold private numbers; delete it yourself, then start again."
+    with explained(f"'{path}' cannot be deleted", advice=private):
         _remove_all(path)
         if path.parent.is_dir():
             calls.sync_folder(path.parent)
-    except OSError as error:
-        raise DiskError(
-            f"'{path}' cannot be deleted: {error.strerror or error}. It may hold private numbers; "
-            "delete it yourself, then start again."
-        ) from error
 
 
 def remove_left(folder: Path, *ends: str) -> None:
     """Delete what a process that died left half-written below a folder, whose lock is held."""
-    try:
+    with explained(f"the folder '{folder}' cannot be read", advice=READABLE):
         left = [path for end in (PART, *ends) for path in folder.rglob(f"*{end}")]
-    except OSError as error:
-        raise DiskError(
-            f"the folder '{folder}' cannot be read: {error.strerror}. Check the disk and your "
-            "rights to it, then start again."
-        ) from error
     for path in left:
         remove_tree(path)
 
 
 def _remove_all(path: Path) -> None:
     """Delete what is in a folder before the folder; of a link only the link."""
+    # from the inside out: a kill leaves a folder with less in it, which the next call deletes
     if path.is_dir() and not path.is_symlink():
         for inner in sorted(path.iterdir()):
             _remove_all(inner)

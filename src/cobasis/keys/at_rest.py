@@ -4,8 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from cobasis.disk.files import opened
-from cobasis.disk.whole import WholeFile, make_folder
+from cobasis.disk.whole import WholeFile, make_folder, opened
 from cobasis.errors import DiskError, IdentityError, UnknownPartyError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import Agreement

@@ -10,8 +10,7 @@ from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import PLAIN, Expected, inspect_bundle, plain_kind
 from cobasis.bundle.manifest import Kind
 from cobasis.bundle.messages import consensus_in, return_in
-from cobasis.disk.files import file_digest, opened
-from cobasis.disk.whole import remove_tree, write_whole
+from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
 from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, SealError, StepError
 from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.models.chain import Chain

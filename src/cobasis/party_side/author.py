@@ -18,9 +18,15 @@ from cobasis.bundle.agreement_text import agreement_in, draft_in, line_in, text_
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.manifest import Draft
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.disk.files import file_digest, opened
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import copy_whole, make_folder, remove_tree, write_whole
+from cobasis.disk.whole import (
+    copy_whole,
+    file_digest,
+    make_folder,
+    opened,
+    remove_tree,
+    write_whole,
+)
 from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, UnknownPartyError
 from cobasis.keys.at_rest import names
 from cobasis.keys.identity import Identity

@@ -14,8 +14,7 @@ from pathlib import Path
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
 from cobasis.bundle.uploads import UploadFile
-from cobasis.disk.files import file_digest
-from cobasis.disk.whole import copy_whole, move_whole, remove_tree
+from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.threads import one_blas_thread

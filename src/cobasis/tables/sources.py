@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.disk.files import Stamp, refuse_changed, stamp_of
+from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
 from cobasis.errors import (
     DtypeError,
     LabelError,

@@ -16,10 +16,9 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from cobasis.disk.files import Stamp, opened
 from cobasis.disk.lock import Lock
-from cobasis.disk.whole import make_folder, move_whole, remove_left, write_whole
-from cobasis.errors import DiskError, VaultError
+from cobasis.disk.whole import Stamp, make_folder, move_whole, opened, remove_left, write_whole
+from cobasis.errors import VaultError
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
 from cobasis.strict_json import canonical_json, json_object
@@ -66,12 +65,7 @@ class Records(Hidden):
             before = self._read.get(name)
             if before is not None and before[0] == stamp:
                 return before[1]
-            try:
-                sealed = file.readall()
-            except OSError as error:
-                raise DiskError(
-                    f"'{path}' cannot be read: {error.strerror}. Check the disk it is on."
-                ) from error
+            sealed = file.readall()
         try:
             plain = self._unseal(sealed)
         except ValueError as error:
