@@ -23,7 +23,7 @@ from cobasis.errors import (
     ShapeError,
 )
 from cobasis.models import chain
-from cobasis.models.chain import Affine, Chain, Trees
+from cobasis.models.chain import LEAF, Affine, Chain, Trees
 from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel, train
@@ -275,19 +275,8 @@ def test_of_equal_scores_the_first_class_is_predicted():
 
 def test_a_value_that_equals_a_split_goes_to_the_true_side_in_float64():
     split = 0.1 + 0.2
-    trees = Trees(
-        n_in=1,
-        n_out=1,
-        roots=np.array([0]),
-        columns=np.array([0]),
-        splits=np.array([split]),
-        true_ids=np.array([0]),
-        false_ids=np.array([1]),
-        true_leaves=np.array([1]),
-        false_leaves=np.array([1]),
-        targets=np.array([0, 0]),
-        leaves=np.array([10.0, 20.0]),
-    )
+    columns, numbers = np.array([0, LEAF, LEAF]), np.array([split, 10.0, 20.0])
+    trees = Trees(n_in=1, n_out=1, n_trees=1, columns=columns, numbers=numbers)
     rows = np.array([[0.3], [split], [np.nextafter(split, 1.0)]])
     np.testing.assert_array_equal(trees.apply(rows), [[10.0], [10.0], [20.0]])
 
@@ -300,7 +289,7 @@ def test_many_trees_and_rows_give_what_scikit_learn_gives():
     read = read_chain(
         TrainedModel(axes=np.eye(WIDTH), estimator=model), task="classification", n_classes=3
     )
-    assert len(read.layers[1].roots) == 150
+    assert read.layers[1].n_trees == 150
     wanted = model.predict_proba(rows)
     np.testing.assert_allclose(read.scores(rows, method="predict_proba"), wanted, atol=1e-12)
     np.testing.assert_array_equal(read.predict(rows), model.predict(rows))

@@ -228,9 +228,11 @@ def returns():
 
 def models():
     """Models with one thing changed, through `accept`; and files that are no models."""
-    for word in MALFORMED:
+    for word, (family, change, _) in MALFORMED.items():
         yield return_vector(
-            f"a model with {word}", "CB402", lambda _, w=word: {"model": malformed(w)}
+            f"a model with {word}",
+            "CB402",
+            lambda _, f=family, c=change: {"model": malformed(f, c)},
         )
     for word, data in OTHERS.items():
         yield return_vector(f"a model that is {word}", "CB402", lambda _, d=data: {"model": d()})

@@ -32,6 +32,9 @@ _PAIRS_AT_ONCE, _TREES_AT_ONCE = 2**14, 64
 """Rows times trees, and trees, that are walked down together: their state and nodes stay in the
 second-level cache (1 MB). Measured, half or twice as many cost up to a quarter more."""
 
+LEAF = -1
+"""What stands for a column at a leaf."""
+
 _TWO = 2
 
 
@@ -51,81 +54,74 @@ class Affine:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trees:
-    """Decision trees whose leaves add up.
+    """Decision trees whose leaves add up, the k-th of a round to the k-th sum.
 
-    A row goes to the true side where its value is not above the split.
+    Places of all trees stand level by level: first every root, then the two children of the first
+    node, of the second, and so on. So nothing says where a child is, and nothing can be wrong
+    about it: no way down ends elsewhere or never.
     """
 
     n_in: int
     n_out: int
-    roots: Integers = field(repr=False)  # the node at which each tree begins
-    columns: Integers = field(repr=False)  # what each node compares
-    splits: Matrix = field(repr=False)  # with what
-    # a node, or a leaf where the flag below is 1; a node has a larger number than its parent
-    true_ids: Integers = field(repr=False)
-    false_ids: Integers = field(repr=False)
-    true_leaves: Integers = field(repr=False)
-    false_leaves: Integers = field(repr=False)
-    targets: Integers = field(repr=False)  # which sum a leaf adds to
-    leaves: Matrix = field(repr=False)
+    n_trees: int
+    columns: Integers = field(repr=False)  # what a node compares; `LEAF` at a leaf
+    # with what: a row goes to the first child where its value is not above; at a leaf, what it adds
+    numbers: Matrix = field(repr=False)
+
+    @property
+    def is_node(self) -> Array:
+        """Whether a place has children."""
+        return self.columns != LEAF
+
+    @property
+    def first_children(self) -> Integers:
+        """The place of each node's first child; the second is behind it."""
+        return self.n_trees + _TWO * np.arange(np.count_nonzero(self.is_node))
 
     def apply(self, rows: Matrix) -> Matrix:
         """Add up the leaves that each row comes to, tree by tree in their order."""
-        if not np.isfinite(rows).all():  # NaN would go to the false side without a word
+        if not np.isfinite(rows).all():  # NaN would go to the first child without a word
             refuse_numbers()
         sums = np.zeros((len(rows), self.n_out))
-        step = max(1, _PAIRS_AT_ONCE // min(_TREES_AT_ONCE, len(self.roots)))
+        step = max(1, _PAIRS_AT_ONCE // min(_TREES_AT_ONCE, self.n_trees))
         for at in range(0, len(rows), step):
             columns, to = np.ascontiguousarray(rows[at : at + step].T), sums[at : at + step]
-            for first in range(0, len(self.roots), _TREES_AT_ONCE):
-                self._add(columns, self.roots[first : first + _TREES_AT_ONCE], to=to)
+            for first in range(0, self.n_trees, _TREES_AT_ONCE):
+                roots = np.arange(first, min(first + _TREES_AT_ONCE, self.n_trees))
+                self._add(columns, roots, to=to)
         return sums
 
     def _add(self, columns: Matrix, roots: Integers, *, to: Matrix) -> None:
         """Walk some rows down some trees, all of them one level at a time."""
-        n_rows, walk, values = len(to), self._walk, columns.ravel()
-        row = np.tile(np.arange(n_rows), len(roots))
-        place, other = np.repeat(roots * _TWO, n_rows), np.empty(len(row), dtype=np.intp)
+        n_rows, values = len(to), columns.ravel()
+        compared, splits, following = self._walk
+        row, tree = np.tile(np.arange(n_rows), len(roots)), np.repeat(roots, n_rows)
+        place, other = tree.astype(np.intp), np.empty(len(row), dtype=np.intp)
         value, split = np.empty(len(row)), np.empty(len(row))
         goes = np.empty(len(row), dtype=np.bool_)
         # without mode="clip", take() makes a copy of what it gives; no place is out of range
-        while int(place.min()) < _TWO * len(self.columns):
-            np.take(walk.columns, place, out=other, mode="clip")
+        while True:
+            np.take(compared, place, out=other, mode="clip")
             other *= n_rows
             other += row
             np.take(values, other, out=value, mode="clip")
-            np.take(walk.splits, place, out=split, mode="clip")
-            np.less_equal(value, split, out=goes)
-            place += goes
-            np.take(walk.next_places, place, out=other, mode="clip")
+            np.take(splits, place, out=split, mode="clip")
+            np.greater(value, split, out=goes)
+            np.take(following, place, out=other, mode="clip")
+            other += goes
+            if np.array_equal(place, other):
+                break
             place, other = other, place
-        leaf = (place >> 1) - len(self.columns)
-        np.add.at(to.reshape(-1), row * self.n_out + self.targets[leaf], self.leaves[leaf])
+        np.add.at(to.reshape(-1), row * self.n_out + tree % self.n_out, self.numbers[place])
 
     @cached_property
-    def _walk(self) -> "_Walk":
-        """Nodes and leaves behind each other; a leaf leads to itself."""
-        n_nodes = len(self.columns)
-        ends = np.arange(n_nodes, n_nodes + len(self.leaves))
-        true = self.true_ids + np.where(self.true_leaves, n_nodes, 0)
-        false = self.false_ids + np.where(self.false_leaves, n_nodes, 0)
-        sides = np.stack([np.concatenate([false, ends]), np.concatenate([true, ends])], axis=1)
-        columns = np.concatenate([self.columns, np.zeros_like(ends)])
-        splits = np.concatenate([self.splits, np.zeros(len(ends))])
-        return _Walk(
-            columns=np.repeat(columns, _TWO).astype(np.intp),
-            splits=np.repeat(splits, _TWO),
-            next_places=(sides.ravel() * _TWO).astype(np.intp),
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Walk:
-    """Trees as tables by place: twice a node's number, and one more where its split holds."""
-
-    columns: Array
-    splits: Matrix
-    next_places: Array
+    def _walk(self) -> tuple[Array, Matrix, Array]:
+        """Columns, splits and following places, by place; a leaf leads to itself."""
+        is_node = self.is_node
+        following = np.arange(len(self.columns), dtype=np.intp)
+        following[is_node] = self.first_children
+        columns = np.where(is_node, self.columns, 0).astype(np.intp)
+        return columns, np.where(is_node, self.numbers, np.inf), following
 
 
 Layer: TypeAlias = Affine | Trees | Function

@@ -7,21 +7,21 @@ was read from it. So there is nothing in a file that is not looked at.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from cobasis.errors import ModelFileError, OptionError
 from cobasis.models import Task
 from cobasis.models.chain import (
+    LEAF,
     Affine,
     Array,
     Chain,
     ChainFamily,
     Function,
     Head,
-    Integers,
     Layer,
     Trees,
     ends_of,
@@ -58,73 +58,46 @@ _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
 }
 """The families of the format, and how each may end; nothing that stores rows is among them."""
 
-_TYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"),
-    "I32": np.dtype("<i4"),
-    "U8": np.dtype("u1"),
-}
+_TYPES = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
 _AFFINE = {"weights": "F64", "offset": "F64"}
-_TREES = {
-    "roots": "I32",
-    "columns": "I32",
-    "splits": "F64",
-    "true_ids": "I32",
-    "false_ids": "I32",
-    "true_leaves": "U8",
-    "false_leaves": "U8",
-    "targets": "I32",
-    "leaves": "F64",
-}
+_TREES = {"columns": "I32", "numbers": "F64"}
 _PREFIX, _ALIGNMENT, _METADATA, _MODEL = 8, 8, "__metadata__", "cobasis"
-
-
-class _Tensor(NamedTuple):
-    """A tensor's name, its type's word, and its shape."""
-
-    name: str
-    word: str
-    shape: tuple[int, ...]
-
-    @property
-    def n_bytes(self) -> int:
-        return math.prod(self.shape) * _TYPES[self.word].itemsize
 
 
 def encode_chain(chain: Chain) -> bytes:
     """Write a chain; the same chain gives the same bytes."""
     try:
         check_chain(chain)
-        parts = [_header(chain)]
-        for tensor in _tensors(chain.layers):
-            place, _, field = tensor.name.partition(".")
-            values = getattr(chain.layers[int(place)], field)
-            parts.append(np.ascontiguousarray(values, dtype=_TYPES[tensor.word]).tobytes())
-        size = sum(map(len, parts))
-        if size > LARGEST_FILE:
-            refuse(f"it has {size} bytes, and {LARGEST_FILE} are accepted")
+        tensors = _tensors(chain)
+        data = b"".join([_header(chain, tensors), *(each.tobytes() for each in tensors.values())])
+        _refuse_large(data)
     except ModelFileError as error:
         raise OptionError(
             f"the model is more than the model format takes: every party would refuse the file. "
             f"Train a smaller one. The party's message: {error}"
         ) from error
-    return b"".join(parts)
+    return data
 
 
 def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) -> Chain:
     """Read a model file for a round; whatever is not exactly such a file is refused."""
-    if len(data) > LARGEST_FILE:
-        refuse(f"it has {len(data)} bytes, and {LARGEST_FILE} are accepted")
+    _refuse_large(data)
     length = int.from_bytes(data[:_PREFIX], "little")
     start = _PREFIX + length
     if not 0 < length <= LARGEST_HEADER or start > len(data):
         refuse("it is truncated or damaged, or no file of the model format")
     header = _object(data[_PREFIX:start], "its header")
     told = _told(header, task)
-    layers = _read_layers(data, told["layers"], header, start=start)
-    chain = Chain(family=told["family"], layers=layers, head=told["head"])
+    body = memoryview(data)[start:]
+    layers = [_layer(place, each, header, body) for place, each in enumerate(told["layers"])]
+    chain = Chain(family=told["family"], layers=tuple(layers), head=told["head"])
     check_chain(chain)
-    if data[:start] != _header(chain):
-        refuse("its header is not written as the format says")
+    # All that was not looked at (other keys, an order, spaces, offsets that overlap) is written
+    # again, and has to be the same. So there is one file for a model, and no room for more in it.
+    tensors = _tensors(chain)
+    size = sum(each.nbytes for each in tensors.values())
+    if data[:start] != _header(chain, tensors) or len(data) != start + size:
+        refuse("it is not written as the format says")
     outputs = n_classes if task == "classification" else 1
     if (chain.widths[0], chain.widths[-1]) != (n_components, outputs):
         refuse(
@@ -132,6 +105,11 @@ def decode_chain(data: bytes, *, n_components: int, task: Task, n_classes: int) 
             f"has {n_components} and {outputs}"
         )
     return chain
+
+
+def _refuse_large(data: bytes) -> None:
+    if len(data) > LARGEST_FILE:
+        refuse(f"it has {len(data)} bytes, and {LARGEST_FILE} are accepted")
 
 
 def _object(text: bytes, what: str) -> dict[str, Any]:
@@ -145,21 +123,14 @@ def _object(text: bytes, what: str) -> dict[str, Any]:
 def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
     """Return what the file says of its model; its layers are not looked at yet."""
     match header.get(_METADATA):
-        case {"cobasis": str(text), **others} if not others:
+        case {"cobasis": str(text)}:
             told = _object(text.encode(errors="replace"), "what it says of its model")
         case _:
             refuse("its metadata are not those of a model that cobasis wrote")
     match told:
         case {"format": str(name)} if name != MODEL_FORMAT:
             refuse(f"it is of format {name[:40]!r}, not {MODEL_FORMAT!r}")
-        case {
-            "format": str(),
-            "family": str(family),
-            "task": str(given),
-            "head": str(),
-            "layers": list(layers),
-            **more,
-        } if not more:
+        case {"family": str(family), "task": str(given), "head": str(), "layers": list(layers)}:
             pass
         case _:
             refuse("what it says of its model are not format, family, task, head and layers")
@@ -174,52 +145,19 @@ def _told(header: Mapping[str, Any], task: Task) -> dict[str, Any]:
     return told
 
 
-def _read_layers(
-    data: bytes, told: Sequence[object], header: Mapping[str, Any], *, start: int
-) -> tuple[Layer, ...]:
-    """Cut the numbers out of a file, in the order in which they have to stand."""
-    described = []
-    for place, layer in enumerate(told):
-        fields = _TREES if isinstance(layer, dict) else _AFFINE if layer == "affine" else {}
-        for field, word in fields.items():
-            described.append(_described(f"{place}.{field}", word, header))
-    if len(header) != 1 + len(described):
-        refuse("it has numbers that no layer uses")
-    numbers: dict[str, Array] = {}
-    for tensor in _in_order(described):
-        if start + tensor.n_bytes > len(data):
-            refuse("it is truncated or damaged")
-        found = np.frombuffer(
-            data, dtype=_TYPES[tensor.word], count=math.prod(tensor.shape), offset=start
-        ).reshape(tensor.shape)
-        numbers[tensor.name] = found if tensor.word == "F64" else found.astype(np.int64)
-        start += tensor.n_bytes
-    if start != len(data):
-        refuse("it goes on behind its last number")
-    return tuple(_layer(place, layer, numbers) for place, layer in enumerate(told))
-
-
-def _described(name: str, word: str, header: Mapping[str, Any]) -> _Tensor:
-    """Return a tensor's description, if the header has one of this type."""
-    match header.get(name):
-        case {"dtype": str(given), "shape": list(shape)}:
-            if given != word:
-                refuse(f"its numbers {name!r} are not of type {word}")
-            if 0 < len(shape) <= 2 and all(type(size) is int and size > 0 for size in shape):  # noqa: PLR2004
-                return _Tensor(name, word, tuple(shape))
-            refuse(f"its numbers {name!r} have a shape that no layer takes")
-    return refuse(f"its numbers {name!r} are missing or not described")
-
-
-def _layer(place: int, told: object, numbers: Mapping[str, Array]) -> Layer:
+def _layer(place: int, told: object, header: Mapping[str, Any], body: memoryview) -> Layer:
     """Return a layer of a kind that the format has; the chain's check looks at what is in it."""
 
     def own(fields: Mapping[str, str]) -> dict[str, Array]:
-        return {field: numbers[f"{place}.{field}"] for field in fields}
+        return {
+            field: _numbers(f"{place}.{field}", word, header, body)
+            for field, word in fields.items()
+        }
 
     match told:
-        case {"kind": "trees", "n_in": int(n_in), "n_out": int(n_out), **others} if not others:
-            return Trees(n_in=int(n_in), n_out=int(n_out), **own(_TREES))
+        case {"kind": "trees", "n_in": int(n_in), "n_out": int(n_out), "n_trees": int(n_trees)}:
+            sizes = {"n_in": int(n_in), "n_out": int(n_out), "n_trees": int(n_trees)}
+            return Trees(**sizes, **own(_TREES))
         case "affine":
             return Affine(**own(_AFFINE))
         case "Relu" | "Tanh" | "Sigmoid" | "Cos":
@@ -227,15 +165,28 @@ def _layer(place: int, told: object, numbers: Mapping[str, Array]) -> Layer:
     return refuse(f"its layer {place} is none of the format")
 
 
-def _header(chain: Chain) -> bytes:
+def _numbers(name: str, word: str, header: Mapping[str, Any], body: memoryview) -> Array:
+    """Cut a tensor out of a file, if it is described and all there; nothing is copied."""
+    kind = _TYPES[word]
+    match header.get(name):
+        case {"dtype": str(given), "shape": list(shape), "data_offsets": [int(begin), int(end)]}:
+            sized = len(shape) in {1, 2} and all(type(each) is int and each > 0 for each in shape)
+            if given == word and sized and begin >= 0 and end <= len(body):
+                count = math.prod(shape)
+                if end - begin == count * kind.itemsize:
+                    return np.frombuffer(body, kind, count=count, offset=begin).reshape(shape)
+    return refuse(f"its numbers {name!r} are missing, truncated, or none that a layer takes")
+
+
+def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
     """Return length and header of a chain's file: the one way to write them."""
     layers = [
-        {"kind": "trees", "n_in": layer.n_in, "n_out": layer.n_out}
-        if isinstance(layer, Trees)
+        {"kind": "trees", "n_in": each.n_in, "n_out": each.n_out, "n_trees": each.n_trees}
+        if isinstance(each, Trees)
         else "affine"
-        if isinstance(layer, Affine)
-        else layer
-        for layer in chain.layers
+        if isinstance(each, Affine)
+        else each
+        for each in chain.layers
     ]
     told = {
         "format": MODEL_FORMAT,
@@ -246,11 +197,12 @@ def _header(chain: Chain) -> bytes:
     }
     header: dict[str, Any] = {_METADATA: {_MODEL: json.dumps(told, separators=(",", ":"))}}
     end = 0
-    for tensor in _tensors(chain.layers):
-        begin, end = end, end + tensor.n_bytes
-        header[tensor.name] = {
-            "dtype": tensor.word,
-            "shape": list(tensor.shape),
+    words = {kind: word for word, kind in _TYPES.items()}
+    for name, values in tensors.items():
+        begin, end = end, end + values.nbytes
+        header[name] = {
+            "dtype": words[values.dtype],
+            "shape": list(values.shape),
             "data_offsets": [begin, end],
         }
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -258,19 +210,16 @@ def _header(chain: Chain) -> bytes:
     return len(text).to_bytes(_PREFIX, "little") + text
 
 
-def _tensors(layers: Sequence[Layer]) -> list[_Tensor]:
-    """Describe the numbers of all layers, in the order in which a file has them."""
-    found = []
-    for place, layer in enumerate(layers):
+def _tensors(chain: Chain) -> dict[str, Array]:
+    """Return the numbers of all layers by name, in the order in which a file has them."""
+    found = {}
+    for place, layer in enumerate(chain.layers):
         fields = {} if isinstance(layer, str) else _TREES if isinstance(layer, Trees) else _AFFINE
         for field, word in fields.items():
-            found.append(_Tensor(f"{place}.{field}", word, np.shape(getattr(layer, field))))
-    return _in_order(found)
-
-
-def _in_order(tensors: Sequence[_Tensor]) -> list[_Tensor]:
-    """Put wide types first, so that no number of theirs stands across two words of memory."""
-    return sorted(tensors, key=lambda tensor: -_TYPES[tensor.word].itemsize)
+            values = getattr(layer, field)
+            found[f"{place}.{field}"] = np.ascontiguousarray(values, dtype=_TYPES[word])
+    # Wide types first, so that no number of theirs stands across two words of memory.
+    return dict(sorted(found.items(), key=lambda item: -item[1].itemsize))
 
 
 def check_chain(chain: Chain) -> None:
@@ -304,7 +253,7 @@ def _work_of(layer: Layer, family: ChainFamily, width: int) -> int:
     if isinstance(layer, Trees):
         if family != "boosted_trees":
             refuse(f"a model of family {family!r} has no trees")
-        return _STEP * len(layer.roots) * check_trees(layer)
+        return _STEP * layer.n_trees * _check_trees(layer)
     if layer not in _FUNCTIONS.get(family, ()):
         refuse(f"a model of family {family!r} has no layer {layer!r}")
     return _STEP * width
@@ -322,51 +271,22 @@ def _check_finite(*numbers: Array) -> None:
         refuse("its numbers are not all finite")
 
 
-def check_trees(trees: Trees) -> int:
-    """Refuse anything but trees, with one parent before each node and leaf; return their depth.
-
-    A cycle would never end, and an index below zero would count from the end without a word.
-    """
-    n_nodes, n_leaves = len(trees.columns), len(trees.leaves)
-    ids = np.stack([_same(each, n_nodes) for each in (trees.true_ids, trees.false_ids)], axis=1)
-    flags = [_same(each, n_nodes) for each in (trees.true_leaves, trees.false_leaves)]
-    is_leaf = np.stack(flags, axis=1)
-    _check_finite(_same(trees.splits, n_nodes), _same(trees.leaves, n_leaves))
-    _check_range(_same(trees.columns, n_nodes), trees.n_in, what="compare a column")
-    _check_range(_same(trees.targets, n_leaves), trees.n_out, what="add to a sum")
-    _check_range(is_leaf, 2, what="have a flag")
-    inner, ends = ids[is_leaf == 0], ids[is_leaf == 1]
-    _check_range(inner, n_nodes, what="have a node")
-    _check_range(ends, n_leaves, what="have a leaf")
-    _check_range(_same(trees.roots, len(trees.roots)), n_nodes, what="have a root")
-    if (ids <= np.arange(n_nodes)[:, None])[is_leaf == 0].any():
-        refuse("its trees have a node that comes before its parent: following it might never end")
-    lone = (is_leaf == 1).all(axis=1) & (ids[:, 0] == ids[:, 1])  # a tree that is one leaf
-    counted = np.bincount(ends, minlength=n_leaves)
-    np.subtract.at(counted, ids[lone, 0], 1)
-    nodes = np.bincount(np.concatenate([trees.roots, inner]), minlength=n_nodes)
-    if (nodes != 1).any() or (counted != 1).any():
-        refuse("its trees have a node or leaf with two parents, or with none")
-    return _depth(trees.roots, ids, is_leaf)
-
-
-def _depth(level: Integers, ids: Integers, is_leaf: Integers) -> int:
-    """Return how many nodes the longest way down has."""
-    for depth in range(LARGEST_DEPTH + 1):
-        if not len(level):
-            return depth
-        level = ids[level][is_leaf[level] == 0]
-    return refuse(f"its trees are deeper than {LARGEST_DEPTH}")
-
-
-def _same(values: Array, size: int) -> Array:
-    """Return a list of so many numbers, and at least one."""
-    if values.shape != (size,) or not size:
-        refuse("its trees name some nodes or leaves without all that these have")
-    return values
-
-
-def _check_range(ids: Array, size: int, *, what: str) -> None:
-    """Refuse ids below zero or from `size` on."""
-    if ids.size and (ids.min() < 0 or ids.max() >= size):
-        refuse(f"its trees {what} that does not exist")
+def _check_trees(trees: Trees) -> int:
+    """Refuse places that are no trees; return how many nodes the longest way down has."""
+    is_node, n_places = trees.is_node, len(trees.columns)
+    if trees.columns.ndim != 1 or trees.numbers.shape != trees.columns.shape:
+        refuse("its trees have places without a column or a number")
+    if trees.columns.min() < LEAF or trees.columns.max() >= trees.n_in:
+        refuse("its trees compare a column that does not exist")
+    if trees.n_out < 1 or trees.n_trees < 1 or not is_node[: trees.n_trees].all():
+        refuse("its trees have no sum to add to, or a root that is no node")
+    _check_finite(trees.numbers)
+    start, end, depth = 0, trees.n_trees, -1
+    while start < end:
+        if depth >= LARGEST_DEPTH:
+            refuse(f"its trees are deeper than {LARGEST_DEPTH}")
+        start, end = end, end + 2 * int(np.count_nonzero(is_node[start:end]))
+        depth += 1
+    if end != n_places:
+        refuse(f"its trees have {n_places} places where their nodes lead to {end}")
+    return depth

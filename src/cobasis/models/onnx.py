@@ -230,6 +230,13 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     def numbers(values: Matrix) -> "onnx.TensorProto":
         return onnx.numpy_helper.from_array(values.astype(sheet.precision))
 
+    is_node, first = trees.is_node, trees.first_children
+    ids = np.where(is_node, np.cumsum(is_node), np.cumsum(~is_node)) - 1
+    modes = np.zeros(len(first), dtype=np.uint8)
+    owners = [np.arange(trees.n_trees)]
+    while len(owners[-1]):
+        level = slice(sum(map(len, owners[:-1])), sum(map(len, owners)))
+        owners.append(np.repeat(owners[-1][is_node[level]], 2))
     return sheet.put(
         "TreeEnsemble",
         name,
@@ -237,16 +244,16 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
         aggregate_function=1,
         post_transform=0,
         n_targets=trees.n_out,
-        tree_roots=trees.roots.tolist(),
-        nodes_featureids=trees.columns.tolist(),
-        nodes_modes=onnx.numpy_helper.from_array(np.zeros(len(trees.columns), dtype=np.uint8)),
-        nodes_splits=numbers(trees.splits),
-        nodes_truenodeids=trees.true_ids.tolist(),
-        nodes_trueleafs=trees.true_leaves.tolist(),
-        nodes_falsenodeids=trees.false_ids.tolist(),
-        nodes_falseleafs=trees.false_leaves.tolist(),
-        leaf_targetids=trees.targets.tolist(),
-        leaf_weights=numbers(trees.leaves),
+        tree_roots=list(range(trees.n_trees)),
+        nodes_featureids=trees.columns[is_node].tolist(),
+        nodes_modes=onnx.numpy_helper.from_array(modes),
+        nodes_splits=numbers(trees.numbers[is_node]),
+        nodes_truenodeids=ids[first].tolist(),
+        nodes_trueleafs=(1 - is_node[first]).tolist(),
+        nodes_falsenodeids=ids[first + 1].tolist(),
+        nodes_falseleafs=(1 - is_node[first + 1]).tolist(),
+        leaf_targetids=(np.concatenate(owners)[~is_node] % trees.n_out).tolist(),
+        leaf_weights=numbers(trees.numbers[~is_node]),
     )
 
 

@@ -1,15 +1,13 @@
 """Fitted estimators of scikit-learn, read into chains; their trees, and xgboost's, as well.
 
-In a chain a leaf and a node are numbered apart, and a node after its parent. xgboost compares in
-float32, and strictly: a row whose value is below the split goes left. A chain goes left where it
-is not above. So a split moves down by a little less than half of float32's step: to the same side
-of every row, whether rows come as float32 or as float64.
+xgboost compares in float32, and strictly: a row whose value is below the split goes left. A chain
+goes left where it is not above. So a split moves down by a little less than half of float32's step:
+to the same side of every row, whether rows come as float32 or as float64.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, Task
 from cobasis.models.chain import (
+    LEAF,
     Affine,
     Array,
     Chain,
@@ -187,15 +186,13 @@ _MODELS: dict[str, Callable[[Estimator], _Read]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tree:
-    """One tree with leaves and nodes numbered apart, each from zero."""
+class Tree(NamedTuple):
+    """One tree as its library has it: by entry, where the root is the first one."""
 
-    columns: Integers = field(repr=False)
-    splits: Matrix = field(repr=False)
-    ids: Integers = field(repr=False)
-    leaf_sides: Integers = field(repr=False)
-    leaves: Matrix = field(repr=False)
+    sides: Integers  # the two entries below, of shape (entries, 2)
+    is_leaf: Array
+    columns: Integers
+    numbers: Matrix  # splits, and what leaves add
 
 
 def boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
@@ -207,106 +204,34 @@ def boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
             f"boosted trees with loss='{estimator.loss}' or with columns of categories cannot be "
             f"written as a model file. Use one of {', '.join(_LOSSES)} and numbers."
         )
-    n_out = int(estimator.n_trees_per_iteration_)
-    joined = joined_trees(
-        [_of_scikit_learn(table) for table in tables],
-        n_in=int(estimator.n_features_in_),
-        n_out=n_out,
-    )
-    start = estimator._baseline_prediction.reshape(-1)  # noqa: SLF001 -- same
-    return joined, Affine(weights=np.eye(n_out), offset=start.astype(np.float64))
-
-
-def _of_scikit_learn(table: Array) -> Tree:
-    """Read one table of scikit-learn's."""
-    return renumbered(
-        np.stack([table["left"], table["right"]], axis=1).astype(np.int64),
-        is_leaf=table["is_leaf"].astype(bool),
-        columns=table["feature_idx"].astype(np.int64),
-        splits=table["num_threshold"],
-        values=table["value"],
-    )
-
-
-def renumbered(
-    sides: Integers, *, is_leaf: Array, columns: Integers, splits: Matrix, values: Matrix
-) -> Tree:
-    """Give leaves and nodes of one tree numbers of their own."""
-    if is_leaf[0]:
-        same = np.zeros((1, 2), dtype=np.int64)
-        return Tree(
-            columns=same[:, 0],
-            splits=np.zeros(1),
-            ids=same,
-            leaf_sides=same + 1,
-            leaves=values[:1],
+    trees = [
+        Tree(
+            sides=np.stack([table["left"], table["right"]], axis=1).astype(np.int64),
+            is_leaf=table["is_leaf"].astype(bool),
+            columns=table["feature_idx"].astype(np.int64),
+            numbers=np.where(table["is_leaf"], table["value"], table["num_threshold"]),
         )
-    number = np.where(is_leaf, np.cumsum(is_leaf), np.cumsum(~is_leaf)) - 1
-    below = sides[~is_leaf]
-    return Tree(
-        columns=columns[~is_leaf],
-        splits=splits[~is_leaf],
-        ids=number[below],
-        leaf_sides=is_leaf[below].astype(np.int64),
-        leaves=values[is_leaf],
-    )
-
-
-def joined_trees(trees: Sequence[Tree], *, n_in: int, n_out: int) -> Trees:
-    """Put trees behind each other; the k-th of a round adds to the k-th sum."""
-    first_node = np.cumsum([0, *(len(tree.columns) for tree in trees)])
-    first_leaf = np.cumsum([0, *(len(tree.leaves) for tree in trees)])
-    moved = [
-        tree.ids + np.where(tree.leaf_sides, leaf, node)
-        for tree, node, leaf in zip(trees, first_node, first_leaf, strict=False)
+        for table in tables
     ]
-    ids = np.concatenate(moved)
-    sides = np.concatenate([tree.leaf_sides for tree in trees])
-    return Trees(
-        n_in=n_in,
-        n_out=n_out,
-        roots=first_node[:-1],
-        columns=np.concatenate([tree.columns for tree in trees]),
-        splits=np.concatenate([tree.splits for tree in trees]),
-        true_ids=ids[:, 0],
-        false_ids=ids[:, 1],
-        true_leaves=sides[:, 0],
-        false_leaves=sides[:, 1],
-        targets=np.repeat(
-            np.arange(len(trees)) % n_out, [len(tree.leaves) for tree in trees]
-        ).astype(np.int64),
-        leaves=np.concatenate([tree.leaves for tree in trees]),
-    )
+    start = estimator._baseline_prediction.reshape(-1)  # noqa: SLF001 -- same
+    return _forest(trees, n_in=int(estimator.n_features_in_), start=start.astype(np.float64))
 
 
 def xgboost_layers(estimator: Estimator) -> tuple[Layer, ...]:
     """Return the layers of xgboost's trees."""
     told = json.loads(bytes(estimator.booster.save_raw("json")))["learner"]
-    trees = told["gradient_booster"]["model"]["trees"]
     start = np.array(json.loads(told["learner_model_param"]["base_score"]), dtype=np.float64)
     if told["objective"]["name"] == "binary:logistic":
         start = np.log(start) - np.log1p(-start)
-    n_in = int(told["learner_model_param"]["num_feature"])
-    joined = joined_trees([_tree(each) for each in trees], n_in=n_in, n_out=len(start))
-    return joined, Affine(weights=np.eye(len(start)), offset=start)
-
-
-def _tree(told: dict[str, Any]) -> Tree:
-    """Read one tree, its entries in an order in which parents come first."""
-    sides = np.array([told["left_children"], told["right_children"]], dtype=np.int64).T
-    order = [0]
-    for entry in order:
-        order += [side for side in sides[entry].tolist() if side >= 0]
-    place = np.zeros(len(sides), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    conditions = np.array(told["split_conditions"], dtype=np.float32)[order]
-    return renumbered(
-        place[sides[order]],
-        is_leaf=sides[order, 0] < 0,
-        columns=np.array(told["split_indices"], dtype=np.int64)[order],
-        splits=_not_above(conditions),
-        values=conditions.astype(np.float64),
-    )
+    trees = []
+    for each in told["gradient_booster"]["model"]["trees"]:
+        sides = np.array([each["left_children"], each["right_children"]], dtype=np.int64).T
+        is_leaf = sides[:, 0] < 0
+        conditions = np.array(each["split_conditions"], dtype=np.float32)
+        numbers = np.where(is_leaf, conditions.astype(np.float64), _not_above(conditions))
+        columns = np.array(each["split_indices"], dtype=np.int64)
+        trees.append(Tree(sides=sides, is_leaf=is_leaf, columns=columns, numbers=numbers))
+    return _forest(trees, n_in=int(told["learner_model_param"]["num_feature"]), start=start)
 
 
 def _not_above(splits: "np.ndarray[Any, np.dtype[np.float32]]") -> Matrix:
@@ -314,3 +239,34 @@ def _not_above(splits: "np.ndarray[Any, np.dtype[np.float32]]") -> Matrix:
     below = np.nextafter(splits, np.float32(-np.inf)).astype(np.float64)
     found: Matrix = below + _BELOW_HALF * (splits.astype(np.float64) - below)
     return found
+
+
+def _forest(trees: Sequence[Tree], *, n_in: int, start: Matrix) -> tuple[Layer, ...]:
+    """Put the places of all trees in order, level by level, and `start` behind their sums."""
+    trees = [_with_a_node(tree) if tree.is_leaf[0] else tree for tree in trees]
+    roots = np.cumsum([0, *(len(tree.sides) for tree in trees)])[:-1]
+    sides = np.concatenate([tree.sides + root for tree, root in zip(trees, roots, strict=True)])
+    is_leaf = np.concatenate([tree.is_leaf for tree in trees])
+    levels = [roots]
+    while len(levels[-1]):
+        levels.append(sides[levels[-1]][~is_leaf[levels[-1]]].ravel())
+    order = np.concatenate(levels)
+    columns = np.concatenate([tree.columns for tree in trees])
+    joined = Trees(
+        n_in=n_in,
+        n_out=len(start),
+        n_trees=len(trees),
+        columns=np.where(is_leaf, LEAF, columns)[order],
+        numbers=np.concatenate([tree.numbers for tree in trees])[order],
+    )
+    return joined, Affine(weights=np.eye(len(start)), offset=start)
+
+
+def _with_a_node(tree: Tree) -> Tree:
+    """Put a node in front that leads to the one leaf either way: ONNX knows no leaf for a root."""
+    return Tree(
+        sides=np.array([[1, 2], [0, 0], [0, 0]]),
+        is_leaf=np.array([False, True, True]),
+        columns=np.zeros(3, dtype=np.int64),
+        numbers=np.array([0.0, *tree.numbers[:1], *tree.numbers[:1]]),
+    )
