@@ -71,7 +71,7 @@ class Trees:
     @property
     def is_node(self) -> Array:
         """Whether a place has children."""
-        return self.columns != LEAF
+        return np.not_equal(self.columns, LEAF)
 
     @property
     def first_children(self) -> Integers:

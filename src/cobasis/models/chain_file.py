@@ -58,7 +58,7 @@ _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
 }
 """The families of the format, and how each may end; nothing that stores rows is among them."""
 
-_TYPES = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
+_TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
 _AFFINE = {"weights": "F64", "offset": "F64"}
 _TREES = {"columns": "I32", "numbers": "F64"}
 _PREFIX, _ALIGNMENT, _METADATA, _MODEL = 8, 8, "__metadata__", "cobasis"
@@ -156,8 +156,8 @@ def _layer(place: int, told: object, header: Mapping[str, Any], body: memoryview
 
     match told:
         case {"kind": "trees", "n_in": int(n_in), "n_out": int(n_out), "n_trees": int(n_trees)}:
-            sizes = {"n_in": int(n_in), "n_out": int(n_out), "n_trees": int(n_trees)}
-            return Trees(**sizes, **own(_TREES))
+            # int() makes 1 of true, which is then written again as 1, and refused
+            return Trees(n_in=int(n_in), n_out=int(n_out), n_trees=int(n_trees), **own(_TREES))
         case "affine":
             return Affine(**own(_AFFINE))
         case "Relu" | "Tanh" | "Sigmoid" | "Cos":
