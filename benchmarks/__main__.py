@@ -4,16 +4,53 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
 
 from benchmarks import results, tables
-from benchmarks.children import in_a_child
-from benchmarks.machine import commit, machine, versions
-from benchmarks.sections import SECTIONS
+from benchmarks.inputs import INPUTS
+from benchmarks.machine import commit, in_a_child, machine, versions
 
 WIDE = 150
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One part of the benchmark, run in a process of its own."""
+
+    title: str  # what it measures
+    work: str  # module and function under ``benchmarks``
+    options: Mapping[str, Any] = field(default_factory=dict)
+    threads: bool = False  # whether BLAS may use as many threads as it likes
+
+
+def _section(title: str, work: str, *, threads: bool = False, **options: Any) -> Section:
+    return Section(title=title, work=work, options=options, threads=threads)
+
+
+SECTIONS: Mapping[str, Section] = {
+    "exactness": _section("the same numbers as plain decompositions", "exactness:measure"),
+    **{
+        name: _section(f"Table 5's sweeps: {each}", "sweeps:measure", name=each)
+        for name, each in zip(("papers", "uniform", "isometric", "shared"), INPUTS, strict=True)
+    },
+    "published": _section("Imakura and Kawakami as published", "published:measure"),
+    "gopp": _section("GOPP with momentum and without", "gopp:measure"),
+    "threads": _section("two threads against one", "cores:two_threads", threads=True),
+    "busy": _section("a busy machine", "cores:busy_machine", threads=True),
+    "streaming": _section("20,000 and 100,000 parties", "streaming:measure", threads=True),
+    "formulas": _section("formulas against measurements", "formulas:measure"),
+    "party": _section("a party's table on disk", "party_table:measure", threads=True),
+    "training": _section("the analyst's training", "analyst_training:measure", threads=True),
+    "round": _section("a whole round of 100 parties", "whole_round:measure"),
+    "start": _section("imports and help", "start:measure"),
+    "trees": _section("trees in NumPy", "tree_models:measure"),
+    "gpu": _section("polar on a graphics card", "gpu:measure", threads=True),
+}
+"""In the order in which they are run; ``--only`` takes these names."""
 
 
 def main() -> int:
@@ -21,24 +58,23 @@ def main() -> int:
     asked = options()
     on_screen = Console()
     console = on_screen if on_screen.is_terminal else Console(width=WIDE)
-    names = asked.only or [name for name, each in SECTIONS.items() if each.exists]
     say_where(console)
     partial = results.Partial(quick=asked.quick)
     if asked.afresh:
         partial.clear()
     found = {}
-    for name in names:
+    for name in asked.only or SECTIONS:
         found[name] = partial.read(name) or measured(name, console, quick=asked.quick)
         if "failed" not in found[name]:
             partial.write(name, found[name])
-    result = results.whole(found, quick=asked.quick, seconds=results.seconds_of(found))
+    result = results.whole(found, quick=asked.quick)
     if not asked.quick:
         keep(result, console, only=bool(asked.only))
     show(result, console)
-    failed = [name for name, each in found.items() if "failed" in each]
-    if not failed:
-        partial.clear()
-    return 1 if failed else 0
+    if any("failed" in each for each in found.values()):
+        return 1
+    partial.clear()
+    return 0
 
 
 def options() -> argparse.Namespace:
@@ -65,30 +101,25 @@ def say_where(console: Console) -> None:
         f"{', '.join(here['blas']) or 'BLAS unknown'}; load {os.getloadavg()[0]:.1f}"
     )
     console.print(", ".join(f"{name} {version}" for name, version in versions().items()))
+    *most, last = [name for name, each in SECTIONS.items() if each.threads]
     console.print(
-        "BLAS threads are pinned to 1 in every section but threads, busy, streaming, party, "
-        "training and gpu, which say what they use."
+        f"BLAS threads are pinned to 1 in every section but {', '.join(most)} and {last}, "
+        "which say what they use."
     )
 
 
 def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:
     """Run one section in a process of its own; what it raises is its result."""
     section = SECTIONS[name]
-    load = os.getloadavg()[0]
-    started = time.perf_counter()
+    load, started = os.getloadavg()[0], time.perf_counter()
     with console.status(f"{name}: {section.title}"):
         try:
-            answer = in_a_child(
-                f"{section.module}:measure",
-                threads=section.threads,
-                quick=quick,
-                **section.options,
-            )
+            how = {"quick": quick, **section.options}
+            answer = in_a_child(section.work, threads=section.threads, **how)
         except RuntimeError as error:
             console.print(f"[red]{name}: {error}")
             return {"title": section.title, "failed": str(error)}
     took = time.perf_counter() - started
-    found = answer["result"]
     console.print(f"{name}: {section.title}, {took:.0f} s")
     return {
         "title": section.title,
@@ -97,25 +128,21 @@ def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:
         "versions": versions(),
         "load_before": load,
         "section_seconds": round(took, 1),
-        **found,
+        **answer["result"],
     }
 
 
 def keep(result: dict[str, Any], console: Console, *, only: bool) -> None:
     """Write the result; with ``--only`` into the one that is there, but no failure over figures."""
-    committed = results.read_committed() if only else {}
-    if committed:
-        good = {name for name, each in committed["sections"].items() if "failed" not in each}
-        lost = [
-            name for name in good & set(result["sections"]) if "failed" in result["sections"][name]
-        ]
-        new = {name: each for name, each in result["sections"].items() if name not in lost}
-        sections = {**committed["sections"], **new}
-        ordered = {name: sections[name] for name in SECTIONS if name in sections}
-        result = results.whole(ordered, quick=False, seconds=results.seconds_of(ordered))
-        for name in lost:
+    kept = results.read(results.RESULT).get("sections", {}) if only else {}
+    sections = dict(kept)
+    for name, each in result["sections"].items():
+        if "failed" in each and "failed" not in kept.get(name, {"failed": ""}):
             console.print(f"{name} failed: its figures of before stay")
-    results.commit_to_disk(result)
+        else:
+            sections[name] = each
+    ordered = {name: sections[name] for name in SECTIONS if name in sections}
+    results.write(results.RESULT, results.whole(ordered, quick=False))
     console.print(f"written: {results.RESULT}")
 
 

@@ -4,8 +4,6 @@ Uploads are drawn and written, and each model is trained on them, in a process o
 reports its peak memory. Everything lies in a temporary folder meanwhile.
 """
 
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks import goals
-from benchmarks.children import in_a_child, peak_bytes
+from benchmarks.inputs import orthonormal
+from benchmarks.machine import in_a_child, peak_bytes
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
 from cobasis.linalg.arrays import Matrix
@@ -24,16 +23,16 @@ from cobasis.protocol.aligned import AlignedRows
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
-MOST_BYTES = 10**9
+MOST_MEGABYTES = 1000
 STEPS = ("ridge", "logistic", "mlp", "xgboost")
 MLP_PASSES, TREES = 1, 20
 """What has to be limited."""
 
 
-def measure(*, quick: bool = False, folder: Path | None = None) -> dict[str, Any]:
+def measure(*, quick: bool) -> dict[str, Any]:
     """Measure every step in a process of its own."""
     n_rows = ROWS_QUICK if quick else ROWS
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    with tempfile.TemporaryDirectory() as place:
         began = time.perf_counter()
         draw_uploads(Path(place) / "uploads", n_rows // PARTIES)
         drawn = time.perf_counter() - began
@@ -49,15 +48,13 @@ def measure(*, quick: bool = False, folder: Path | None = None) -> dict[str, Any
         "n_components": COMPONENTS,
         "drawing_seconds": drawn,
         "steps": steps,
-        "goals": [goals.worst(peaks, what, most=MOST_BYTES / 1e6, unit=" MB")],
+        "goals": [goals.worst(peaks, what, most=MOST_MEGABYTES, unit=" MB")],
     }
 
 
 def rotation(place: int) -> Matrix:
     """Return a party's secret rotation, which its change of basis undoes."""
-    drawn = np.random.default_rng(place).normal(size=(COMPONENTS, COMPONENTS))
-    turn: Matrix = np.linalg.qr(drawn)[0]
-    return turn
+    return orthonormal(COMPONENTS, COMPONENTS, rng=np.random.default_rng(place))
 
 
 def rows_and_labels(rng: np.random.Generator, n_rows: int) -> tuple[Any, Any]:
@@ -114,7 +111,3 @@ def take(step: str, place: str) -> dict[str, Any]:
     rows, labels = rows_and_labels(np.random.default_rng(1), 100_000)
     accuracy = float(np.mean(model.predict(rows.astype(np.float64)) == labels))
     return {"seconds": seconds, "peak_bytes": peak, "accuracy": accuracy}
-
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure(quick="--quick" in sys.argv), indent=1) + "\n")

@@ -6,25 +6,22 @@ import numpy as np
 import scipy.linalg
 
 from benchmarks import contenders, goals
-from benchmarks.inputs import INPUTS, Images, Matrix, separated
-from benchmarks.published import imakura_randomised, kawakami_dense, kawakami_randomised
+from benchmarks.inputs import INPUTS, Images, Matrix, Shape, separated, where
 from cobasis import Imakura, Kawakami, align
 
 NOISES = (1.5, 1.4, 1.25, 1.0, 0.5, 0.1)
 LEAST_GAP = 1.05
+ROTATED = (Shape(400, 20, 12), Shape(), Shape(1000, 200, 10), Shape(20_000, 50, 5))
+ROTATED += (Shape(1000, 950, 3),)
+SOLVED = (Shape(300, 15, 10), Shape(300, 15, 40), Shape(1000, 50, 20))
+"""Sizes of the two comparisons, of which a quick run takes the first."""
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
     """Compare with plain decompositions of the same input."""
-    shapes = [{"a": 400, "l": 20, "c": 12}]
-    if not quick:
-        shapes += [{"a": 1000, "l": 50, "c": 50}, {"a": 1000, "l": 200, "c": 10}]
-        shapes += [{"a": 20_000, "l": 50, "c": 5}, {"a": 1000, "l": 950, "c": 3}]
-    rotations = [odc_figures(name, each) for name in INPUTS for each in shapes]
-    sizes = [{"a": 300, "l": 15, "c": 10}]
-    if not quick:
-        sizes += [{"a": 300, "l": 15, "c": 40}, {"a": 1000, "l": 50, "c": 20}]
-    squares = [least_squares_figures(noise, **size) for noise in NOISES for size in sizes]
+    first = slice(1 if quick else None)
+    rotations = [odc_figures(name, each) for name in INPUTS for each in ROTATED[first]]
+    squares = [least_squares_figures(noise, each) for noise in NOISES for each in SOLVED[first]]
     return {
         "procrustes": rotations,
         "least_squares": squares,
@@ -32,17 +29,17 @@ def measure(*, quick: bool) -> dict[str, Any]:
     }
 
 
-def odc_figures(name: str, shape: dict[str, int]) -> dict[str, Any]:
+def odc_figures(name: str, shape: Shape) -> dict[str, Any]:
     """Return how far ODC's G_i are from orthogonal, and its objective from the SVD solution's."""
-    images = INPUTS[name](**shape)
+    images = INPUTS[name](**shape._asdict())
     found, exact = contenders.ours(images), contenders.svd_loop(images)
-    identity = np.eye(shape["l"])
+    identity = np.eye(shape.l)
     off = max(float(np.linalg.norm(each.T @ each - identity)) for each in found.values())
     one, other = objective(images, found), objective(images, exact)
     size = sum(float(np.sum(image**2)) for image in images.values())
     return {
         "input": name,
-        **shape,
+        **shape._asdict(),
         "orthogonality": off,
         "objective": other,
         "objective_relative": abs(one - other) / max(other, np.finfo(float).eps * size),
@@ -55,23 +52,26 @@ def objective(images: Images, changes: dict[str, Matrix]) -> float:
     return float(sum(np.sum((images[name] @ changes[name] - first) ** 2) for name in images))
 
 
-def least_squares_figures(noise: float, *, a: int, l: int, c: int) -> dict[str, Any]:  # noqa: E741
+def least_squares_figures(noise: float, shape: Shape) -> dict[str, Any]:
     """Return how far Imakura and Kawakami are from exact dense solutions, free of rotations."""
-    images = separated(a=a, l=l, c=c, noise=noise)
-    ratios = {"Imakura": spectrum_ratio(list(images.values()), l)}
-    ratios["Kawakami"] = spectrum_ratio([np.linalg.qr(each)[0] for each in images.values()], l)
-    exact = {"Imakura": imakura_exact(images), "Kawakami": kawakami_dense(images)}
-    sketched = {"Imakura": imakura_randomised(images), "Kawakami": kawakami_randomised(images)}
+    images = separated(**shape._asdict(), noise=noise)
+    orthonormal = [np.linalg.qr(each)[0] for each in images.values()]
+    exact = {"Imakura": imakura_exact(images), "Kawakami": contenders.kawakami_dense(images)}
+    sketched = {
+        "Imakura": contenders.imakura_randomised(images),
+        "Kawakami": contenders.kawakami_randomised(images),
+    }
     found = {
         "Imakura": dict(align(Imakura(scale="paper"), images, workers=1).changes_of_basis),
         "Kawakami": dict(align(Kawakami(scale="paper"), images, workers=1).changes_of_basis),
     }
     return {
         "noise": noise,
-        "a": a,
-        "l": l,
-        "c": c,
-        "gap": ratios,
+        **shape._asdict(),
+        "gap": {
+            "Imakura": spectrum_ratio(list(images.values()), shape.l),
+            "Kawakami": spectrum_ratio(orthonormal, shape.l),
+        },
         "ours": {name: difference(images, found[name], exact[name]) for name in exact},
         "randomised": {name: difference(images, sketched[name], exact[name]) for name in exact},
     }
@@ -79,8 +79,8 @@ def least_squares_figures(noise: float, *, a: int, l: int, c: int) -> dict[str, 
 
 def imakura_exact(images: Images) -> dict[str, Matrix]:
     """Solve by the full decomposition and an orthogonal least-squares solver."""
-    first = next(iter(images.values()))
-    target = np.linalg.svd(np.hstack(list(images.values())))[0][:, : first.shape[1]]
+    size = contenders.n_components(images)
+    target = np.linalg.svd(np.hstack(list(images.values())))[0][:, :size]
     return {
         name: scipy.linalg.lstsq(image, target, lapack_driver="gelsd")[0]
         for name, image in images.items()
@@ -104,47 +104,24 @@ def difference(images: Images, found: dict[str, Matrix], exact: dict[str, Matrix
     return largest
 
 
-def judged(rotations: list[dict[str, Any]], squares: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def judged(rotations: list[dict[str, Any]], squares: list[dict[str, Any]]) -> list[goals.Judged]:
     """Return the goals that these figures answer."""
-
-    def at(each: dict[str, Any]) -> str:
-        return f"{each.get('input', '')} a={each['a']}, l={each['l']}, c={each['c']}".strip()
-
-    found = [
-        goals.worst(
-            [(at(each), each["orthogonality"]) for each in rotations],
-            "||G'G - I|| of ODC",
-            most=1e-12,
-            unit="",
-        ),
-        goals.worst(
-            [(at(each), each["objective_relative"]) for each in rotations],
-            "ODC's objective against the SVD solution's, relative",
-            most=1e-12,
-            unit="",
-        ),
-    ]
+    found = []
+    for figure, what in (
+        ("orthogonality", "||G'G - I|| of ODC"),
+        ("objective_relative", "ODC's objective against the SVD solution's, relative"),
+    ):
+        places = [(f"{each['input']} {where(each)}", each[figure]) for each in rotations]
+        found.append(goals.worst(places, what, most=1e-12, unit=""))
     for name in ("Imakura", "Kawakami"):
         wide = [each for each in squares if each["gap"][name] >= LEAST_GAP]
-        found.append(
-            goals.worst(
-                [
-                    (f"s_l/s_(l+1) = {each['gap'][name]:.3f}, {at(each)}", each["ours"][name])
-                    for each in wide
-                ],
-                f"{name} against the exact dense solution, A_i G_i G_j' A_j', relative",
-                most=1e-8,
-                unit="",
-            )
-        )
-        found.append(
-            goals.worst(
-                [
-                    (f"s_l/s_(l+1) = {each['gap'][name]:.3f}", each["randomised"][name])
-                    for each in wide
-                ],
-                f"{name}, randomised: error of the published short cut",
-                unit="",
-            )
-        )
+        gaps = [f"s_l/s_(l+1) = {each['gap'][name]:.3f}, {where(each)}" for each in wide]
+        exact = f"{name} against the exact dense solution, A_i G_i G_j' A_j', relative"
+        sketched = f"{name}, randomised: error of the published short cut"
+        ours = [each["ours"][name] for each in wide]
+        theirs = [each["randomised"][name] for each in wide]
+        found += [
+            goals.worst(list(zip(gaps, ours, strict=True)), exact, most=1e-8, unit=""),
+            goals.worst(list(zip(gaps, theirs, strict=True)), sketched, unit=""),
+        ]
     return found

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from benchmarks.inputs import Shape
+
 PAPER_EXPONENTS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "l": {"Imakura": (1.26, 0.97), "Kawakami": (1.75, 0.99), "ODC": (2.05, 0.99)},
     "a": {"Imakura": (0.79, 0.99), "Kawakami": (0.92, 0.998), "ODC": (0.56, 0.87)},
@@ -20,60 +22,53 @@ PAPER_SLOPES: Mapping[str, tuple[float, float, float, float]] = {
 }
 """Seconds a party, its 95 % interval and R2, from equation 91; another machine than ours."""
 
-BASE = {"a": 1000, "l": 50, "c": 50}
 FEWEST = 3
+"""Points without which a line through them says nothing."""
+
+Series = tuple[list[float], list[float]]
 
 
 def again(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Fit the power laws and the straight line to what was measured on the papers' input."""
-    points = [
-        each
-        for name in ("papers", "published")
-        for each in sections.get(name, {}).get("points", [])
-    ]
-    series = {free: by_contender(points, free) for free in ("l", "a", "c")}
+    points = [*points_of(sections, "papers"), *points_of(sections, "published")]
+    series = {free: by_contender(points, free) for free in "lac"}
     return {
         "exponents": {
-            free: {name: power_law(*each) for name, each in found.items() if long_enough(each)}
+            free: {name: power_law(*each) for name, each in found.items()}
             for free, found in series.items()
         },
-        "slopes": {
-            name: straight_line(*each) for name, each in series["c"].items() if long_enough(each)
-        },
+        "slopes": {name: straight_line(*each) for name, each in series["c"].items()},
         "speed-ups": speed_ups(sections),
         "paper": {"exponents": PAPER_EXPONENTS, "slopes": PAPER_SLOPES},
     }
 
 
-Series = tuple[list[float], list[float]]
+def points_of(sections: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the points of a section, if it was measured."""
+    found: list[dict[str, Any]] = sections.get(name, {}).get("points", [])
+    return found
 
 
 def by_contender(points: list[dict[str, Any]], free: str) -> dict[str, Series]:
-    """Return sizes and seconds of one sweep by contender; each size once."""
-    fixed = {name: value for name, value in BASE.items() if name != free}
+    """Return sizes and seconds of one sweep by contender, each size once, where they are enough."""
+    fixed = {name: value for name, value in Shape()._asdict().items() if name != free}
     found: dict[str, dict[float, float]] = {}
     for point in points:
         if all(point[name] == value for name, value in fixed.items()):
             for name, seconds in point["seconds"].items():
                 found.setdefault(name, {})[point[free]] = seconds
     return {
-        name: (sorted(each), [each[size] for size in sorted(each)]) for name, each in found.items()
+        name: (sorted(each), [each[size] for size in sorted(each)])
+        for name, each in found.items()
+        if len(each) >= FEWEST
     }
-
-
-def long_enough(series: Series) -> bool:
-    """Whether a line through the points says anything."""
-    return len(series[0]) >= FEWEST
 
 
 def power_law(sizes: list[float], seconds: list[float]) -> dict[str, float]:
     """Fit ``log10(time) = kappa + alpha log10(size)`` (eq. 86)."""
     fitted = stats.linregress(np.log10(sizes), np.log10(seconds))
-    return {
-        "exponent": float(fitted.slope),
-        "r2": float(fitted.rvalue**2),
-        "n_points": len(sizes),
-    }
+    found = {"exponent": float(fitted.slope), "r2": float(fitted.rvalue**2)}
+    return {**found, "n_points": len(sizes)}
 
 
 def straight_line(sizes: list[float], seconds: list[float]) -> dict[str, float]:
@@ -92,18 +87,14 @@ def straight_line(sizes: list[float], seconds: list[float]) -> dict[str, float]:
 
 def speed_ups(sections: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Compare ODC with the baselines as the paper does, and with both written well."""
-    loops = {
-        (each["a"], each["l"], each["c"]): each["seconds"]
-        for each in sections.get("papers", {}).get("points", [])
-    }
+    loops = {_at(each): each["seconds"] for each in points_of(sections, "papers")}
     found = []
-    for each in sections.get("published", {}).get("points", []):
-        odc = loops.get((each["a"], each["l"], each["c"]), {})
+    for each in points_of(sections, "published"):
+        odc, seconds = loops.get(_at(each), {}), each["seconds"]
         for method, published in (
             ("Imakura", "Imakura, randomised SVD + pinv"),
             ("Kawakami", "Kawakami, randomised SVD"),
         ):
-            seconds = each["seconds"]
             row: dict[str, Any] = {"method": method, "a": each["a"], "l": each["l"], "c": each["c"]}
             if published in seconds and "svd loop" in odc:
                 row["as the paper compares"] = seconds[published] / odc["svd loop"]
@@ -111,3 +102,7 @@ def speed_ups(sections: Mapping[str, Any]) -> list[dict[str, Any]]:
                 row["both written well"] = seconds[f"{method}, ours"] / odc["ours"]
             found.append(row)
     return found
+
+
+def _at(point: Mapping[str, Any]) -> Shape:
+    return Shape(point["a"], point["l"], point["c"])

@@ -1,79 +1,65 @@
 """A goal, the figure that was measured, and whether it was met."""
 
+from math import inf, isfinite
+from operator import itemgetter
 from typing import Any
 
-_HUNDRED, _MILLION = 100, 1e6
+Judged = dict[str, Any]
 
 
 def goal(
     what: str,
     figure: float,
     *,
-    most: float | None = None,
-    least: float | None = None,
+    most: float = inf,
+    least: float = -inf,
     unit: str = "",
     where: str = "",
-) -> dict[str, Any]:
-    """Compare one figure with what was asked for."""
-    if most is None and least is None:
-        verdict = "no goal"
-    else:
-        met = (most is None or figure <= most) and (least is None or figure >= least)
-        verdict = "met" if met else "missed"
-    asked = " and ".join(
-        f"{word} {written(bound)}{unit}"
-        for word, bound in (("<=", most), (">=", least))
-        if bound is not None
-    )
+) -> Judged:
+    """Compare one figure with what was asked for; without a bound there is no goal."""
+    asked = [f"{word} {written(bound)}{unit}" for word, bound in _bounds(most, least)]
+    met = "met" if least <= figure <= most else "missed"
     return {
         "goal": what,
-        "asked": asked,
+        "asked": " and ".join(asked),
         "figure": f"{written(figure)}{unit}",
         "value": figure,
         "where": where,
-        "verdict": verdict,
+        "verdict": met if asked else "no goal",
     }
+
+
+def _bounds(most: float, least: float) -> list[tuple[str, float]]:
+    return [each for each in (("<=", most), (">=", least)) if isfinite(each[1])]
 
 
 def written(figure: float) -> str:
     """Write a figure with three digits, or all before the point: 1,136 and not 1.14e+03."""
-    return f"{figure:,.0f}" if _HUNDRED <= abs(figure) < _MILLION else f"{figure:.3g}"
+    return f"{figure:,.0f}" if 100 <= abs(figure) < 1e6 else f"{figure:.3g}"
 
 
-def not_measured(what: str, *, why: str) -> dict[str, Any]:
+def not_measured(what: str, *, why: str, verdict: str = "not measured") -> Judged:
     """Record a goal that this run says nothing about."""
-    return {
-        "goal": what,
-        "asked": "",
-        "figure": "",
-        "value": None,
-        "where": why,
-        "verdict": "not measured",
-    }
+    blank = {"asked": "", "figure": "", "value": None}
+    return {"goal": what, **blank, "where": why, "verdict": verdict}
 
 
 def worst(
     found: list[tuple[str, float]],
     what: str,
     *,
-    most: float | None = None,
-    least: float | None = None,
+    most: float = inf,
+    least: float = -inf,
     unit: str = "x",
-) -> dict[str, Any]:
+) -> Judged:
     """Judge the worst of several figures, and say where it was found."""
     if not found:
         return not_measured(what, why="no point of this run")
-    low, high = min(found, key=_figure), max(found, key=_figure)
-    if most is None and least is None:
+    low, high = min(found, key=itemgetter(1)), max(found, key=itemgetter(1))
+    if not _bounds(most, least):
         told = goal(what, high[1], where=f"{len(found)} points; largest: {high[0]}")
         return told | {"figure": f"{written(low[1])}{unit} to {written(high[1])}{unit}"}
-    where, figure = high if most is not None else low
-    met = sum(
-        (most is None or each <= most) and (least is None or each >= least) for _, each in found
-    )
+    where, figure = high if isfinite(most) else low
+    met = sum(least <= each <= most for _, each in found)
     place = f"{met} of {len(found)} points meet it; worst: {where}"
     return goal(what, figure, most=most, least=least, unit=unit, where=place)
-
-
-def _figure(each: tuple[str, float]) -> float:
-    return each[1]

@@ -5,33 +5,30 @@ from typing import Any
 import numpy as np
 
 from benchmarks import goals
-from benchmarks.inputs import Images, different
+from benchmarks.inputs import Images, Shape, different, where
 from benchmarks.timing import interleaved, ratio
 from cobasis import GOPP, Alignment, align
 
-SHAPE = {"a": 1000, "l": 50, "c": 50}
-SHAPE_QUICK = {"a": 200, "l": 20, "c": 10}
 ROUNDS, ROUNDS_QUICK = 7, 3
 WAYS = {"momentum": GOPP(), "alternation": GOPP(momentum=False)}
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
     """Time both to the same tolerance, one thread, under two anchors."""
-    shape = SHAPE_QUICK if quick else SHAPE
-    rounds = ROUNDS_QUICK if quick else ROUNDS
+    shape, rounds = (Shape(200, 20, 10), ROUNDS_QUICK) if quick else (Shape(), ROUNDS)
     inputs = [an_input(anchor, shape, rounds=rounds) for anchor in ("isometric", "uniform")]
     return {"inputs": inputs, "goals": [judged(each) for each in inputs]}
 
 
-def an_input(anchor: str, shape: dict[str, int], *, rounds: int) -> dict[str, Any]:
+def an_input(anchor: str, shape: Shape, *, rounds: int) -> dict[str, Any]:
     """Measure both under one anchor."""
-    images = different(anchor)(**shape)
+    images = different(anchor)(**shape._asdict())
     found = {name: align(way, images, workers=1) for name, way in WAYS.items()}
     calls = {name: lambda way=way: align(way, images, workers=1) for name, way in WAYS.items()}
     times = interleaved(calls, rounds=rounds, warm=False)
     ends = {name: objective(images, each) for name, each in found.items()}
     return {
-        **shape,
+        **shape._asdict(),
         "anchor": anchor,
         "iterations": {name: each.target.iterations for name, each in found.items()},
         "seconds": times,
@@ -42,20 +39,18 @@ def an_input(anchor: str, shape: dict[str, int], *, rounds: int) -> dict[str, An
 
 def objective(images: Images, found: Alignment) -> float:
     """Return the sum of ``||A_i G_i - Z||^2``."""
-    pairs = found.changes_of_basis.items()
-    return float(
-        sum(np.sum((images[name] @ turn - found.target.rows) ** 2) for name, turn in pairs)
-    )
+    turned = [images[name] @ change for name, change in found.changes_of_basis.items()]
+    return float(sum(np.sum((each - found.target.rows) ** 2) for each in turned))
 
 
-def judged(found: dict[str, Any]) -> dict[str, Any]:
+def judged(found: dict[str, Any]) -> goals.Judged:
     """Say the ratio, and what both end at; no goal asks for it."""
     iterations = " and ".join(f"{found['iterations'][name]} with {name}" for name in WAYS)
     end = found["objective, momentum / alternation"] - 1
-    where = "a={a}, l={l}, c={c}".format(**found)
+    told = f"iterations: {iterations}; objective {end:+.1e} of the alternation's"
     return goals.goal(
         f"GOPP with momentum against the papers' alternation: different, {found['anchor']} anchor",
         found["alternation / momentum"]["median"],
         unit="x",
-        where=f"{where}; iterations: {iterations}; objective {end:+.1e} of the alternation's",
+        where=f"{where(found)}; {told}",
     )

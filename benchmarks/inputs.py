@@ -1,6 +1,7 @@
-"""Anchor images to time and check on: by party name, made from one seed."""
+"""Anchor images to time and check on, by party name, made from one seed; and at which sizes."""
 
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ def names(n_parties: int) -> list[str]:
     return [f"party-{i:06d}" for i in range(n_parties)]
 
 
-def unrelated(*, a: int, l: int, c: int) -> Images:  # noqa: E741 -- the paper's letters
+def unrelated(*, a: int, l: int, c: int) -> Images:
     """Make the papers' timing input: every A_i uniform on [0, 1), of nothing in common."""
     rng = np.random.default_rng(SEED)
     return {name: rng.random((a, l)) for name in names(c)}
@@ -27,29 +28,29 @@ def unrelated(*, a: int, l: int, c: int) -> Images:  # noqa: E741 -- the paper's
 def different(anchor: str) -> Callable[..., Images]:
     """Make parties whose spans overlap: cosines between two from .96 down to .04."""
 
-    def made(*, a: int, l: int, c: int) -> Images:  # noqa: E741
+    def made(*, a: int, l: int, c: int) -> Images:
         rng = np.random.default_rng(SEED)
-        rows = draw_anchor(anchor, a=a, m=n_features(a, l), rng=rng)
-        common = orthonormal(rows.shape[1], l, rng=rng)
+        m = min(a, max(N_FEATURES, 2 * l))  # above l, and at most a, for an isometric anchor
+        rows = rng.random((a, m)) if anchor == "uniform" else orthonormal(a, m, rng=rng)
+        common = orthonormal(m, l, rng=rng)
         strength = np.geomspace(5.0, 0.2, l)
-        noise = 1 / np.sqrt(rows.shape[1])
         images: Images = {}
         for name in names(c):
-            own = common * strength + noise * rng.standard_normal(common.shape)
+            own = common * strength + rng.standard_normal(common.shape) / np.sqrt(m)
             images[name] = rows @ (np.linalg.qr(own)[0] @ orthonormal(l, l, rng=rng))
         return images
 
     return made
 
 
-def shared(*, a: int, l: int, c: int) -> Images:  # noqa: E741
+def shared(*, a: int, l: int, c: int) -> Images:
     """Make parties of one span under an isometric anchor: each A_i' A_j is orthogonal."""
     rng = np.random.default_rng(SEED)
     common = orthonormal(a, l, rng=rng)
     return {name: common @ orthonormal(l, l, rng=rng) for name in names(c)}
 
 
-def separated(*, a: int, l: int, c: int, noise: float) -> Images:  # noqa: E741
+def separated(*, a: int, l: int, c: int, noise: float) -> Images:
     """Make parties of one span, each mixed differently, with noise of their own.
 
     At ``noise = 1`` the noise, stacked, is about as strong as the span, so that
@@ -63,16 +64,6 @@ def separated(*, a: int, l: int, c: int, noise: float) -> Images:  # noqa: E741
         mixed = common @ orthonormal(l, l, rng=rng) * np.linspace(1.0, 1.6, l)
         images[name] = mixed @ orthonormal(l, l, rng=rng) + level * rng.standard_normal((a, l))
     return images
-
-
-def draw_anchor(kind: str, *, a: int, m: int, rng: np.random.Generator) -> Matrix:
-    """Return a uniform or an isometric anchor."""
-    return rng.random((a, m)) if kind == "uniform" else orthonormal(a, m, rng=rng)
-
-
-def n_features(a: int, l: int) -> int:  # noqa: E741
-    """Return m: above l, so that spans differ; at most a, for an isometric anchor."""
-    return min(a, max(N_FEATURES, 2 * l))
 
 
 def orthonormal(rows: int, columns: int, *, rng: np.random.Generator) -> Matrix:
@@ -89,3 +80,38 @@ INPUTS: Mapping[str, Callable[..., Images]] = {
     SHARED: shared,
 }
 """Every input of the sweeps, by what it is called in the tables."""
+
+
+class Shape(NamedTuple):
+    """The size of one alignment: anchor rows, components and parties."""
+
+    a: int = 1000
+    l: int = 50
+    c: int = 50
+
+
+WHOLE = {"l": range(50, 951, 50), "a": range(1000, 20_001, 1000), "c": range(50, 1001, 50)}
+"""The three sweeps of the ODC paper's Table 5."""
+
+SHORT: Mapping[str, tuple[int, ...]] = {"l": (50, 100, 400), "a": (1000, 5000), "c": (50, 250)}
+PUBLISHED: Mapping[str, tuple[int, ...]] = {
+    "l": (50, 250, 500, 750, 950),
+    "a": (1000, 5000, 10_000, 15_000, 20_000),
+    "c": (50, 250, 500, 750, 1000),
+}
+"""Where the slow published forms are tried."""
+
+
+def sizes(free: str, *, quick: bool) -> list[Shape]:
+    """Return one sweep's sizes; `free` is the letter that is swept."""
+    return [Shape(**{free: value}) for value in (SHORT if quick else WHOLE)[free]]
+
+
+def published_sizes(free: str, *, quick: bool) -> list[Shape]:
+    """Return the sizes of one sweep at which published forms are tried."""
+    return [Shape(**{free: value}) for value in PUBLISHED[free][: 1 if quick else None]]
+
+
+def where(found: Mapping[str, Any]) -> str:
+    """Return in words at which size something was found."""
+    return "a={a}, l={l}, c={c}".format(**found)

@@ -1,14 +1,21 @@
-"""What a result has to say about where it was made."""
+"""What a result has to say about where it was made, and work in a process of its own."""
 
+import importlib
+import json
 import os
 import platform
+import resource
 import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_info
+
+from cobasis.linalg.threads import available_threads
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("cobasis", "numpy", "scipy", "scikit-learn", "safetensors", "polars", "xgboost-cpu")
@@ -18,16 +25,24 @@ ONE_THREAD: Mapping[str, str] = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS":
 def machine() -> dict[str, Any]:
     """Return cores, processor, memory and BLAS, in words."""
     blas = [each for each in threadpool_info() if each["user_api"] == "blas"]
-    names = sorted({f"{each['internal_api']} {each['version']}" for each in blas})
+    lines = read("/proc/cpuinfo").splitlines()
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    pinned = hasattr(os, "sched_getaffinity")
     return {
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
-        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if pinned else os.cpu_count(),
+        "processor": named[0] if named else platform.processor(),
         "memory_gib": round(memory_bytes() / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
-        "blas": names,
+        "blas": sorted({f"{each['internal_api']} {each['version']}" for each in blas}),
     }
+
+
+def read(path: str) -> str:
+    """Return what Linux tells of itself; nothing elsewhere."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def memory_bytes() -> int:
@@ -48,31 +63,63 @@ def versions() -> dict[str, str]:
 
 def commit() -> str:
     """Return the commit, with a word where the tree differs from it."""
+
+    def git(*arguments: str) -> str:
+        line = ["git", *arguments]
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, check=True, text=True)  # noqa: S603
+        return done.stdout.strip()
+
     try:
-        known = _git("rev-parse", "HEAD")
-        changed = _git("status", "--porcelain", "--", "src", "benchmarks")
+        known = git("rev-parse", "HEAD")
+        changed = git("status", "--porcelain", "--", "src", "benchmarks")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return f"{known} and changes" if changed else known
 
 
-def _git(*arguments: str) -> str:
-    """Return what git prints."""
-    done = subprocess.run(  # noqa: S603 -- fixed words
-        ["git", *arguments],  # noqa: S607
+def in_a_child(work: str, *, threads: bool = False, **options: Any) -> dict[str, Any]:
+    """Call a function in a fresh process; its peak memory is its own too."""
+    environment = {name: os.environ[name] for name in os.environ if name not in ONE_THREAD}
+    environment |= {} if threads else ONE_THREAD
+    done = subprocess.run(  # noqa: S603 -- our own modules
+        [sys.executable, "-m", "benchmarks.machine", work, json.dumps(options)],
         cwd=ROOT,
+        env=environment,
         capture_output=True,
-        check=True,
         text=True,
+        check=False,
     )
-    return done.stdout.strip()
+    if done.returncode:
+        msg = f"{work} failed in its own process: {done.stderr.strip()[-600:]}"
+        raise RuntimeError(msg)
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
 
 
-def _processor() -> str:
-    """Return the processor's own name for itself."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor()
+def peak_bytes() -> int:
+    """Return the most memory that this process has had in RAM.
+
+    From Linux's own record, which begins anew with each program; elsewhere from the one that may
+    include the parent's at the moment of the fork.
+    """
+    for line in read("/proc/self/status").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def main(work: str, options: str) -> None:
+    """Do the work and write what came out as the last line."""
+    module, name = work.split(":")
+    call = getattr(importlib.import_module(f"benchmarks.{module}"), name)
+    before, started = peak_bytes(), time.perf_counter()
+    answer = {"result": call(**json.loads(options))}
+    answer["seconds"] = time.perf_counter() - started
+    answer |= {"peak_bytes": peak_bytes(), "peak_before_bytes": before}
+    answer["blas_threads"] = available_threads()
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

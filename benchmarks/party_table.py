@@ -6,12 +6,11 @@ reads have processes of their own, since the peak memory of this one is the uplo
 lies in a temporary folder meanwhile.
 """
 
-import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from benchmarks import goals
-from benchmarks.children import in_a_child, peak_bytes
+from benchmarks.machine import in_a_child, peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.uploads import UploadFile
@@ -31,17 +30,15 @@ MOST_TIMES, MOST_BYTES, MOST_OFF = 4.0, 1.2e9, 1e-10
 CHUNKS = {"polars' own batches": None, "batches of 10,000 rows": 10_000}
 
 
-def measure(
-    *, quick: bool = False, folder: str | None = None, rounds: int | None = None
-) -> dict[str, Any]:
+def measure(*, quick: bool) -> dict[str, Any]:
     """Time read and upload in turns, and compare the numbers with the in-memory path."""
     n_rows = 300_000 if quick else 5_000_000
-    with tempfile.TemporaryDirectory(dir=folder) as place:
+    with tempfile.TemporaryDirectory() as place:
         path = f"{place}/table.parquet"
         in_a_child("party_table:make", path=path, n_rows=n_rows)
         off = in_a_child("party_table:off", folder=place)["result"]
         before = peak_bytes()
-        turns = [a_turn(path) for _ in range(rounds or (3 if quick else 7))]
+        turns = [a_turn(path) for _ in range(3 if quick else 7)]
         size = Path(path).stat().st_size
     ratios = [each["upload"] / each["read"] for each in turns]
     found = {
@@ -50,14 +47,8 @@ def measure(
         "n_components": COMPONENTS,
         "file_bytes": size,
         "rounds": turns,
-        "upload / read": {
-            "median": statistics.median(ratios),
-            "least": min(ratios),
-            "most": max(ratios),
-        },
-        "processor, upload / read": statistics.median(
-            each["upload_cpu"] / each["read_cpu"] for each in turns
-        ),
+        "upload / read": {"median": median(ratios), "least": min(ratios), "most": max(ratios)},
+        "processor, upload / read": median(each["upload_cpu"] / each["read_cpu"] for each in turns),
         "peak_bytes": peak_bytes(),
         "peak_bytes_before": before,
         "off": off,
@@ -65,7 +56,7 @@ def measure(
     return {**found, "goals": judged(found)}
 
 
-def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
+def judged(found: dict[str, Any]) -> list[goals.Judged]:
     """Judge what was measured."""
     what = f"a table of {found['n_rows']:,} rows x {FEATURES} becomes an upload"
     ratio = found["upload / read"]
@@ -75,14 +66,9 @@ def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
         f"processor time {found['processor, upload / read']:.2f}x"
     )
     megabytes, most = found["peak_bytes"] / 1e6, MOST_BYTES / 1e6
+    times: dict[str, Any] = {"most": MOST_TIMES, "unit": "x", "where": where}
     return [
-        goals.goal(
-            f"{what}, against one streamed read",
-            ratio["median"],
-            most=MOST_TIMES,
-            unit="x",
-            where=where,
-        ),
+        goals.goal(f"{what}, against one streamed read", ratio["median"], **times),
         goals.goal(f"{what}: peak memory", megabytes, most=most, unit=" MB"),
         goals.goal("an upload from disk against one from memory", found["off"], most=MOST_OFF),
     ]
@@ -178,7 +164,3 @@ def batch(rng: np.random.Generator, n_rows: int) -> pl.DataFrame:
     rows = rng.standard_normal((n_rows, FEATURES), dtype=np.float32) @ mixing.astype(np.float32)
     columns = {name: rows[:, column].copy() for column, name in enumerate(NAMES)}
     return pl.DataFrame({**columns, "died": (rows[:, 0] > 0).astype(np.int64)})
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{measure(quick='--quick' in sys.argv)}\n")

@@ -1,168 +1,93 @@
-"""Imakura-DC and Kawakami-DC as they are published, and as well as NumPy can, with estimates."""
+"""Imakura-DC and Kawakami-DC: published and best forms against ours, at five points a sweep."""
 
+import gc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-import numpy as np
-import scipy.linalg
-from sklearn.utils.extmath import randomized_svd
+from benchmarks import goals
+from benchmarks.contenders import FORMS, Form
+from benchmarks.inputs import Images, Shape, published_sizes, unrelated, where
+from benchmarks.timing import Call, interleaved, ratio
+from cobasis import Imakura, Kawakami, align
 
-from benchmarks.inputs import Images, Matrix
-from benchmarks.published_best import imakura_best, kawakami_best
-from cobasis.planning.costs import Size
+ROUNDS, ROUNDS_QUICK = 3, 1
+MOST_BYTES, MOST_SECONDS = 12e9, 40.0
+ASSUMED_RATE = 2e10
+"""Operations a second, to estimate what is not run; one thread, rounded down."""
 
-Changes = dict[str, Matrix]
-
-
-def imakura_full(images: Images) -> Changes:
-    """Full decomposition of the side-by-side images, then a pseudoinverse for each party."""
-    first = next(iter(images.values()))
-    left, _, _ = np.linalg.svd(np.hstack(list(images.values())))  # full_matrices, as published
-    target = left[:, : first.shape[1]]
-    return {name: np.linalg.pinv(image) @ target for name, image in images.items()}
-
-
-def imakura_randomised(images: Images) -> Changes:
-    """Randomised decomposition, as the papers time it, then a pseudoinverse for each party."""
-    first = next(iter(images.values()))
-    beside = np.hstack(list(images.values()))
-    target, _, _ = randomized_svd(beside, first.shape[1], random_state=0)
-    return {name: np.linalg.pinv(image) @ target for name, image in images.items()}
-
-
-def kawakami_dense(images: Images) -> Changes:
-    """Generalised eigenproblem of order c l: the l smallest of ``S v = lambda T v``."""
-    beside = np.hstack(list(images.values()))
-    inner = beside.T @ beside
-    weights = scipy.linalg.block_diag(*(image.T @ image for image in images.values()))
-    differences = 2 * len(images) * weights - 2 * inner
-    _, vectors = scipy.linalg.eigh(differences, weights)
-    size = next(iter(images.values())).shape[1]
-    blocks = np.split(vectors[:, :size], len(images))
-    return dict(zip(images, blocks, strict=True))
-
-
-def kawakami_randomised(images: Images) -> Changes:
-    """Randomised decomposition of ``[Q_1 ... Q_c]``, then ``R_i^-1`` times each block."""
-    factors = [np.linalg.qr(image) for image in images.values()]
-    size = next(iter(images.values())).shape[1]
-    beside = np.hstack([each[0] for each in factors])
-    _, _, right = randomized_svd(beside, size, random_state=0)
-    blocks = np.split(right.T, len(images))
-    return {
-        name: np.linalg.inv(triangle) @ block
-        for name, (_, triangle), block in zip(images, factors, blocks, strict=True)
-    }
-
-
-def algorithm_2(images: Images) -> Changes:
-    """Imakura-DC exactly as the ODC paper counts it: a thin decomposition and pseudoinverses."""
-    first = next(iter(images.values()))
-    left, _, _ = np.linalg.svd(np.hstack(list(images.values())), full_matrices=False)
-    target = left[:, : first.shape[1]]
-    return {name: np.linalg.pinv(image) @ target for name, image in images.items()}
-
-
-def algorithm_3(images: Images) -> Changes:
-    """Kawakami-DC exactly as the ODC paper counts it: QR, a thin decomposition, inverses."""
-    factors = [np.linalg.qr(image) for image in images.values()]
-    size = next(iter(images.values())).shape[1]
-    beside = np.hstack([each[0] for each in factors])
-    right = np.linalg.svd(beside, full_matrices=False)[2]
-    blocks = np.split(right[:size].T, len(images))
-    return {
-        name: np.linalg.inv(triangle) @ block
-        for name, (_, triangle), block in zip(images, factors, blocks, strict=True)
-    }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """One form that is not ours."""
-
-    run: Callable[[Images], Changes]  # from images to changes of basis
-    numbers: Callable[[Size], float]
-    operations: Callable[[Size], float]  # from a size to operations, for an estimate of time only
-
-
-def _full_numbers(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741 -- the paper's letter
-    wide = c * l
-    return 2 * a * wide + a**2 + wide**2 + 4 * min(a, wide) ** 2
-
-
-def _full_operations(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    small, large = sorted((a, c * l))
-    return 4 * large**2 * small + 22 * small**3
-
-
-def _thin_numbers(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    small, large = sorted((a, c * l))
-    return 2 * a * c * l + (large + small) * small + 4 * small**2
-
-
-def _thin_operations(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    small, large = sorted((a, c * l))
-    return 6 * large * small**2 + 20 * small**3 + c * 40 * a * l**2
-
-
-def _best_numbers(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    return 2 * a * c * l + 4 * min(a, c * l) ** 2
-
-
-def _best_operations(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    small, large = sorted((a, c * l))
-    return large * small**2 + 4 * small**3 + c * (4 * a * l**2 + 3 * l**3)
-
-
-def _randomised_numbers(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    return 2 * a * c * l + 3 * (a + c * l) * (l + 10)
-
-
-def _randomised_operations(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    power = 16 if l < min(a, c * l) / 10 else 10  # products with the sketch and its LU or QR
-    sketch = power * (2 * a * c * l * (l + 10) + 4 * (a + c * l) * (l + 10) ** 2)
-    return sketch + 22 * min(a, c * l, l + 10) ** 3 + c * 40 * a * l**2
-
-
-def _dense_numbers(size: Size) -> float:
-    _, l, c = size.letters  # noqa: E741
-    return 8 * (c * l) ** 2 + size.n_anchor_rows * c * l
-
-
-def _dense_operations(size: Size) -> float:
-    a, l, c = size.letters  # noqa: E741
-    return 2 * a * (c * l) ** 2 + 14 * (c * l) ** 3
-
-
-FORMS: Mapping[str, Form] = {
-    "Imakura, full SVD + pinv": Form(
-        run=imakura_full, numbers=_full_numbers, operations=_full_operations
-    ),
-    "Imakura, thin SVD + pinv": Form(
-        run=algorithm_2, numbers=_thin_numbers, operations=_thin_operations
-    ),
-    "Imakura, randomised SVD + pinv": Form(
-        run=imakura_randomised, numbers=_randomised_numbers, operations=_randomised_operations
-    ),
-    "Kawakami, dense eigenproblem": Form(
-        run=kawakami_dense, numbers=_dense_numbers, operations=_dense_operations
-    ),
-    "Kawakami, randomised SVD": Form(
-        run=kawakami_randomised, numbers=_randomised_numbers, operations=_randomised_operations
-    ),
-    "Imakura, best form": Form(
-        run=imakura_best, numbers=_best_numbers, operations=_best_operations
-    ),
-    "Kawakami, best form": Form(
-        run=kawakami_best, numbers=_best_numbers, operations=_best_operations
-    ),
+OURS: Mapping[str, Callable[[Images], object]] = {
+    "Imakura, ours": lambda images: dict(align(Imakura(), images, workers=1).changes_of_basis),
+    "Kawakami, ours": lambda images: dict(align(Kawakami(), images, workers=1).changes_of_basis),
 }
-"""By the name that the tables use; the part before the comma is the method."""
+SLOW = ("Imakura, full SVD + pinv", "Kawakami, dense eigenproblem")
+"""The forms that ours shall be five times faster than; there is no goal for the others."""
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    """Time what fits, and estimate the rest."""
+    swept: dict[Shape, str] = {}
+    for free in "lac":
+        for size in published_sizes(free, quick=quick):
+            swept.setdefault(size, free)
+    rounds = ROUNDS_QUICK if quick else ROUNDS
+    points = [a_point(size, free, rounds=rounds) for size, free in swept.items()]
+    return {
+        "points": points,
+        "limits": {"bytes": MOST_BYTES, "seconds": MOST_SECONDS, "assumed rate": ASSUMED_RATE},
+        "goals": judged(points),
+    }
+
+
+def a_point(size: Shape, free: str, *, rounds: int) -> dict[str, Any]:
+    """Time every form that fits at one size; say of the others what they would take."""
+    images = unrelated(**size._asdict())
+    estimates = {name: estimate(form, size) for name, form in FORMS.items()}
+    left_out = {name: each for name, each in estimates.items() if not fits(each)}
+    forms = {name: form.run for name, form in FORMS.items() if name not in left_out}
+    calls: dict[str, Call] = {name: partial(run, images) for name, run in {**OURS, **forms}.items()}
+    times = interleaved(calls, rounds=rounds, warm=False)
+    del images, calls
+    gc.collect()
+    return {
+        "sweep": free,
+        **size._asdict(),
+        "seconds": {name: times[name]["median"] for name in times},
+        "runs": {name: times[name]["runs"] for name in times},
+        "ratios": {
+            f"{name} / ours": ratio(times, name, f"{name.split(',')[0]}, ours") for name in forms
+        },
+        "does not fit": left_out,
+    }
+
+
+def estimate(form: Form, size: Shape) -> dict[str, float]:
+    """Return the bytes and seconds that a form would take."""
+    return {"bytes": 8 * form.numbers(*size), "seconds": form.operations(*size) / ASSUMED_RATE}
+
+
+def fits(found: Mapping[str, float]) -> bool:
+    """Whether a form is run at all."""
+    return found["bytes"] <= MOST_BYTES and found["seconds"] <= MOST_SECONDS
+
+
+def judged(points: list[dict[str, Any]]) -> list[goals.Judged]:
+    """Return the goals that these points answer; only the slow forms have one."""
+    asked, told, best = [], [], []
+    for name in FORMS:
+        against = f"{name} / ours"
+        found = [
+            (where(each), each["ratios"][against]["median"])
+            for each in points
+            if against in each["ratios"]
+        ]
+        if name in SLOW:
+            goal = goals.worst(found, f"faster than {name}", least=5.0)
+            tried = f"{goal['where']}; tried at {len(found)} of {len(points)} sizes"
+            asked.append(goal | {"where": tried})
+        elif name.endswith("best form"):
+            turned = [(at, 1 / each) for at, each in found]
+            best.append(goals.worst(turned, f"our time against {name} in plain NumPy and SciPy"))
+        else:
+            told.append(goals.worst(found, f"faster than {name}"))
+    return [*asked, *told, *best]

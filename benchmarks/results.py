@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fig6
+from benchmarks import fig6, goals
 from benchmarks.inputs import SEED
 from benchmarks.machine import ROOT
 
@@ -23,20 +23,14 @@ class Partial:
         kind = "quick" if quick else "whole"
         self._folder = Path(tempfile.gettempdir(), f"cobasis-bench-{kind}-{code_digest()}")
 
-    def read(self, name: str) -> dict[str, Any] | None:
-        """Return a section's result, where there is one."""
-        path = self._folder / f"{name}.json"
-        if not path.exists():
-            return None
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+    def read(self, name: str) -> dict[str, Any]:
+        """Return a section's result, or nothing."""
+        return read(self._folder / f"{name}.json")
 
     def write(self, name: str, found: Mapping[str, Any]) -> None:
-        """Keep a section's result: under another name first, so that none is half written."""
+        """Keep a section's result."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        part = self._folder / f"{name}.part"
-        part.write_text(json.dumps(found), encoding="utf-8")
-        part.rename(self._folder / f"{name}.json")
+        write(self._folder / f"{name}.json", found)
 
     def clear(self) -> None:
         """Forget them all."""
@@ -52,8 +46,23 @@ def code_digest() -> str:
     return found.hexdigest()[:16]
 
 
-def whole(sections: Mapping[str, Any], *, quick: bool, seconds: float) -> dict[str, Any]:
-    """Return everything that one run has to say."""
+def read(path: Path) -> dict[str, Any]:
+    """Return what a file holds, or nothing where there is none."""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Write a file under another name first, so that none is half written."""
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    part.rename(path)
+
+
+def whole(sections: Mapping[str, Any], *, quick: bool) -> dict[str, Any]:
+    """Return everything that one run has to say; a section that failed has no time."""
+    seconds = float(sum(each.get("section_seconds", 0) for each in sections.values()))
     return {
         "format": FORMAT,
         "quick": quick,
@@ -65,33 +74,12 @@ def whole(sections: Mapping[str, Any], *, quick: bool, seconds: float) -> dict[s
     }
 
 
-def seconds_of(sections: Mapping[str, Any]) -> float:
-    """Return how long all sections took together; one that failed has no time."""
-    return float(sum(each.get("section_seconds", 0) for each in sections.values()))
-
-
-def goals_of(sections: Mapping[str, Any]) -> list[dict[str, Any]]:
+def goals_of(sections: Mapping[str, Any]) -> list[goals.Judged]:
     """Return all goals, each with its section's name; a section that failed has one to say so."""
     found = []
     for name, each in sections.items():
+        own = each.get("goals", [])
         if "failed" in each:
-            lost = {"goal": name, "asked": "", "figure": "", "value": None}
-            found.append({**lost, "where": each["failed"], "verdict": "failed", "section": name})
-        found += [{**judged, "section": name} for judged in each.get("goals", [])]
+            own = [goals.not_measured(name, why=each["failed"], verdict="failed")]
+        found += [{**judged, "section": name} for judged in own]
     return found
-
-
-def read_committed() -> dict[str, Any]:
-    """Return the result that is in the repository, or nothing."""
-    if not RESULT.exists():
-        return {}
-    found: dict[str, Any] = json.loads(RESULT.read_text(encoding="utf-8"))
-    return found
-
-
-def commit_to_disk(result: Mapping[str, Any]) -> None:
-    """Write the result where the documentation finds it."""
-    RESULT.parent.mkdir(exist_ok=True)
-    part = RESULT.with_suffix(".part")
-    part.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    part.rename(RESULT)

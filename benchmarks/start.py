@@ -21,6 +21,13 @@ for name in {names}:
     app.command(name, help="Do what it is called, and say what was done.")(lambda: None)
 app(["--help"])
 """
+SCRIPTS = {
+    "simulate": "from cobasis import simulate",
+    "core": "from cobasis import Agreement, Analyst, Party, simulate",
+    "libraries": "import numpy, scipy.linalg, pydantic",
+    "help": "from cobasis.cli.main import app; app(['--help'])",
+    "empty": EMPTY,
+}
 
 
 def measure(*, quick: bool) -> dict[str, Any]:
@@ -28,37 +35,23 @@ def measure(*, quick: bool) -> dict[str, Any]:
     names = list(getattr(typer.main.get_command(app), "commands", {}))
     with TemporaryDirectory() as compiled:
         calls = {
-            name: partial(fresh, script, compiled=compiled)
-            for name, script in {
-                "simulate": "from cobasis import simulate",
-                "core": "from cobasis import Agreement, Analyst, Party, simulate",
-                "libraries": "import numpy, scipy.linalg, pydantic",
-                "help": "from cobasis.cli.main import app; app(['--help'])",
-                "empty": EMPTY.format(names=names),
-            }.items()
+            name: partial(fresh, script.replace("{names}", str(names)), compiled=compiled)
+            for name, script in SCRIPTS.items()
         }
         times = interleaved(calls, rounds=ROUNDS_QUICK if quick else ROUNDS)
     imported, helped = ratio(times, "simulate", "libraries"), ratio(times, "help", "empty")
     core = ratio(times, "core", "libraries")
+    beside = "from cobasis import simulate, beside import numpy, scipy.linalg, pydantic"
+    empty = f"cobasis --help, beside an empty typer app with {len(names)} commands"
     return {
         "seconds": times,
         "simulate / libraries": imported,
         "core / libraries": core,
         "help / empty": helped,
         "goals": [
-            goals.goal(
-                "from cobasis import simulate, beside import numpy, scipy.linalg, pydantic",
-                imported["median"],
-                most=1.2,
-                unit="x",
-            ),
+            goals.goal(beside, imported["median"], most=1.2, unit="x"),
             goals.goal("the same with Agreement, Party and Analyst", core["median"], unit="x"),
-            goals.goal(
-                f"cobasis --help, beside an empty typer app with {len(names)} commands",
-                helped["median"],
-                most=1.5,
-                unit="x",
-            ),
+            goals.goal(empty, helped["median"], most=1.5, unit="x"),
         ],
     }
 

@@ -3,24 +3,32 @@
 import shutil
 import tempfile
 import time
+from collections import UserDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks import goals
-from benchmarks.children import in_a_child
-from benchmarks.many import A, Dropped, L, SimulatedImages, agreement_of, write_uploads
-from cobasis import ODC, Analyst, align
+from benchmarks.inputs import SEED, Matrix, different, names
+from benchmarks.machine import in_a_child
+from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, align, numeric_features
+from cobasis.algorithms.fits import Fit
+from cobasis.algorithms.images import View
+from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.bundle.uploads import UploadFolder
 
+A, L, BASES = 1000, 50, 16
 PARTIES, PARTIES_QUICK = 20_000, 1000
 SIMULATED, SIMULATED_QUICK = 100_000, 2000
 ROUNDS = 7
 MOST_OF_FILES, MOST_MADE = 200, 600
 """Megabytes."""
+
 FILES = "{:,} parties from float32 files: peak memory"
 MADE = "{:,} simulated parties without files: peak memory"
 
@@ -31,16 +39,12 @@ def measure(*, quick: bool) -> dict[str, Any]:
     made = in_a_child("streaming:align_simulated", threads=True, n_parties=n_made)
     megabytes = made["peak_bytes"] / 1e6
     judged = [goals.goal(MADE.format(n_made), megabytes, most=MOST_MADE, unit=" MB")]
-    needed = n_files * (A + L + 1) * L * 8  # float32 files and float64 G_i, rounded up
-    free = shutil.disk_usage(tempfile.gettempdir()).free
+    needed = n_files * (A + L + 1) * L * 8 / 1e9  # float32 files and float64 G_i, rounded up
+    free = shutil.disk_usage(tempfile.gettempdir()).free / 1e9
     if free < 1.2 * needed:
-        why = (
-            f"needs {needed / 1e9:.1f} GB of disk, {free / 1e9:.1f} GB are free (TMPDIR says where)"
-        )
-        return {
-            "simulated": made,
-            "goals": [goals.not_measured(FILES.format(n_files), why=why), *judged],
-        }
+        why = f"needs {needed:.1f} GB of disk, {free:.1f} GB are free (TMPDIR says where)"
+        absent = goals.not_measured(FILES.format(n_files), why=why)
+        return {"simulated": made, "goals": [absent, *judged]}
     found = from_files(n_files, rounds=1 if quick else ROUNDS)
     figure = goals.goal(
         FILES.format(n_files), found["peak_bytes"] / 1e6, most=MOST_OF_FILES, unit=" MB"
@@ -57,12 +61,12 @@ def measure(*, quick: bool) -> dict[str, Any]:
 def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
     """Write uploads, then read them alone and align them, in turn."""
     with tempfile.TemporaryDirectory(prefix="cobasis-bench-") as name:
-        folder = Path(name, "uploads")
+        folder, kept = Path(name, "uploads"), Path(name, "alignment")
         folder.mkdir()
         started = time.perf_counter()
         n_bytes = write_uploads(folder, n_parties)
         wrote = time.perf_counter() - started
-        reads, aligned, kept = [], [], Path(name, "alignment")
+        reads, aligned = [], []
         options = {"folder": str(folder), "kept": str(kept)}
         for _ in range(rounds):
             reads.append(in_a_child("streaming:read_folder", threads=True, folder=str(folder)))
@@ -86,8 +90,7 @@ def from_files(n_parties: int, *, rounds: int) -> dict[str, Any]:
 def read_folder(folder: str) -> dict[str, Any]:
     """Read every anchor image and do nothing with it: the read floor."""
     uploads = UploadFolder(Path(folder))
-    total = sum(uploads[name].read_image().shape[0] for name in uploads)
-    return {"rows": total}
+    return {"rows": sum(uploads[name].read_image().shape[0] for name in uploads)}
 
 
 def align_files(folder: str, kept: str) -> dict[str, Any]:
@@ -106,15 +109,86 @@ def certify_files(folder: str, kept: str) -> dict[str, Any]:
 @contextmanager
 def _analyst(folder: str, kept: str) -> Iterator[Analyst]:
     """Give the analyst over two folders."""
-    uploads, run = UploadFolder(Path(folder)), Path(kept)
-    with FitFolder(run) as fits:
-        yield Analyst(
-            agreement_of(len(uploads)), uploads=uploads, fits=fits, state=StateFolder(run)
-        )
+    uploads, state = UploadFolder(Path(folder)), StateFolder(Path(kept))
+    with FitFolder(Path(kept)) as fits:
+        yield Analyst(agreement_of(len(uploads)), uploads=uploads, fits=fits, state=state)
 
 
 def align_simulated(n_parties: int) -> dict[str, Any]:
     """Align images that are made when they are asked for, and drop each G_i."""
     kept = Dropped()
-    align(ODC(), SimulatedImages(n_parties), sink=kept)
+    align(ODC(), simulated_images(n_parties), sink=kept)
     return {"parties": len(kept), "worst_defect": kept.worst_defect}
+
+
+class Dropped(UserDict[str, Any]):
+    """A sink that keeps names only, and how far the worst G_i was from orthogonal."""
+
+    worst_defect = 0.0
+
+    def __setitem__(self, name: str, fit: Fit) -> None:
+        """Look at one fit and forget it."""
+        change = fit.change_of_basis
+        defect = float(np.abs(change.T @ change - np.eye(change.shape[1])).max())
+        self.worst_defect = max(self.worst_defect, defect)
+        self.data[name] = None
+
+
+def simulated_images(n_parties: int) -> View[Matrix]:
+    """Return images that are made anew each time: 16 spans, and each party's own signs."""
+    bases = list(different("isometric")(a=A, l=L, c=BASES).values())
+
+    def drawn(name: str) -> Matrix:
+        number = int(name.removeprefix("party-"))
+        rng = np.random.default_rng([SEED, number])
+        image: Matrix = bases[number % BASES] * rng.choice([-1.0, 1.0], L)
+        return image
+
+    return View(dict.fromkeys(names(n_parties)), read=drawn)
+
+
+def agreement_of(n_parties: int) -> Agreement:
+    """Return what the parties agreed on."""
+    secret = ConsortiumSecret(bytes(32), simulated=True)
+    return Agreement(
+        round_id="many",
+        parties=tuple(names(n_parties)),
+        task="representation",
+        features=numeric_features(f"x{column}" for column in range(A)),
+        n_components=L,
+        n_anchor_rows=A,
+        commitment=secret.commitment("many"),
+    )
+
+
+def write_uploads(folder: Path, n_parties: int) -> int:
+    """Write float32 uploads of one row each; return their bytes.
+
+    The first goes through the package's own writer. The others are its bytes with another name
+    and another image: this is what makes 20,000 files a matter of seconds.
+    """
+    images = simulated_images(n_parties)
+    first_name, *others = images
+    path = folder / f"{first_name}.safetensors"
+    header = PayloadHeader(
+        party=first_name,
+        agreement_digest=agreement_of(n_parties).digest(),
+        anchor_tag=bytes(32),
+        simulated=True,
+        n_rows=1,
+        n_components=L,
+        n_anchor_rows=A,
+        dtype="float32",
+    )
+    first = images[first_name].astype(np.float32)
+    with PayloadWriter(path, header=header) as writer:
+        writer.write_anchor_image(first)
+        writer.write_rows(0, np.full((1, L), A**-0.5, np.float32))
+    whole = path.read_bytes()
+    place = whole.index(first.tobytes())
+    for name in others:
+        start = whole[:place].replace(first_name.encode(), name.encode())
+        image = images[name].astype(np.float32).tobytes()
+        rest = whole[place + len(image) :]
+        (folder / f"{name}.safetensors").write_bytes(start + image + rest)
+    return len(whole) * n_parties

@@ -3,63 +3,64 @@
 import gc
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from benchmarks import contenders, goals
-from benchmarks.inputs import INPUTS, PAPERS, SHARED, Images
-from benchmarks.points import PUBLISHED, label, parties_timed, shape, sizes
+from benchmarks.inputs import INPUTS, PAPERS, PUBLISHED, SHARED, Images, Shape, sizes, where
 from benchmarks.timing import interleaved, ratio
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
-from cobasis.planning.costs import Size
 
 ROUNDS, ROUNDS_QUICK = 7, 3
 DIFFERENT = "different"
 LEAST_FASTER = {DIFFERENT: 1.3, SHARED: 2.0}
 """How many times faster than the scipy loop; never slower than it on any other input."""
+
 FEW_COMPONENTS, FLOOR_COMPONENTS = 100, 50
 """With more than a few components different spans are only asked not to be slower."""
+
+MANY_COMPONENTS, ENOUGH_PARTIES = 300, 6
+"""Above that many components these parties are timed, and the time is multiplied."""
 
 
 def measure(*, quick: bool, name: str = PAPERS) -> dict[str, Any]:
     """Time ours, the loops and the floor at every point."""
     rounds = ROUNDS_QUICK if quick else ROUNDS
-    points, seen = [], set()
-    for free in ("l", "a", "c"):
+    swept: dict[Shape, str] = {}
+    for free in "lac":
         for size in sizes(free, quick=quick):
-            if wanted(name, free, size=size) and size not in seen:
-                seen.add(size)
-                points.append(a_point(name, free, size=size, rounds=rounds))
+            if wanted(name, free, size=size):
+                swept.setdefault(size, free)
+    points = [a_point(name, free, size=size, rounds=rounds) for size, free in swept.items()]
     return {"rounds": rounds, "input": name, "points": points, "goals": judged(points, name)}
 
 
-def wanted(name: str, free: str, *, size: Size) -> bool:
+def wanted(name: str, free: str, *, size: Shape) -> bool:
     """Whether an input is timed at a size.
 
     Other inputs than the papers': the sweep over parties at five points, since parties only
     repeat, and with different spans that over many components at four.
     """
     if free == "c" and name != PAPERS:
-        return size.n_parties in PUBLISHED["c"]
-    many = size.n_components > FEW_COMPONENTS
-    return not (name.startswith(DIFFERENT) and many) or size.n_components in PUBLISHED["l"]
+        return size.c in PUBLISHED["c"]
+    many = size.l > FEW_COMPONENTS
+    return not (name.startswith(DIFFERENT) and many) or size.l in PUBLISHED["l"]
 
 
-def a_point(name: str, free: str, *, size: Size, rounds: int) -> dict[str, Any]:
+def a_point(name: str, free: str, *, size: Shape, rounds: int) -> dict[str, Any]:
     """Time the contenders on one input of one size; seconds are scaled to all its parties."""
-    timed = replace(size, n_parties=parties_timed(size))
-    images = INPUTS[name](**shape(timed))
+    n_timed = min(ENOUGH_PARTIES, size.c) if size.l > MANY_COMPONENTS else size.c
+    images = INPUTS[name](**size._replace(c=n_timed)._asdict())
     replaced = settle(images)
     times = interleaved(chosen(name, size, images=images), rounds=rounds)
-    scale = size.n_parties / timed.n_parties
     found = {
         "input": name,
         "sweep": free,
-        **shape(size),
-        "parties_timed": timed.n_parties,
+        **size._asdict(),
+        "parties_timed": n_timed,
         "parties_replaced": replaced,
-        "seconds": {each: times[each]["median"] * scale for each in times},
+        "seconds": {each: times[each]["median"] * size.c / n_timed for each in times},
         "runs": {each: times[each]["runs"] for each in times},
         "scipy loop / ours": ratio(times, "scipy loop", "ours"),
     }
@@ -88,24 +89,24 @@ def settle(images: Images) -> int:
             return replaced
 
 
-def chosen(name: str, size: Size, *, images: Images) -> Mapping[str, Callable[[], object]]:
+def chosen(name: str, size: Shape, *, images: Images) -> Mapping[str, Callable[[], object]]:
     """Return whom to time: everybody on the papers' input, ours and scipy's loop on the others.
 
     The papers' own loop is close to scipy's; where it takes seconds, five points are enough.
     """
-    everybody = contenders.all_of(images)
-    names = ["ours", "scipy loop"]
-    if name == PAPERS:
-        names.append("floor")
-        if parties_timed(size) == size.n_parties or size.n_components in PUBLISHED["l"]:
-            names.append("svd loop")
-    elif size.n_components == FLOOR_COMPONENTS:
-        names.append("floor")
-    return {each: everybody[each] for each in names}
+    found: dict[str, Callable[[], object]] = {
+        "ours": partial(contenders.ours, images),
+        "scipy loop": partial(contenders.scipy_loop, images),
+    }
+    if name == PAPERS or size.l == FLOOR_COMPONENTS:
+        found["floor"] = contenders.floor(images)
+    if name == PAPERS and (len(images) == size.c or size.l in PUBLISHED["l"]):
+        found["svd loop"] = partial(contenders.svd_loop, images)
+    return found
 
 
-def judged(points: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """Return the goals of the issue that these points answer."""
+def judged(points: list[dict[str, Any]], name: str) -> list[goals.Judged]:
+    """Return the goals that these points answer."""
     against, over = "scipy loop / ours", "ours / floor"
     what = f"ODC against the scipy loop: {name}"
     asked = next((LEAST_FASTER[each] for each in LEAST_FASTER if name.startswith(each)), 1.0)
@@ -114,18 +115,13 @@ def judged(points: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
         many = name.startswith(DIFFERENT) and each["l"] > FEW_COMPONENTS
         goal = (f"{what}, l > {FEW_COMPONENTS}", 1.0) if many else (what, asked)
         groups.setdefault(goal, []).append((where(each), each[against]["median"]))
-    floored = [each for each in points if each["l"] == FLOOR_COMPONENTS and over in each]
+    floored = [
+        (where(each), each[over]["median"])
+        for each in points
+        if each["l"] == FLOOR_COMPONENTS and over in each
+    ]
+    floor = f"ODC against the product floor, l = {FLOOR_COMPONENTS}: {name}"
     return [
         *(goals.worst(found, said, least=least) for (said, least), found in groups.items()),
-        goals.worst(
-            [(where(each), each[over]["median"]) for each in floored],
-            f"ODC against the product floor, l = {FLOOR_COMPONENTS}: {name}",
-            most=3.0,
-        ),
+        goals.worst(floored, floor, most=3.0),
     ]
-
-
-def where(point: Mapping[str, Any]) -> str:
-    """Return a point in words."""
-    size = Size(n_anchor_rows=point["a"], n_components=point["l"], n_parties=point["c"])
-    return label(size)

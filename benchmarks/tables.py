@@ -17,26 +17,19 @@ COLOURS = {
 def goals_table(goals: list[dict[str, Any]]) -> Table:
     """Return every goal, met or missed, with its figure."""
     table = Table(title="Goals", title_justify="left")
-    for heading in ("section", "goal", "asked", "figure", "verdict", "where"):
+    headings = ("section", "goal", "asked", "figure", "verdict", "where")
+    for heading in headings:
         table.add_column(heading, overflow="fold")
     for each in goals:
-        verdict = each["verdict"]
-        table.add_row(
-            each["section"],
-            each["goal"],
-            each["asked"],
-            each["figure"],
-            f"[{COLOURS.get(verdict, 'white')}]{verdict}",
-            each["where"],
-        )
+        shown = {**each, "verdict": f"[{COLOURS[each['verdict']]}]{each['verdict']}"}
+        table.add_row(*(shown[heading] for heading in headings))
     return table
 
 
 def fig6_table(found: Mapping[str, Any]) -> Table:
     """Return fitted exponents by contender, the paper's in the first lines."""
-    table = Table(title="Figure 6 again: exponent (R2)", title_justify="left")
-    for heading in ("contender", "l", "a", "c", "ms a party (95 %)"):
-        table.add_column(heading)
+    headings = ("contender", "l", "a", "c", "ms a party (95 %)")
+    table = Table(*headings, title="Figure 6 again: exponent (R2)", title_justify="left")
     paper = found["paper"]
     for name, (slope, low, high, _) in paper["slopes"].items():
         cells = [_exponent(*paper["exponents"][free][name]) for free in ("l", "a", "c")]
@@ -55,9 +48,8 @@ def fig6_table(found: Mapping[str, Any]) -> Table:
 
 def left_out_table(points: list[dict[str, Any]]) -> Table:
     """Return what was not run, and what it would have taken."""
-    table = Table(title="Published forms that do not fit (estimates)", title_justify="left")
-    for heading in ("form", "l", "a", "c", "GB", "seconds a run"):
-        table.add_column(heading)
+    title = "Published forms that do not fit (estimates)"
+    table = Table("form", "l", "a", "c", "GB", "seconds a run", title=title, title_justify="left")
     for point in points:
         for name, each in point["does not fit"].items():
             sizes = (str(point[letter]) for letter in ("l", "a", "c"))

@@ -138,7 +138,7 @@ def test_passes_here_need_no_cluster(tmp_path):
 TRAIN = """
 import sys
 from pathlib import Path
-from benchmarks.children import peak_bytes
+from benchmarks.machine import peak_bytes
 from aligned import cut, rotation
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import open_payload

@@ -25,7 +25,7 @@ pl.DataFrame({f"x{i}": np.roll(column, 7 * i) for i in range(200)}).write_parque
 """
 UPLOAD = """
 import sys
-from benchmarks.children import peak_bytes
+from benchmarks.machine import peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
 from cobasis.bundle.uploads import UploadFile
 from cobasis.tables import open_table
