@@ -46,7 +46,7 @@ class GuessedSeed(Hidden):
         standings: Matrix = np.sqrt(len(lengths)) * np.array(likenesses)
         return standings
 
-    def residual(self, release: Release, guess: Any) -> float:  # noqa: ANN401
+    def residual(self, release: Release, guess: Any) -> float:
         """Say how much of the anchor image a guess leaves unexplained."""
         image = image_of(release)
         anchor = anchor_behind(image, self.draw(guess))
@@ -58,7 +58,7 @@ class GuessedSeed(Hidden):
         left = anchor @ basis_behind(image, anchor) - image
         return float(np.linalg.norm(left) / np.linalg.norm(image))
 
-    def likeness(self, release: Release, guess: Any) -> float:  # noqa: ANN401
+    def likeness(self, release: Release, guess: Any) -> float:
         """Say how well the released rows' average agrees with an average person seen by a guess."""
         if self.average is None:
             raise ShapeError(

@@ -59,7 +59,7 @@ class WrongLabels:
             )
         labels: npt.NDArray[Any] = np.asarray([] if release.labels is None else release.labels)
         classes, places = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:  # noqa: PLR2004 -- there is no other class
+        if len(classes) < 2:
             raise ShapeError(
                 f"the release has labels of {len(classes)} classes, and 2 are needed. Give more."
             )

@@ -37,7 +37,7 @@ def described(rows: Singles, *, box: Box = FACE) -> Table:
     return np.array(_network().compute_face_descriptor([chip(row, box=box) for row in rows]))
 
 
-def chip(row: Singles, *, box: Box = FACE) -> Any:  # noqa: ANN401 -- an image's pixels, uint8
+def chip(row: Singles, *, box: Box = FACE) -> Any:
     """Return a face as the network wants it, of shape (150, 150, 3)."""
     from PIL import Image  # noqa: PLC0415 -- comes with matplotlib
 
@@ -47,6 +47,6 @@ def chip(row: Singles, *, box: Box = FACE) -> Any:  # noqa: ANN401 -- an image's
 
 
 @cache
-def _network() -> Any:  # noqa: ANN401 -- dlib has no types
+def _network() -> Any:
     path = path_verified(WEIGHTS)
     return import_module("dlib").face_recognition_model_v1(str(path))

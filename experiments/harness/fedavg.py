@@ -116,7 +116,7 @@ def first_weights(sizes: Sequence[int], *, rng: np.random.Generator) -> Weights:
     """Draw the weights that all parties start from: zeros, or Glorot's where units are hidden."""
     found: list[Table] = []
     for before, after in pairwise(sizes):
-        bound = np.sqrt(6 / (before + after)) if len(sizes) > 2 else 0.0  # noqa: PLR2004 -- linear
+        bound = np.sqrt(6 / (before + after)) if len(sizes) > 2 else 0.0
         found += [rng.uniform(-bound, bound, (before, after)), rng.uniform(-bound, bound, after)]
     return tuple(found)
 

@@ -69,7 +69,7 @@ class _Sooner:
     coefs_: list[Numbers]
     early_stopping: bool
 
-    def _fit_stochastic(self, *given: Any) -> None:  # noqa: ANN401
+    def _fit_stochastic(self, *given: Any) -> None:
         parts: dict[str, Any] = {"AdamOptimizer": _Adam, "_safe_indexing": _rows}
         if self.early_stopping:
             losses = _multilayer_perceptron.LOSS_FUNCTIONS
@@ -128,12 +128,12 @@ MLP: Mapping[str, Any] = {
 """ODC paper, section 7; the learning rate is scikit-learn's, since the paper has none."""
 
 
-def mlp(seed: int, **options: Any) -> Model:  # noqa: ANN401
+def mlp(seed: int, **options: Any) -> Model:
     """Return the papers' network for classes."""
     return FastMLPClassifier(**{**MLP, **options}, random_state=seed)
 
 
-def mlp_regressor(seed: int, **options: Any) -> Model:  # noqa: ANN401
+def mlp_regressor(seed: int, **options: Any) -> Model:
     """Return the papers' network for numbers."""
     return FastMLPRegressor(**{**MLP, **options}, random_state=seed)
 

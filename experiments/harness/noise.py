@@ -72,7 +72,7 @@ class Ball:
 
 
 def changes_by(
-    aligner: Any,  # noqa: ANN401
+    aligner: Any,
     sent: Uploads,
     *,
     repeat: int = 0,

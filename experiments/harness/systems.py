@@ -71,7 +71,7 @@ def generator(repeat: int, *also: int) -> np.random.Generator:
     return np.random.default_rng([SEED, repeat, *also])
 
 
-def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Shared:  # noqa: ANN401
+def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Shared:
     """Run one round for the representation alone; options are those of `cobasis.simulate`.
 
     The same repeat gives the same secrets, so that aligners and conditions differ in nothing else.
@@ -102,7 +102,7 @@ def a_round(
     parties: Mapping[str, tuple[Table, Labels]],
     *,
     repeat: int,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Round:
     """Simulate a round that ends with aligned rows; the papers' anchors warn, and are meant."""
     with warnings.catch_warnings():

@@ -55,11 +55,11 @@ class AsPrinted:
 
     rotation: Table | None = None
 
-    def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:  # noqa: ANN401
+    def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:
         """Take the first party's image, turned."""
         return ODC(rotation=self.rotation).target(images, workers=workers)
 
-    def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Turn]:  # noqa: ANN401
+    def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Turn]:
         """Rotate images onto the target."""
         found = {}
         for party, image in images.items():
@@ -83,7 +83,7 @@ class Uploads:
     labels: Labels  # of everybody's rows in the same order, and of the test rows
     test_labels: Labels
 
-    def aligned(self, aligner: Any) -> Shared:  # noqa: ANN401
+    def aligned(self, aligner: Any) -> Shared:
         """Align, and return what a model is trained on; test rows that agree are kept once."""
         turns = align(aligner, self.images).changes_of_basis
         return Shared(
@@ -98,7 +98,7 @@ def uploads(
     *,
     repeat: int,
     judges: int = JUDGES,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Uploads:
     """Run one round for its uploads; options as in `simulate`, but for the aligner."""
     done = a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)

@@ -212,7 +212,7 @@ def _halves(labels: Labels, places: Places) -> list[Places]:
 def _ring(labels: Labels, places: Places) -> list[Places]:
     """Give party i rows of the labels i and i + 1 of a ring; of two labels, i alone."""
     names = np.unique(labels)
-    width = 2 if len(names) > 2 else 1  # noqa: PLR2004 -- with both of two, all were alike
+    width = 2 if len(names) > 2 else 1
     rest = {turn: list(places[labels[places] == label]) for turn, label in enumerate(names)}
     groups = []
     for number in range(PARTIES):

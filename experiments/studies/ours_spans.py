@@ -27,7 +27,7 @@ def as_in_table_7(
     *,
     methods: Mapping[str, Callable[[Uploads], Shared]],
     repeat: int,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Values:
     """Measure methods with Table 7's rows, bases and models; options change its round."""
     task = str(settings["data"])

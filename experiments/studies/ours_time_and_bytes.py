@@ -79,13 +79,13 @@ def _some(rest: Labels, labels: Labels, number: int, side: int) -> Labels:
 
     Party n has label n mod 10, and that plus 1, or plus 3 from the eleventh party on.
     """
-    label = (number + side * (1 if number < 10 else 3)) % 10  # noqa: PLR2004 -- ten labels
+    label = (number + side * (1 if number < 10 else 3)) % 10
     turn = 2 * side + number // 10
     found: Labels = rest[labels[rest] == label][turn * ROWS // 2 : (turn + 1) * ROWS // 2]
     return found
 
 
-def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]:  # noqa: ANN401
+def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]:
     """Run one exchange, and yield where the analyst's model stands after each epoch."""
     exchange = Exchange(dealt, basis=basis, size=size, repeat=repeat)
     exchange.upload()
@@ -115,7 +115,7 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
 class Exchange:
     """All parties' halves and the analyst's, with what each costs."""
 
-    def __init__(self, dealt: Dealt, *, basis: Any, size: int, repeat: int) -> None:  # noqa: ANN401
+    def __init__(self, dealt: Dealt, *, basis: Any, size: int, repeat: int) -> None:
         rng, width = generator(repeat, 1), dealt.test_rows.shape[1]
         secret = ConsortiumSecret(rng.bytes(32), simulated=True)
         self.rows = dealt.parties
@@ -139,7 +139,7 @@ class Exchange:
             lambda name: Party(name, agreement=agreement, secret=secret, key=keys[name])
         )
 
-    def _side_by_side(self, work: Any) -> dict[str, Any]:  # noqa: ANN401
+    def _side_by_side(self, work: Any) -> dict[str, Any]:
         """Let every party work, and take the slowest's time."""
         found, spent = {}, []
         for name in self.rows:

@@ -74,7 +74,7 @@ def joined(
     *,
     condition: str,
     repeat: int,
-    anchor: Any = "uniform",  # noqa: ANN401
+    anchor: Any = "uniform",
     size: int = PART,
 ) -> Joined:
     """Let both parties of every block upload, and join what they send."""
@@ -108,7 +108,7 @@ def agreements(
     split: Partitioned,
     *,
     secret: ConsortiumSecret,
-    anchor: Any,  # noqa: ANN401
+    anchor: Any,
     size: int,
 ) -> tuple[Agreement, Agreement]:
     """Return what blocks agree on, and the same for their parties."""
@@ -149,7 +149,7 @@ def basis(
     return found
 
 
-def aligned(given: Joined, *, aligner: Any) -> tuple[Shared | None, frozenset[str]]:  # noqa: ANN401
+def aligned(given: Joined, *, aligner: Any) -> tuple[Shared | None, frozenset[str]]:
     """Align all blocks but those whose fit is refused; return also which those are."""
 
     def attempt(left_out: frozenset[str]) -> Mapping[str, Table]:

@@ -168,7 +168,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         for method, model in product(METHODS, MODELS):
             first = values[key(settings, f"{method}, identity/{model}, {variant}")]
             second = values[key(settings, f"{method}, random/{model}, {variant}")]
-            if len(first) < 2:  # noqa: PLR2004 -- a spread takes two
+            if len(first) < 2:
                 msg = "one repeat has no spread"
                 raise ValueError(msg)
             printed = _printed_d(settings, f"{method}/{model}") if variant == VARIANTS[0] else ""

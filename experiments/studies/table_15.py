@@ -80,7 +80,7 @@ def _sent(data: str, condition: str, size: int, repeat: int) -> Uploads:
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Return Table 17, whether the size matters to each method."""
     repeats = min((len(each) for name, each in values.items() if "gopp" not in name), default=0)
-    if repeats < 2:  # noqa: PLR2004 -- a spread takes two
+    if repeats < 2:
         msg = "one repeat has no spread"
         raise ValueError(msg)
     within = len(SIZES) * (repeats - 1)
@@ -105,7 +105,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
                     key({"data": data, "condition": condition, "a": size}, method) for size in SIZES
                 ]
                 groups = [there(values.get(place, ())) for place in places]
-                if min(map(len, groups)) < 2:  # noqa: PLR2004 -- GOPP is refused too often
+                if min(map(len, groups)) < 2:
                     continue
                 found = one_way(groups)
                 theirs = printed.get(f"{condition}/{method}")

@@ -25,7 +25,7 @@ Images = Mapping[str, Table]
 Call = Callable[[Images], object]
 
 
-def anchor_images(*, a: int, l: int, c: int, repeat: int) -> Images:  # noqa: E741 -- the papers' letters
+def anchor_images(*, a: int, l: int, c: int, repeat: int) -> Images:
     """Make A F_i of one random span and Haar rotations: times do not depend on the rows."""
     rng = generator(repeat)
     common = rng.uniform(size=(a, M)) @ np.linalg.qr(rng.normal(size=(M, l)))[0]
@@ -64,7 +64,7 @@ def kawakami_printed(images: Images) -> list[Table]:
     ]
 
 
-def _ours(aligner: Any) -> Call:  # noqa: ANN401
+def _ours(aligner: Any) -> Call:
     return lambda images: dict(align(aligner, images, workers=1).changes_of_basis)
 
 
@@ -95,7 +95,7 @@ def timed(calls: Mapping[str, Call], images: Images) -> dict[str, list[float]]:
     return runs
 
 
-def measured(*, a: int = A, l: int = L, c: int = C, repeat: int) -> Values:  # noqa: E741
+def measured(*, a: int = A, l: int = L, c: int = C, repeat: int) -> Values:
     """Return median seconds of each method, and how many times ODC's they are."""
     runs = timed(CALLS, anchor_images(a=a, l=l, c=c, repeat=repeat))
     found = {f"{name}/seconds": median(each) for name, each in runs.items()}

@@ -94,18 +94,18 @@ class Timed:
     seconds: float = 0.0  # of one core, for target and fits so far
 
     @property
-    def fit_kind(self) -> Any:  # noqa: ANN401
+    def fit_kind(self) -> Any:
         """The aligner's own."""
         return self.aligner.fit_kind
 
-    def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:  # noqa: ANN401
+    def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:
         """Make the target."""
         started = time.process_time()
         found = self.aligner.target(images, workers=workers)
         self.seconds += time.process_time() - started
         return found
 
-    def fits(self, images: Mapping[str, Table], target: Any) -> Any:  # noqa: ANN401
+    def fits(self, images: Mapping[str, Table], target: Any) -> Any:
         """Fit images to it."""
         started = time.process_time()
         found = self.aligner.fits(images, target)

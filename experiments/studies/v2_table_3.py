@@ -88,7 +88,7 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         for method in ("odc", "imakura", RESCALED):
             first = values[f"{name}/{method}, identity"]
             second = values[f"{name}/{method}, random"]
-            if len(first) < 2:  # noqa: PLR2004 -- a spread takes two
+            if len(first) < 2:
                 msg = "one repeat has no spread"
                 raise ValueError(msg)
             found = paired(first, second)
