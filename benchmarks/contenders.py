@@ -7,6 +7,7 @@ are wanted, and Cholesky factors for the parties.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -28,9 +29,10 @@ def ours(images: Images, *, workers: int = 1) -> Changes:
 def scipy_loop(images: Images) -> Changes:
     """Align as most people would write it."""
     first = next(iter(images.values()))
-    return {
-        name: scipy.linalg.orthogonal_procrustes(image, first)[0] for name, image in images.items()
-    }
+    found: dict[str, Any] = {}
+    for name, image in images.items():
+        found[name], _ = scipy.linalg.orthogonal_procrustes(image, first)
+    return found
 
 
 def svd_loop(images: Images) -> Changes:
@@ -52,7 +54,7 @@ def floor(images: Images) -> Callable[[], Matrix]:
 
 def n_components(images: Images) -> int:
     """Return l."""
-    return next(iter(images.values())).shape[1]
+    return len(next(iter(images.values()))[0])
 
 
 def imakura(target: Callable[[Matrix, int], Matrix]) -> Callable[[Images], Changes]:

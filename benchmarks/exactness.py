@@ -11,9 +11,9 @@ from cobasis import Imakura, Kawakami, align
 
 NOISES = (1.5, 1.4, 1.25, 1.0, 0.5, 0.1)
 LEAST_GAP = 1.05
-ROTATED = (Shape(400, 20, 12), Shape(), Shape(1000, 200, 10), Shape(20_000, 50, 5))
-ROTATED += (Shape(1000, 950, 3),)
-SOLVED = (Shape(300, 15, 10), Shape(300, 15, 40), Shape(1000, 50, 20))
+ROTATED = [Shape(400, 20, 12), Shape(), Shape(1000, 200, 10), Shape(20_000, 50, 5)]
+ROTATED += [Shape(1000, 950, 3)]
+SOLVED = [Shape(300, 15, 10), Shape(300, 15, 40), Shape(1000, 50, 20)]
 """Sizes of the two comparisons, of which a quick run takes the first."""
 
 
