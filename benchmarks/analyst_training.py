@@ -15,11 +15,13 @@ from benchmarks import goals
 from benchmarks.inputs import orthonormal
 from benchmarks.machine import in_a_child, peak_bytes
 from cobasis.analyst_side.passes import FilePasses
-from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
+from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import UploadFile
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import batches, boosted_trees
 from cobasis.models.trainer import train
 from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.messages import UploadHeader
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
@@ -71,7 +73,7 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
     folder.mkdir()
     for place in range(PARTIES):
         rng = np.random.default_rng([place, n_rows])
-        header = PayloadHeader(
+        header = UploadHeader(
             party=f"p{place:02d}",
             agreement_digest=bytes(32),
             anchor_tag=bytes(32),
@@ -79,11 +81,10 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
             n_rows=n_rows,
             n_components=COMPONENTS,
             n_anchor_rows=COMPONENTS,
-            dtype="float32",
             labels="int64",
         )
         turn, labels = rotation(place).astype(np.float32), []
-        with PayloadWriter(folder / f"p{place:02d}.safetensors", header=header) as writer:
+        with UploadFile(folder / f"p{place:02d}.safetensors", precision="fp32")(header) as writer:
             writer.write_anchor_image(turn)
             for start in range(0, n_rows, BLOCK):
                 rows, told = rows_and_labels(rng, min(BLOCK, n_rows - start))

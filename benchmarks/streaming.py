@@ -18,9 +18,9 @@ from benchmarks.machine import in_a_child
 from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, align, numeric_features
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
-from cobasis.bundle.payload import PayloadHeader, PayloadWriter
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.bundle.uploads import UploadFolder
+from cobasis.bundle.uploads import UploadFolder, write_upload
+from cobasis.protocol.messages import Upload
 
 A, L, BASES = 1000, 50, 16
 PARTIES, PARTIES_QUICK = 20_000, 1000
@@ -170,20 +170,17 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     images = simulated_images(n_parties)
     first_name, *others = images
     path = folder / f"{first_name}.safetensors"
-    header = PayloadHeader(
+    first = images[first_name].astype(np.float32)
+    upload = Upload(
         party=first_name,
         agreement_digest=agreement_of(n_parties).digest(),
         anchor_tag=bytes(32),
         simulated=True,
-        n_rows=1,
-        n_components=L,
-        n_anchor_rows=A,
-        dtype="float32",
+        rows=np.full((1, L), A**-0.5, np.float32),
+        labels=None,
+        anchor_image=first,
     )
-    first = images[first_name].astype(np.float32)
-    with PayloadWriter(path, header=header) as writer:
-        writer.write_anchor_image(first)
-        writer.write_rows(0, np.full((1, L), A**-0.5, np.float32))
+    write_upload(upload, path)
     whole = path.read_bytes()
     place = whole.index(first.tobytes())
     for name in others:

@@ -9,8 +9,10 @@ from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.fits import Fit, Target
 from cobasis.algorithms.images import View
 from cobasis.algorithms.odc import ODC
-from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
+from cobasis.bundle import uploads as upload_files
+from cobasis.bundle.payload import open_payload
 from cobasis.protocol.aligned import AlignedRows
+from cobasis.protocol.messages import Upload
 
 
 def rotation(size, seed):
@@ -20,22 +22,16 @@ def rotation(size, seed):
 def write_upload(file, rows, labels=None):
     """One party's file."""
     file = Path(file)
-    header = PayloadHeader(
+    upload = Upload(
         party=file.stem,
         agreement_digest=bytes(32),
         anchor_tag=bytes(32),
         simulated=True,
-        n_rows=len(rows),
-        n_components=rows.shape[1],
-        n_anchor_rows=3,
-        dtype=str(rows.dtype),
-        labels=None if labels is None else str(labels.dtype),
+        rows=rows,
+        labels=labels,
+        anchor_image=np.ones((3, rows.shape[1]), dtype=rows.dtype),
     )
-    with PayloadWriter(file, header=header) as writer:
-        writer.write_anchor_image(np.ones((3, rows.shape[1]), dtype=rows.dtype))
-        if labels is not None:
-            writer.write_labels(labels)
-        writer.write_rows(0, rows)
+    upload_files.write_upload(upload, file)
     return open_payload(file)
 
 

@@ -4,14 +4,15 @@ import json
 
 import numpy as np
 
-from cobasis.bundle.payload import PayloadHeader, PayloadWriter, open_payload
-from cobasis.protocol.messages import Upload
+from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import UploadFile
+from cobasis.protocol.messages import Upload, UploadHeader
 
 DIGEST, TAG = bytes(range(32)), bytes(range(32, 64))
 
 
 def header(party="north", *, n_rows=7, n_components=3, n_anchor_rows=5, **changes):
-    """A payload's header, with some fields changed."""
+    """An upload's header, with some fields changed."""
     fields = {
         "party": party,
         "agreement_digest": DIGEST,
@@ -21,7 +22,7 @@ def header(party="north", *, n_rows=7, n_components=3, n_anchor_rows=5, **change
         "n_components": n_components,
         "n_anchor_rows": n_anchor_rows,
     }
-    return PayloadHeader(**{**fields, **changes})
+    return UploadHeader(**{**fields, **changes})
 
 
 def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
@@ -34,7 +35,7 @@ def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
 def write(path, *, party="north", seed=0, labels="float64", **changes):
     """Write a small upload, and return its tables."""
     rows, image, numbers = tables(seed)
-    with PayloadWriter(path, header=header(party, labels=labels, **changes)) as writer:
+    with UploadFile(path)(header(party, labels=labels, **changes)) as writer:
         writer.write_anchor_image(image)
         if labels:
             writer.write_labels(numbers if labels == "float64" else np.arange(7))

@@ -1,6 +1,8 @@
-"""A file may have been written by anybody: one clear error, and little memory."""
+"""A file may have been written by anybody: one clear error, and little memory.
 
-import copy
+What else a header may say of itself stands in ``tests/under_fault/in_files.py``.
+"""
+
 import os
 import tracemalloc
 
@@ -13,7 +15,7 @@ from bundle.payloads import craft, described, write
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import CobasisError, DiskError, FileChangedError, FileFormatError
 
-STEADY = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+STEADY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
 
 @pytest.fixture
@@ -27,19 +29,6 @@ def test_a_truncated_file_is_refused_with_party_and_sizes(path):
     size = path.stat().st_size
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(FileFormatError, match=f"'north' .*truncated: {size - 1} bytes .*{size}"):
-        open_payload(path)
-
-
-def test_a_file_that_is_longer_than_it_says_is_refused(path):
-    path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(FileFormatError, match=r"party 'north' .* longer than it says"):
-        open_payload(path)
-
-
-@pytest.mark.parametrize("length", [0, 3, 8, 9, 40])
-def test_a_file_cut_inside_its_header_is_refused(path, length):
-    path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(FileFormatError, match=r"north\.safetensors' cannot be used"):
         open_payload(path)
 
 
@@ -76,78 +65,6 @@ def test_a_folder_and_a_pipe_are_no_files(tmp_path):
             open_payload(path)
 
 
-def entry(found, name, **changes):
-    found[name] = {**found[name], **changes}
-
-
-def told(found, **changes):
-    found["__metadata__"] = {**found["__metadata__"], **changes}
-
-
-WRONG = {
-    "another format": lambda f: told(f, format="cobasis/upload/2"),
-    "no party": lambda f: told(f, party=""),
-    "a party of control characters": lambda f: told(f, party="a\x1b[31m"),
-    "a party of a thousand letters": lambda f: told(f, party="a" * 1000),
-    "a digest of another length": lambda f: told(f, agreement_digest="00"),
-    "a tag that is no number": lambda f: told(f, anchor_tag="z" * 64),
-    "neither simulated nor not": lambda f: told(f, simulated="maybe"),
-    "metadata that are numbers": lambda f: told(f, party=3),
-    "metadata that are a list": lambda f: f.update(__metadata__=[]),
-    "no metadata": lambda f: f.pop("__metadata__"),
-    "no rows": lambda f: f.pop("rows"),
-    "a table more": lambda f: f.update(key=f["rows"]),
-    "an unknown type": lambda f: entry(f, "rows", dtype="F16"),
-    "rows that are whole numbers": lambda f: entry(f, "rows", dtype="I64"),
-    "a type that is a list": lambda f: entry(f, "rows", dtype=["F64"]),
-    "a shape of another size": lambda f: entry(f, "rows", shape=[7, 4]),
-    "a shape that is turned": lambda f: entry(f, "rows", shape=[3, 7]),
-    "a shape without dimensions": lambda f: entry(f, "rows", shape=[]),
-    "a shape with a zero": lambda f: entry(f, "rows", shape=[0, 3], data_offsets=[0, 0]),
-    "a negative shape": lambda f: entry(f, "rows", shape=[-7, -3]),
-    "a shape of fractions": lambda f: entry(f, "rows", shape=[7.0, 3]),
-    "a shape of truths": lambda f: entry(f, "labels", shape=[True]),
-    "a shape of 2**64": lambda f: entry(f, "rows", shape=[2**64, 3]),
-    "labels that are a table": lambda f: entry(f, "labels", shape=[7, 1]),
-    "an offset too many": lambda f: entry(f, "rows", data_offsets=[0, 1, 2]),
-    "offsets backwards": lambda f: entry(f, "rows", data_offsets=[168, 0]),
-    "tables on top of each other": lambda f: entry(f, "rows", data_offsets=[0, 168]),
-    "an entry that is a number": lambda f: f.update(rows=3),
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-def test_a_header_that_lies_is_refused(path, wrong):
-    found, numbers = described(path)
-    changed = copy.deepcopy(found)
-    WRONG[wrong](changed)
-    craft(path, found, numbers)
-    assert open_payload(path).n_rows == 7  # as it was, it is good
-    craft(path, changed, numbers)
-    with pytest.raises(FileFormatError, match=r"Have it written, or sent, once more\. \[CB602\]"):
-        open_payload(path)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"[]",
-        b"null",
-        b"{" * 1000,
-        b"[" * 60_000,
-        b"\xff\xfe{}",
-        b'{"rows": ' + b"9" * 50_000 + b"}",
-        b'{"__metadata__": {"party": "a", "party": "b"}}',
-        b"NaN",
-    ],
-    ids=["list", "null", "open", "deep", "no text", "huge number", "twice", "no number"],
-)
-def test_a_header_that_is_no_object_is_refused(path, text):
-    craft(path, text)
-    with pytest.raises(FileFormatError, match="its header is no JSON object"):
-        open_payload(path)
-
-
 def test_a_header_that_claims_gigabytes_costs_no_memory(path):
     path.write_bytes((2**40).to_bytes(8, "little") + b"{" * 100)
     tracemalloc.start()
@@ -166,8 +83,8 @@ def test_a_sparse_file_with_a_huge_anchor_image_is_refused_unread(path):
     n_anchor = 2**28
     image, rows = n_anchor * 3 * 8, 7 * 3 * 8
     del found["labels"]
-    entry(found, "anchor_image", shape=[n_anchor, 3], data_offsets=[0, image])
-    entry(found, "rows", data_offsets=[image, image + rows])
+    found["anchor_image"] |= {"shape": [n_anchor, 3], "data_offsets": [0, image]}
+    found["rows"] |= {"data_offsets": [image, image + rows]}
     craft(path, found)
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size + image + rows)

@@ -1,14 +1,27 @@
 """Files are written, copied, moved and removed as a whole, folders made, and names synced."""
 
 import os
+import re
+import resource
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from cobasis.disk.whole import PART, copy_whole, make_folder, move_whole, remove_tree, write_whole
-from cobasis.errors import DiskError
+from cobasis.disk.whole import (
+    PART,
+    WholeFile,
+    copy_whole,
+    make_folder,
+    move_whole,
+    remove_tree,
+    write_whole,
+)
+from cobasis.errors import AnotherRunError, DiskError
 from faults import BROKEN, FULL, at_call
 
 LARGE = bytes(range(256)) * 4096 * 2 + b"the last piece"
@@ -161,3 +174,105 @@ def test_of_a_link_to_a_folder_only_the_link_is_removed(tmp_path):
     remove_tree(tmp_path / "link")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     assert (tmp_path / "kept" / "y").exists()
+
+
+def test_a_second_writer_is_refused_and_spoils_nothing(tmp_path):
+    path = tmp_path / "north"
+    with WholeFile(path, n_bytes=4) as first:
+        first.write(b"AA", offset=0)
+        with pytest.raises(AnotherRunError, match=r"another process writes to .*north' right now"):
+            WholeFile(path, n_bytes=8)
+        first.write(b"AA", offset=2)
+    assert path.read_bytes() == b"AAAA"
+    with WholeFile(path, n_bytes=2) as second:
+        second.write(b"BB", offset=0)
+    assert path.read_bytes() == b"BB"
+
+
+def test_what_a_killed_process_left_is_written_over(tmp_path):
+    path = tmp_path / "north"
+    path.with_name(f"north{PART}").write_bytes(b"longer than what comes")
+    with WholeFile(path, n_bytes=2) as file:
+        file.write(b"OK", offset=0)
+    assert path.read_bytes() == b"OK"
+    assert not path.with_name(f"north{PART}").exists()
+
+
+def test_nobody_else_may_read_it_and_no_link_is_followed(tmp_path):
+    path = tmp_path / "north"
+    with WholeFile(path, n_bytes=2) as file:
+        file.write(b"OK", offset=0)
+        assert path.with_name(f"north{PART}").stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o600
+    (tmp_path / f"south{PART}").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DiskError):
+        WholeFile(tmp_path / "south", n_bytes=2)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_was_left_for_others_to_read_is_for_its_owner_only_afterwards(tmp_path):
+    part = tmp_path / f"north{PART}"
+    part.write_bytes(b"left")
+    part.chmod(0o666)
+    with WholeFile(tmp_path / "north", n_bytes=2) as file:
+        file.write(b"OK", offset=0)
+    assert (tmp_path / "north").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_somebody_else_laid_ready_is_not_written_to(tmp_path):
+    elsewhere, part = tmp_path / "elsewhere", tmp_path / f"north{PART}"
+    elsewhere.write_bytes(b"as it was")
+    os.link(elsewhere, part)
+    with pytest.raises(DiskError, match="put there by somebody else"):
+        WholeFile(tmp_path / "north", n_bytes=2)
+    assert elsewhere.read_bytes() == b"as it was"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_not_written_to(tmp_path):
+    part = tmp_path / f"north{PART}"
+    part.touch()
+    os.chown(part, 65534, 65534)
+    part.chmod(0o666)
+    with pytest.raises(DiskError, match="put there by somebody else"):
+        WholeFile(tmp_path / "north", n_bytes=2)
+    assert part.read_bytes() == b""
+
+
+def test_nothing_stands_under_the_name_before_all_is_written_and_after_ctrl_c(tmp_path):
+    path = tmp_path / "north"
+    with WholeFile(path, n_bytes=2) as file:
+        file.write(b"OK", offset=0)
+        assert [each.name for each in tmp_path.iterdir()] == ["north.part"]
+    with pytest.raises(KeyboardInterrupt), WholeFile(path, n_bytes=2):
+        raise KeyboardInterrupt
+    assert [each.name for each in tmp_path.iterdir()] == ["north"]
+
+
+def test_a_disk_without_preallocation_is_written_all_the_same(tmp_path, monkeypatch):
+    """As on macOS, which has no posix_fallocate."""
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    write_whole(tmp_path / "north", b"OK")
+    assert (tmp_path / "north").read_bytes() == b"OK"
+
+
+def test_a_real_limit_on_file_sizes_is_found_before_the_first_byte(tmp_path):
+    """The kernel's own refusal, in a child process that may write 100,000 bytes."""
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom cobasis.disk.whole import WholeFile\n"
+        "WholeFile(Path(sys.argv[1]), n_bytes=24_000_000)\n"
+    )
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script, str(tmp_path / "north")],
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.search(r"\(24,000,000 bytes are needed\): File too large.*\[CB601\]", done.stderr)
+    assert list(tmp_path.iterdir()) == []
