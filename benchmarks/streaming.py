@@ -170,19 +170,18 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     images = simulated_images(n_parties)
     first_name, *others = images
     path = folder / f"{first_name}.safetensors"
-    first = images[first_name].astype(np.float32)
     upload = Upload(
         party=first_name,
         agreement_digest=agreement_of(n_parties).digest(),
         anchor_tag=bytes(32),
         simulated=True,
-        rows=np.full((1, L), A**-0.5, np.float32),
+        rows=np.full((1, L), A**-0.5),
         labels=None,
-        anchor_image=first,
+        anchor_image=images[first_name],
     )
-    write_upload(upload, path)
+    write_upload(upload, path, precision="fp32")
     whole = path.read_bytes()
-    place = whole.index(first.tobytes())
+    place = whole.index(images[first_name].astype(np.float32).tobytes())
     for name in others:
         start = whole[:place].replace(first_name.encode(), name.encode())
         image = images[name].astype(np.float32).tobytes()
