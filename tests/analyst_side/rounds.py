@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
-from cobasis.bundle.envelope import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity

@@ -10,8 +10,9 @@ import pytest
 import zstandard
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from cobasis.bundle.envelope import Draft, Expected, open_bundle, write_bundle
-from cobasis.bundle.manifest import signed_message
+from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.envelope import open_bundle
+from cobasis.bundle.manifest import Expected, signed_message
 from cobasis.keys.identity import Identity
 from cobasis.strict_json import canonical_json
 
@@ -57,7 +58,7 @@ def draft(kind="receipt", **changes):
             "names": ["a"],
         },
     }
-    return Draft(**{**fields, **changes})
+    return {**fields, **changes}
 
 
 def write(path, *, parts=None, recipients=(LAB,), by=NORTH, **changes):

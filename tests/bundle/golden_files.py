@@ -26,7 +26,8 @@ from bundle.bundles import (
 )
 from cobasis import Agreement, ConsortiumSecret, numeric_features
 from cobasis.bundle import messages
-from cobasis.bundle.envelope import Expected, write_bundle
+from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.manifest import Expected
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import CobasisError
 from cobasis.models.sources import read_chain

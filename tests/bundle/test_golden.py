@@ -8,8 +8,7 @@ import pytest
 from bundle.bundles import AGE_KEYS, ENROLLED, LAB, NORTH, opened
 from bundle.golden_files import NOW, decided, make
 from cobasis.bundle import messages
-from cobasis.bundle.envelope import Expected
-from cobasis.bundle.manifest import PARTS
+from cobasis.bundle.manifest import PARTS, Expected
 
 FOLDER = Path(__file__).parent / "golden" / "1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

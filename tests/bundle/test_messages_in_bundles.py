@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from bundle.bundles import ENROLLED, LAB, NORTH, opened
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
-from cobasis.bundle.envelope import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.uploads import write_upload
 from cobasis.errors import BundleError, CobasisError, ForeignBundleError, MessageError, OptionError
 from cobasis.models.chain_file import encode_chain
@@ -154,7 +154,7 @@ def test_a_return_for_another_party_or_another_agreement_is_refused(tmp_path):
 
     gone(return_bundle(tmp_path, replace(RETURN, party="south")), ForeignBundleError, "south", read)
     other = replace(RETURN, agreement_digest=bytes(32))
-    gone(return_bundle(tmp_path, other), ForeignBundleError, "under this very agreement", read)
+    gone(return_bundle(tmp_path, other), ForeignBundleError, "its agreement is another", read)
 
 
 def test_a_bundle_of_another_kind_is_refused(tmp_path):
@@ -162,7 +162,7 @@ def test_a_bundle_of_another_kind_is_refused(tmp_path):
         gone(
             return_bundle(tmp_path),
             ForeignBundleError,
-            "is a return of round",
+            "is of kind 'return', and kind",
             lambda bundle, read=read: read(bundle, agreement=AGREEMENT),
         )
 
@@ -192,8 +192,8 @@ def test_a_return_without_its_model_or_with_a_wrong_one_is_refused(tmp_path):
 )
 def test_a_return_whose_manifest_tells_other_things_is_refused(tmp_path, told):
     enclosed = messages.enclose_return(RETURN, agreement=AGREEMENT, sender="lab", upload="a" * 64)
-    said = {name: word for name, word in {**enclosed.draft.told, **told}.items() if word}
-    changed = enclosed._replace(draft=replace(enclosed.draft, told=said))
+    said = {name: word for name, word in {**enclosed.draft["told"], **told}.items() if word}
+    changed = enclosed._replace(draft={**enclosed.draft, "told": said})
     bundle = through(tmp_path, changed, by=LAB, to=NORTH)
     gone(
         bundle,

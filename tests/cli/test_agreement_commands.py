@@ -8,7 +8,7 @@ from typer.main import get_command
 
 from cli.round_by_commands import NAMES, Typed, write_table
 from cobasis.bundle.agreement_file import read_agreement
-from cobasis.bundle.envelope import look
+from cobasis.bundle.seal import look
 from cobasis.cli import agreement, options, questions
 from cobasis.cli.main import app
 from cobasis.protocol.enrolment import PublicIdentity

@@ -16,7 +16,7 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
-from cobasis.bundle.envelope import look
+from cobasis.bundle.seal import look
 from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.disk.whole import file_digest

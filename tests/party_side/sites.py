@@ -13,7 +13,7 @@ from cobasis import Analyst, ConsortiumSecret, NumericFeature
 from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.envelope import Draft, open_bundle
+from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import (
     enclose_consensus,
     enclose_return,
@@ -103,7 +103,7 @@ class Consortium:
 
     def secret_draft(self, *, sender):
         digest = self.agreement.digest().hex()
-        return Draft(kind="secret", round_id=ROUND, agreement=digest, sender=sender)
+        return {"kind": "secret", "round_id": ROUND, "agreement": digest, "sender": sender}
 
     def session(self, name):
         """A session as the command opens it, without the two seconds that a passphrase takes."""

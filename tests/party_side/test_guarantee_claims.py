@@ -1,7 +1,5 @@
 """An upload's manifest says what its noise promises: what was agreed, or it is refused."""
 
-from dataclasses import replace
-
 import pytest
 
 from cobasis.analyst_side import session as lab_session
@@ -51,7 +49,7 @@ def claimed(site, claim):
     path = site.folder("lab") / "north.upload"
     write_bundle(
         path,
-        draft=replace(enclosed.draft, dp=claim(enclosed.draft.dp)),
+        draft={**enclosed.draft, "dp": claim(enclosed.draft["dp"])},
         parts=enclosed.parts,
         sign=site.identities["north"].sign,
         recipients=[site.lab.public],

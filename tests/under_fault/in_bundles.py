@@ -185,6 +185,12 @@ def texts():
         yield bundle_vector(f"a manifest {word}", "CB803", change=change)
 
 
+def _blocks(plain, head, *, window=0x58):
+    """A frame that declares its size, and whose first block begins like this."""
+    start = b"\x28\xb5\x2f\xfd" + bytes([0xC0, window]) + len(plain).to_bytes(8, "little")
+    return start + head + bytes(2**18)
+
+
 def frames():
     """Zstd frames that are cut, none, several, undeclared, or need more than is given."""
     for word, pack in {
@@ -201,6 +207,12 @@ def frames():
         "a frame of other bytes": lambda p: zstandard.compress(bytes(len(p))),
         "a frame of fewer bytes": lambda p: zstandard.compress(p[:-1]),
         "a frame of more bytes": lambda p: zstandard.compress(p + b"\0"),
+        "a skippable frame behind it": lambda p: (
+            zstandard.compress(p) + b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
+        ),
+        "a block of a reserved kind": lambda p: _blocks(p, b"\x07\0\0"),
+        "a block above 128 KiB": lambda p: _blocks(p, ((2**17 + 1) << 3).to_bytes(3, "little")),
+        "a window of two gigabytes": lambda p: _blocks(p, b"\1\0\0", window=0xA8),
     }.items():
         yield bundle_vector(
             f"a part of {word}", "CB803", stored=lambda lab, f=pack: f(lab.bytes["fp64"])

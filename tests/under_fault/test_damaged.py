@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from bundle.bundles import ENROLLED, LAB, sealed, unsealed, write
-from bundle.test_envelope_damage import flipped
 from cobasis.bundle.envelope import open_bundle
 from cobasis.errors import BundleError, SealError, SignatureError
 
@@ -22,6 +21,13 @@ PARTS = {
     "secret": {"secret.bin": NOISE[:32]},
 }
 FIRST = 4096
+
+
+def flipped(data, bit):
+    """Data with one bit changed."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
 
 
 class Damage:
@@ -105,6 +111,18 @@ def test_cut_at_every_kilobyte_and_by_the_last_bytes_it_is_refused(damage):
     ):
         cuts = [*range(0, len(data), 1024), *range(len(data) - 5, len(data))]
         assert [cut for cut in cuts if opens(data[:cut])] == []
+
+
+def test_a_bundle_of_many_age_chunks_without_its_last_is_refused(in_memory):
+    """Age's chunks are whole each by itself; only the last one says that it is the last."""
+    damage = Damage("upload", in_memory)
+    noise = np.random.default_rng(3).bytes(300_000)
+    write(damage.path, kind="upload", parts={"upload.safetensors": noise})
+    data = damage.path.read_bytes()
+    header = data.index(b"\n", data.index(b"\n--- ") + 1) + 1 + 16
+    ends = range(header, len(data), 2**16 + 16)
+    assert len(ends) == 5
+    assert [end for end in ends if damage.opens_sealed(data[:end])] == []
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cobasis.analyst_side.history import CONSENSUS, History, Received
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.envelope import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_consensus, proposal_in
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import make_folder, remove_tree

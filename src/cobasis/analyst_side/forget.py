@@ -6,7 +6,6 @@ from pathlib import Path
 
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Received
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.envelope import Limits
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
@@ -14,7 +13,7 @@ from cobasis.errors import RetentionError, StepError
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement_fields import moment_of, moment_text
 
-_NO_LIMIT = Limits(n_bytes=2**48)  # it was within the limits when it was received
+_NO_LIMIT = 2**48  # it was within the limits when it was received
 
 
 def kept_uploads(
@@ -45,7 +44,7 @@ def _restore(session: AnalystSession, received: Received) -> None:
             f"'{session.work.path}' any more, or was changed there. Restore the folder from a "
             "copy; if it was destroyed on purpose, agree on a new round."
         )
-    bundle = session.opened(sealed, limits=_NO_LIMIT)
+    bundle = session.opened(sealed, max_bytes=_NO_LIMIT)
     move_whole(upload_in(bundle, agreement=session.agreement).path, path)
     remove_tree(session.work.incoming)
 

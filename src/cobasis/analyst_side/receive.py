@@ -22,9 +22,10 @@ from cobasis.analyst_side.history import (
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
 from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path, stem_of
 from cobasis.bundle.agreement_text import line_in
-from cobasis.bundle.envelope import PLAIN, Bundle, Limits, PlainKind, look, plain_kind
+from cobasis.bundle.envelope import PLAIN, Bundle, PlainKind, plain_kind
 from cobasis.bundle.manifest import AcceptedFile, refuse_replay
 from cobasis.bundle.messages import proposal_in, upload_in
+from cobasis.bundle.seal import look
 from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import (
@@ -197,7 +198,6 @@ def receive(
     session: AnalystSession,
     paths: Iterable[Path],
     *,
-    limits: Limits | None = None,
     report: Report = silent,
 ) -> Reception:
     """Take in whatever came; with the last signature the agreement is sealed, and not before."""
@@ -208,9 +208,7 @@ def receive(
         for done, (path, kind) in enumerate(kinds.items()):
             report("receiving", done, len(kinds))
             if path not in verdicts:
-                verdicts[path], history = _taken(
-                    session, path, kind=kind, history=history, limits=limits
-                )
+                verdicts[path], history = _taken(session, path, kind=kind, history=history)
         report("receiving", len(kinds), len(kinds))
         news = session.tell(history)
     exchange, outcome = session.open_exchange(history), history.outcome
@@ -274,7 +272,6 @@ def _taken(
     *,
     kind: PlainKind | None,
     history: History,
-    limits: Limits | None,
 ) -> tuple[FileVerdict, History]:
     """Take one sealed file in and say what it was, or say why not."""
     if kind is not None:
@@ -286,7 +283,7 @@ def _taken(
     try:
         look(path)  # what is no sealed file at all does not wait for signatures
         session.require_sealed(history)
-        received, new = _take_in(session, path, digest=digest, history=history, limits=limits)
+        received, new = _take_in(session, path, digest=digest, history=history)
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
     except CobasisError as error:
@@ -303,7 +300,7 @@ def _taken(
 
 
 def _take_in(
-    session: AnalystSession, path: Path, *, digest: str, history: History, limits: Limits | None
+    session: AnalystSession, path: Path, *, digest: str, history: History
 ) -> tuple[Received, bool]:
     """Take in one file, unless it was received before; ReplayError if its party was removed."""
     for each in history.files.values():
@@ -311,7 +308,7 @@ def _take_in(
             _refuse_removed(each.party, history)
             return each, False
     try:
-        bundle = session.opened(path, limits=limits)
+        bundle = session.opened(path)
         exchange = _exchange_of(session, bundle, history)
         _refuse_removed(bundle.manifest.sender, history)
         before = history.files.get((exchange.message, bundle.manifest.sender))

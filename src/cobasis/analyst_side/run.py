@@ -22,7 +22,7 @@ from cobasis.analyst_side.history import ADDED, RUN, History, Outcome
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, planned
 from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.envelope import write_bundle
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_return, model_in
 from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cobasis.analyst_side.history import OPENED, History, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
-from cobasis.bundle.envelope import Bundle, Expected, Limits, open_bundle
+from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle
+from cobasis.bundle.manifest import Expected
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
@@ -118,7 +119,7 @@ class AnalystSession(Hidden):
         """Return the first exchange that has not ended, or the last."""
         return self.exchanges[min(len(history.ended), len(self.exchanges) - 1)]
 
-    def opened(self, path: Path, *, limits: Limits | None = None) -> Bundle:
+    def opened(self, path: Path, *, max_bytes: int = MAX_BYTES) -> Bundle:
         """Open into the work folder what a party sealed for this analyst, in this round."""
         expected = Expected(
             round_id=self.agreement.round_id, agreement=self.digest, recipient=self.name
@@ -129,7 +130,7 @@ class AnalystSession(Hidden):
             signer=self.enrolled,
             into=self.work.incoming,
             expected=expected,
-            limits=limits,
+            max_bytes=max_bytes,
         )
 
     def history(self) -> History:

@@ -1,6 +1,9 @@
 """Bundles: what another side sent, opened as if an enemy had sent it.
 
-The format, on one page: ``docs/reference/bundle-format.md``. ``enclosure.py`` writes it.
+The format, on one page: ``docs/reference/bundle-format.md``. ``enclosure.py`` writes it. One part
+is one zstd frame. The library's one-call ``decompress`` ignores a limit when the frame declares its
+size, and its readers do not tell where a frame ends. So a frame is walked block by block, each of
+which makes 128 KiB at most, whatever it claims.
 """
 
 import hashlib
@@ -9,21 +12,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from io import FileIO
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import BinaryIO, Literal, NoReturn, cast
 
-from cobasis.bundle.enclosure import (
-    LENGTH_BYTES,
-    MAGIC,
-    SIGNATURE_BYTES,
-    Written,
-    write_bundle,
-)
-from cobasis.bundle.frames import decompress
+import zstandard
+
+from cobasis.bundle.enclosure import LENGTH_BYTES, MAGIC, SIGNATURE_BYTES
 from cobasis.bundle.manifest import (
     MAX_MANIFEST,
-    Draft,
     Expected,
     Manifest,
     Part,
@@ -45,29 +42,20 @@ from cobasis.disk.whole import (
 from cobasis.errors import BundleError, DiskError, SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
-__all__ = [
-    "Bundle",
-    "Draft",
-    "Expected",
-    "Limits",
-    "Manifest",
-    "Part",
-    "Seal",
-    "Written",
-    "look",
-    "open_bundle",
-    "write_bundle",
-]
+MAX_BYTES = 2**34
+"""How much of a bundle is read before it is refused: all parts together, in the folder."""
+
+MAX_WINDOW = 2**23
+"""What a zstd frame may ask of the memory of whoever reads it."""
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_MAX_BLOCK, _CHECKSUM = 2**17, 4
+_RLE, _RESERVED = 1, 3
+_UNUSED = 0b11000
+"""Bits of a frame's descriptor that every writer leaves zero, and readers may overlook."""
 
 _SEALING = 2**22
 """More than sealing, manifest and frames add to parts that do not compress, in a thousandth."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How much of a bundle is read before it is refused."""
-
-    n_bytes: int = 2**34  # all parts together, as they stand in the folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +81,7 @@ def open_bundle(
     signer: PublicIdentity | Mapping[str, PublicIdentity],
     into: Path,
     expected: Expected | None = None,
-    limits: Limits | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> Bundle:
     """Open a bundle: unseal it, check its signature and its manifest, and store its parts.
 
@@ -101,19 +89,18 @@ def open_bundle(
     lies in a file without a name meanwhile, which no crash leaves behind.
     """
     what = f"the bundle '{path.name}'"
-    limits = limits or Limits()
     n_bytes = look(path).n_bytes
-    if n_bytes > limits.n_bytes + limits.n_bytes // 1000 + _SEALING:
-        _refuse(what, f"its {n_bytes:,} bytes are more than the {limits.n_bytes:,} that are read")
-    with _folder(into), nameless_file(into) as plain:
-        digest = _unsealed(path, cast("BinaryIO", plain), unseal=unseal, into=into, what=what)
-        manifest = _manifest(cast("BinaryIO", plain), signer=signer, what=what)
+    if n_bytes > max_bytes + max_bytes // 1000 + _SEALING:
+        _refuse(what, f"its {n_bytes:,} bytes are more than the {max_bytes:,} that are read")
+    with _folder(into), nameless_file(into) as file:
+        plain = cast("BinaryIO", file)
+        digest = _unsealed(path, plain, unseal=unseal, into=into, what=what)
+        manifest = _manifest(plain, signer=signer, what=what)
         (expected or Expected()).check(manifest, what=what)
         total = sum(part.n_bytes for part in manifest.parts)
-        if total > limits.n_bytes:
-            _refuse(what, f"its parts' {total:,} bytes are more than the {limits.n_bytes:,} read")
-        _refuse_length(cast("BinaryIO", plain), manifest, what=what)
-        _extract(cast("BinaryIO", plain), manifest, into=into, what=what)
+        if total > max_bytes:
+            _refuse(what, f"its parts' {total:,} bytes are more than the {max_bytes:,} read")
+        _extract(plain, manifest, into=into, what=what)
     places = {part.name: into / part.name for part in manifest.parts}
     return Bundle(manifest=manifest, parts=places, digest=digest, path=path)
 
@@ -174,17 +161,22 @@ def _unsealed(
     return source.digest.hexdigest()
 
 
-def _manifest(
-    plain: BinaryIO, *, signer: PublicIdentity | Mapping[str, PublicIdentity], what: str
-) -> Manifest:
-    """Read the manifest, and believe it when its sender's signature is right."""
+def _header(plain: BinaryIO, *, what: str) -> tuple[bytes, bytes]:
+    """Read the manifest's text and its signature from the beginning of a plain stream."""
     start = plain.read(len(MAGIC) + LENGTH_BYTES)
     if not start.startswith(MAGIC):
         _refuse(what, f"it does not begin with '{MAGIC.decode().strip()}'")
     length = int.from_bytes(start[len(MAGIC) :], "little")
     if not 0 < length <= MAX_MANIFEST:
         _refuse(what, f"its manifest of {length:,} bytes is not 1 to {MAX_MANIFEST:,} bytes long")
-    text, signature = plain.read(length), plain.read(SIGNATURE_BYTES)
+    return plain.read(length), plain.read(SIGNATURE_BYTES)
+
+
+def _manifest(
+    plain: BinaryIO, *, signer: PublicIdentity | Mapping[str, PublicIdentity], what: str
+) -> Manifest:
+    """Read the manifest, and believe it when its sender's signature is right."""
+    text, signature = _header(plain, what=what)
     manifest = read_manifest(text, what=what)
     known = {signer.name: signer} if isinstance(signer, PublicIdentity) else signer
     sender = known.get(manifest.sender)
@@ -202,18 +194,13 @@ def _manifest(
     return manifest
 
 
-def _refuse_length(plain: BinaryIO, manifest: Manifest, *, what: str) -> None:
-    """Raise BundleError unless the stream is as long as header and parts together."""
+def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> None:
+    """Store every part; give them their names when all are right."""
     at = plain.tell()
-    expected = at + sum(part.stored_bytes for part in manifest.parts)
-    found = plain.seek(0, os.SEEK_END)
+    expected, found = at + sum(part.stored_bytes for part in manifest.parts), plain.seek(0, 2)
     if found != expected:
         _refuse(what, f"it is {found:,} bytes long inside, and its manifest says {expected:,}")
     plain.seek(at)
-
-
-def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> None:
-    """Store every part; give them their names when all are right."""
     with ExitStack() as whole:
         files = []
         for part in manifest.parts:
@@ -221,6 +208,8 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
             whole.callback(file.discard)
             files.append(file)
             _store(plain, file, part=part, what=f"the part {part.name} of {what}")
+        # no part has a name before the last one's digest was right; a kill between two names leaves
+        # some of them in a folder that the next opening, or the command's next start, clears
         done: list[Path] = []
         try:
             for file in files:
@@ -245,6 +234,59 @@ def _store(plain: BinaryIO, file: WholeFile, *, part: Part, what: str) -> None:
     decompress(plain, write, stored_bytes=part.stored_bytes, n_bytes=part.n_bytes, what=what)
     if digest.hexdigest() != part.sha256:
         _refuse(what, "its digest is not the one that its manifest says")
+
+
+def decompress(
+    source: BinaryIO, write: Callable[[bytes], None], *, stored_bytes: int, n_bytes: int, what: str
+) -> None:
+    """Decompress one frame of known size, and nothing behind it."""
+    unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
+    made = 0
+    try:
+        for piece in _blocks(source, stored_bytes=stored_bytes, n_bytes=n_bytes, what=what):
+            plain = unpacker.decompress(piece)
+            made += len(plain)
+            if made > n_bytes:
+                _refuse(what, f"it holds more than the {n_bytes:,} bytes that it declares")
+            write(plain)
+    except zstandard.ZstdError:
+        _refuse(what, "it is no zstd frame, or damaged")
+    if made != n_bytes or not unpacker.eof:
+        _refuse(what, f"it holds {made:,} bytes instead of {n_bytes:,}")
+
+
+def _blocks(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> Iterator[bytes]:
+    """Yield exactly one frame: its header, then block by block."""
+    left = stored_bytes
+
+    def take(count: int) -> bytes:
+        nonlocal left
+        data = source.read(count) if count <= left else b""
+        if len(data) != count:
+            _refuse(what, "it is truncated")
+        left -= count
+        return data
+
+    start = take(5)
+    if not start.startswith(_ZSTD) or start[4] & _UNUSED:
+        _refuse(what, "it is no zstd frame")
+    start += take(zstandard.frame_header_size(start) - len(start))
+    says = zstandard.get_frame_parameters(start)
+    if says.content_size != n_bytes or says.dict_id:
+        _refuse(what, f"its frame does not declare {n_bytes:,} bytes, or needs a dictionary")
+    yield start
+    last = False
+    while not last:
+        head = take(3)
+        told = int.from_bytes(head, "little")
+        last, kind, size = bool(told & 1), told >> 1 & 3, told >> 3
+        if kind == _RESERVED or size > _MAX_BLOCK:
+            _refuse(what, "one of its blocks is none")
+        yield head + take(1 if kind == _RLE else size)
+    if says.has_checksum:
+        yield take(_CHECKSUM)
+    if left:
+        _refuse(what, f"{left:,} bytes stand behind its frame")
 
 
 def _refuse(what: str, reason: str) -> NoReturn:
@@ -290,30 +332,16 @@ def inspect_bundle(
         return Inspected(seal=seal, manifest=None, signature="not checked")
     head = _Head()
     with opened(path) as (file, _):
-        unseal(cast("BinaryIO", file), cast("BinaryIO", head))
+        unseal(cast("BinaryIO", file), head)
+    head.seek(0)
     what = f"the bundle '{path.name}'"
-    start = len(MAGIC) + LENGTH_BYTES
-    length = int.from_bytes(head.data[len(MAGIC) : start], "little")
-    if not head.data.startswith(MAGIC) or not 0 < length <= MAX_MANIFEST:
-        raise BundleError(f"{what} is sealed, but holds no bundle. Ask its sender what it is.")
-    text = bytes(head.data[start : start + length])
-    signature = bytes(head.data[start + length : start + length + SIGNATURE_BYTES])
+    text, signature = _header(head, what=what)
     manifest = read_manifest(text, what=what)
-    state = _state(manifest.sender, text, signature, signers)
+    state: SignatureState = "not checked" if signers is None else "not enrolled"
+    if (signer := (signers or {}).get(manifest.sender)) is not None:
+        good = verify(signer, signed_message(text), signature=signature)
+        state = "good" if good else "wrong"
     return Inspected(seal=seal, manifest=manifest, signature=state)
-
-
-def _state(
-    sender: str,
-    text: bytes,
-    signature: bytes,
-    signers: Mapping[str, PublicIdentity] | None,
-) -> SignatureState:
-    if signers is None:
-        return "not checked"
-    if sender not in signers:
-        return "not enrolled"
-    return "good" if verify(signers[sender], signed_message(text), signature=signature) else "wrong"
 
 
 def plain_kind(path: Path) -> PlainKind | None:
@@ -325,16 +353,9 @@ def plain_kind(path: Path) -> PlainKind | None:
     return "agreement" if _ROUND.search(start) else None
 
 
-class _Head:
+class _Head(BytesIO):
     """A stream that keeps its beginning, and forgets the rest."""
 
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def write(self, data: bytes) -> int:
-        if len(self.data) < _HEAD:
-            self.data += data[: _HEAD - len(self.data)]
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        super().write(data[: max(0, _HEAD - self.tell())])
         return len(data)
-
-    def flush(self) -> None:
-        """Nothing is kept back."""

@@ -5,7 +5,7 @@ Of this round, for us, in time, and new.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -122,21 +122,6 @@ class Manifest(BaseModel):
         return canonical_json(self.model_dump(), ascii_only=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Draft:
-    """What the maker of a bundle has to say; the rest of the manifest follows from the parts."""
-
-    kind: Kind
-    round_id: str
-    agreement: str
-    sender: str
-    anchor_tag: str | None = None
-    simulated: bool = False
-    told: Mapping[str, Any] = field(default_factory=dict)
-    audit: Mapping[str, Any] | None = None
-    dp: Mapping[str, Any] | None = None
-
-
 def signed_message(manifest: bytes) -> bytes:
     """Return what a bundle's signature is over."""
     return FORMAT.encode() + b"\0" + hashlib.sha256(manifest).digest()
@@ -162,21 +147,22 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
 
 
 def make_manifest(
-    draft: Draft, *, parts: tuple[Part, ...], recipients: tuple[str, ...], created: datetime
+    draft: Mapping[str, Any],
+    *,
+    parts: tuple[Mapping[str, object], ...],
+    recipients: tuple[str, ...],
+    created: datetime,
 ) -> Manifest:
-    """Return the manifest of a draft and its measured parts."""
+    """Return the manifest of what its maker says and of the measured parts."""
+    from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
+
     try:
         manifest = Manifest(
-            **{name: getattr(draft, name) for name in ("kind", "round_id", "agreement", "sender")},
-            software=_software(),
+            **draft,
+            software=f"cobasis {version('cobasis')}",
             recipients=recipients,
-            anchor_tag=draft.anchor_tag,
-            simulated=draft.simulated,
             created=moment_text(created),
-            parts=parts,
-            told={**draft.told},
-            audit=None if draft.audit is None else {**draft.audit},
-            dp=None if draft.dp is None else {**draft.dp},
+            parts=parts,  # type: ignore[arg-type]
         )
         length = len(manifest.encoded())
     except ValidationError as error:
@@ -190,20 +176,12 @@ def make_manifest(
         if not problem:
             return manifest
     raise OptionError(
-        f"no reader would take this bundle of kind '{draft.kind}': {problem}. Change that."
+        f"no reader would take this bundle of kind '{draft.get('kind')}': {problem}. Change that."
     )
-
-
-def _software() -> str:
-    """Return the name and version of this package."""
-    from importlib.metadata import version  # noqa: PLC0415 -- 20 ms, only when one is written
-
-    return f"cobasis {version('cobasis')}"
 
 
 MAX_AHEAD = timedelta(hours=48)
 """By how much a sender's clock may be fast."""
-
 
 _SAYS = {
     "round_id": "is of round '{}', not of round '{}'",
@@ -212,6 +190,17 @@ _SAYS = {
     "sender": "is from '{}', not from '{}'",
     "anchor_tag": "belongs to another anchor ({:.16}) than the one here ({:.16})",
 }
+
+
+def refuse_foreign(manifest: Manifest, *, what: str, **wanted: str | None) -> None:
+    """Raise ForeignBundleError where a manifest's fields are others; None is not checked."""
+    for name, value in wanted.items():
+        found = getattr(manifest, name)
+        if value is not None and found != value:
+            raise ForeignBundleError(
+                f"{what} {_SAYS[name].format(found, value)}. Look whether the files were mixed up, "
+                "or ask for the right one."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,13 +218,7 @@ class Expected:
 
     def check(self, manifest: Manifest, *, what: str) -> None:
         """Raise ForeignBundleError or ClockError unless a manifest is of what is expected."""
-        for name, says in _SAYS.items():
-            wanted, found = getattr(self, name), getattr(manifest, name)
-            if wanted is not None and found != wanted:
-                raise ForeignBundleError(
-                    f"{what} {says.format(found, wanted)}. Look whether the files were mixed up, "
-                    "or ask for the right one."
-                )
+        refuse_foreign(manifest, what=what, **{name: getattr(self, name) for name in _SAYS})
         if self.recipient is not None and self.recipient not in manifest.recipients:
             raise ForeignBundleError(
                 f"{what} is for {', '.join(manifest.recipients[:5])}, not for '{self.recipient}'; "
@@ -247,17 +230,13 @@ class Expected:
                 f"{what} is {marked}, and does not belong here. Simulation and real rounds do not "
                 "mix; ask its sender for the right one."
             )
-        self._check_clock(moment_of(manifest.created), what)
-
-    def _check_clock(self, created: datetime, what: str) -> None:
         now = self.now or datetime.now(UTC)
-        if created <= now + MAX_AHEAD:
-            return
-        raise ClockError(
-            f"{what} says that it was made on {moment_text(created)}, more than 48 hours after "
-            f"now, {moment_text(now)}. One of the two clocks is wrong. Correct the clock and make "
-            "the bundle anew."
-        )
+        if moment_of(manifest.created) > now + MAX_AHEAD:
+            raise ClockError(
+                f"{what} says that it was made on {manifest.created}, more than 48 hours after "
+                f"now, {moment_text(now)}. One of the two clocks is wrong. Correct the clock and "
+                "make the bundle anew."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

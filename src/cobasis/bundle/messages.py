@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
-from cobasis.bundle.manifest import Draft, Manifest
+from cobasis.bundle.manifest import Kind, Manifest, refuse_foreign
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.bundle.uploads import check_precision
 from cobasis.disk.tensors import make_header, read_header, read_tables
@@ -31,12 +31,8 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
     """
     with _opened(bundle, "upload", agreement):
         payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
-        says = (
-            payload.party,
-            payload.agreement_digest.hex(),
-            payload.anchor_tag.hex(),
-            payload.simulated,
-        )
+        digest, tag = payload.agreement_digest.hex(), payload.anchor_tag.hex()
+        says = payload.party, digest, tag, payload.simulated
         signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
         if says != signed or told_of(payload) != manifest.told:
             raise ForeignBundleError(
@@ -126,26 +122,20 @@ def model_in(data: bytes, agreement: Agreement) -> Chain:
 
 
 @contextmanager
-def _opened(bundle: Bundle, kind: str, agreement: Agreement) -> Iterator[None]:
+def _opened(bundle: Bundle, kind: Kind, agreement: Agreement) -> Iterator[None]:
     """Refuse a bundle of another kind, round or agreement; delete its parts after a refusal."""
     try:
-        _refuse_foreign(bundle, kind, agreement)
+        refuse_foreign(
+            bundle.manifest,
+            what=f"the bundle '{bundle.path.name}'",
+            kind=kind,
+            round_id=agreement.round_id,
+            agreement=agreement.digest().hex(),
+        )
         yield
     except BaseException:
         bundle.discard()
         raise
-
-
-def _refuse_foreign(bundle: Bundle, kind: str, agreement: Agreement) -> None:
-    """Raise ForeignBundleError unless a bundle is of this kind, round and agreement."""
-    manifest = bundle.manifest
-    found = manifest.kind, manifest.round_id, manifest.agreement
-    if found != (kind, agreement.round_id, agreement.digest().hex()):
-        raise ForeignBundleError(
-            f"the bundle '{bundle.path.name}' is a {manifest.kind} of round "
-            f"'{manifest.round_id}', not a {kind} of '{agreement.round_id}' under this very "
-            "agreement. Look whether files were mixed up, or ask for the right one."
-        )
 
 
 def told_of(payload: Payload) -> dict[str, Any]:
@@ -212,40 +202,47 @@ def _refuse(bundle: Bundle, reason: str) -> NoReturn:
     )
 
 
-__all__ = [
-    "Enclosed",
-    "consensus_in",
-    "enclose_consensus",
-    "enclose_proposal",
-    "enclose_return",
-    "enclose_upload",
-    "proposal_in",
-    "return_in",
-    "upload_in",
-]
-
-
 class Enclosed(NamedTuple):
     """What `write_bundle` takes for a message: ``draft=`` and ``parts=``."""
 
-    draft: Draft
+    draft: Mapping[str, Any]
     parts: Mapping[str, Path | bytes]
 
 
+def _draft(
+    message: Payload | SpanProposal | ConsensusSpan | Return,
+    agreement: Agreement,
+    *,
+    kind: Kind,
+    sender: str,
+    told: Mapping[str, Any],
+    **more: object,
+) -> dict[str, Any]:
+    """Return what the maker of a message's bundle says of it."""
+    return {
+        "kind": kind,
+        "round_id": agreement.round_id,
+        "agreement": message.agreement_digest.hex(),
+        "sender": sender,
+        "simulated": message.simulated,
+        "told": told,
+        **more,
+    }
+
+
 def enclose_upload(
-    path: Path, *, agreement: Agreement, audit: Mapping[str, str] | None = None
+    path: Path, *, agreement: Agreement, audit: dict[str, str] | None = None
 ) -> Enclosed:
     """Return draft and part for an upload file in the agreed precision."""
     payload = open_payload(path)
     check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
-    draft = Draft(
+    draft = _draft(
+        payload,
+        agreement,
         kind="upload",
-        round_id=agreement.round_id,
-        agreement=payload.agreement_digest.hex(),
         sender=payload.party,
-        anchor_tag=payload.anchor_tag.hex(),
-        simulated=payload.simulated,
         told=told_of(payload),
+        anchor_tag=payload.anchor_tag.hex(),
         audit=audit,
         dp=noise_of(agreement),
     )
@@ -254,35 +251,25 @@ def enclose_upload(
 
 def enclose_proposal(proposal: SpanProposal, *, agreement: Agreement) -> Enclosed:
     """Return draft and part for a party's proposal of a span, for `write_bundle`."""
-    draft = Draft(
-        kind="proposal",
-        round_id=agreement.round_id,
-        agreement=proposal.agreement_digest.hex(),
-        sender=proposal.party,
-        anchor_tag=proposal.anchor_tag.hex(),
-        simulated=proposal.simulated,
-        told=_shape(proposal.image),
-    )
-    return Enclosed(draft, {"span.safetensors": _table_file("image", proposal.image)})
+    sender, image, tag = proposal.party, proposal.image, proposal.anchor_tag.hex()
+    told = _shape(image)
+    draft = _draft(proposal, agreement, kind="proposal", sender=sender, told=told, anchor_tag=tag)
+    return Enclosed(draft, {"span.safetensors": _table_file("image", image)})
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
     """Return draft and part for the analyst's common span, for `write_bundle`."""
-    draft = Draft(
-        kind="consensus",
-        round_id=agreement.round_id,
-        agreement=span.agreement_digest.hex(),
-        sender=sender,
-        anchor_tag=span.anchor_tag.hex(),
-        simulated=span.simulated,
-        told={**_shape(span.rows), "contributors": list(span.contributors)},
+    told, tag = (
+        {**_shape(span.rows), "contributors": list(span.contributors)},
+        span.anchor_tag.hex(),
     )
+    draft = _draft(span, agreement, kind="consensus", sender=sender, told=told, anchor_tag=tag)
     return Enclosed(draft, {"span.safetensors": _table_file("rows", span.rows)})
 
 
 def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: str) -> Enclosed:
     """Return draft and parts for what one party gets back."""
-    told: dict[str, Any] = {
+    told = {
         **_shape(made.change_of_basis),
         "party": made.party,
         "upload": upload,
@@ -290,9 +277,7 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
         "trained_on": list(made.trained_on),
         "target_carries": list(made.target_carries),
     }
-    parts: dict[str, Path | bytes] = {
-        "fit.safetensors": _table_file("change_of_basis", made.change_of_basis)
-    }
+    parts = {"fit.safetensors": _table_file("change_of_basis", made.change_of_basis)}
     if made.model is not None:
         if not isinstance(made.model, Chain):
             raise OptionError(
@@ -300,15 +285,7 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
                 "travel. Turn it into one with cobasis.models.sources.read_chain."
             )
         parts["model.safetensors"] = encode_chain(made.model)
-    draft = Draft(
-        kind="return",
-        round_id=agreement.round_id,
-        agreement=made.agreement_digest.hex(),
-        sender=sender,
-        simulated=made.simulated,
-        told=told,
-    )
-    return Enclosed(draft, parts)
+    return Enclosed(_draft(made, agreement, kind="return", sender=sender, told=told), parts)
 
 
 def _shape(table: Matrix) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class _Witness:
         """Leave it to whoever owns the stream."""
 
 
-def seal(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> None:
+def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> None:
     """Encrypt a stream so that each recipient, and nobody else, can open it."""
     try:
         keys = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
@@ -70,7 +70,7 @@ def seal(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> No
     _raise_seen(*streams)
 
 
-def unseal(
+def decrypt(
     source: BinaryIO, target: BinaryIO, *, identity: "pyrage.x25519.Identity", what: str
 ) -> None:
     """Decrypt a stream that was sealed for an identity."""

@@ -6,7 +6,7 @@ from typing import BinaryIO, Self
 import pyrage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from cobasis.bundle.seal import seal, unseal
+from cobasis.bundle.seal import decrypt, encrypt
 from cobasis.errors import IdentityError, PassphraseError, SealError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.enrolment import PublicIdentity, Role, verify
@@ -64,7 +64,7 @@ class Identity(Hidden):
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
         """Decrypt a stream that was sealed for this identity."""
-        unseal(source, target, identity=self._age, what="what was sealed")
+        decrypt(source, target, identity=self._age, what="what was sealed")
 
     def seal_for_self(self, data: bytes) -> bytes:
         """Return bytes that only this identity opens, and that only it can have made.
@@ -73,7 +73,7 @@ class Identity(Hidden):
         write to the disk could put a record of their own making where a secret was kept.
         """
         target = BytesIO()
-        seal(BytesIO(self.sign(_OWN + data) + data), target, recipients=[self.recipient])
+        encrypt(BytesIO(self.sign(_OWN + data) + data), target, recipients=[self.recipient])
         return target.getvalue()
 
     def unseal_own(self, sealed: bytes) -> bytes:

@@ -7,8 +7,8 @@ from typing import Literal, cast
 import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
-from cobasis.bundle.envelope import PLAIN, Expected, inspect_bundle, plain_kind
-from cobasis.bundle.manifest import Kind
+from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
+from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
 from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, SealError, StepError

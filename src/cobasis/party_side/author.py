@@ -16,7 +16,6 @@ from typing import Any, Self
 from cobasis.bundle.agreement_file import sealed_path, write_agreement
 from cobasis.bundle.agreement_text import agreement_in, draft_in, line_in, text_of
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.manifest import Draft
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import (
@@ -265,12 +264,12 @@ def _sealed(
     folder = author.folder / "sealed"
     remove_tree(folder)
     make_folder(folder)
-    draft = Draft(
-        kind="secret",
-        round_id=agreement.round_id,
-        agreement=agreement.digest().hex(),
-        sender=identity.public.name,
-    )
+    draft = {
+        "kind": "secret",
+        "round_id": agreement.round_id,
+        "agreement": agreement.digest().hex(),
+        "sender": identity.public.name,
+    }
     found = {}
     for party in agreement.enrolled:
         path = folder / f"{party.name}{SUFFIX}"

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
-from cobasis.bundle.envelope import Bundle, Expected, open_bundle
+from cobasis.bundle.envelope import Bundle, open_bundle
+from cobasis.bundle.manifest import Expected
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, remove_tree, write_whole
