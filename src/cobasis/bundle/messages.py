@@ -231,7 +231,7 @@ def _draft(
 
 
 def enclose_upload(
-    path: Path, *, agreement: Agreement, audit: dict[str, str] | None = None
+    path: Path, *, agreement: Agreement, audit: Mapping[str, str] | None = None
 ) -> Enclosed:
     """Return draft and part for an upload file in the agreed precision."""
     payload = open_payload(path)
@@ -243,7 +243,7 @@ def enclose_upload(
         sender=payload.party,
         told=told_of(payload),
         anchor_tag=payload.anchor_tag.hex(),
-        audit=audit,
+        audit=audit and dict(audit),
         dp=noise_of(agreement),
     )
     return Enclosed(draft, {"upload.safetensors": path})
