@@ -10,8 +10,8 @@ from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_proposal, enclose_upload
 from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity
-from cobasis.protocol.exchanges import exchanges
-from cobasis.protocol.news import News
+from cobasis.protocol.agreement import exchanges
+from cobasis.protocol.signatures import News
 from protocol.consortium import COMPONENTS, WIDTH, tables
 
 NAMES = ("east", "north", "south", "west")

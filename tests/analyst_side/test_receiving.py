@@ -14,7 +14,7 @@ from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
-from cobasis.protocol.news import check_receipt
+from cobasis.protocol.signatures import check_receipt
 from faults import died, dying_after
 
 

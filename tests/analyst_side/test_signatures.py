@@ -10,8 +10,7 @@ from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.protocol.news import News
-from cobasis.protocol.signatures import sign_agreement
+from cobasis.protocol.signatures import News, sign_agreement
 from faults import died, dying_after
 
 EVERYBODY = (*NAMES, "lab")

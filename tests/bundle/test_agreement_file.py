@@ -21,7 +21,7 @@ from cobasis.bundle.agreement_file import (
 )
 from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, DiskError, UnsignedError
-from cobasis.protocol.agreement_fields import missing_fields
+from cobasis.protocol.agreement import missing_fields
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, PEOPLE, identity
 
@@ -147,7 +147,7 @@ def test_a_key_that_was_made_for_the_other_role_is_no_partys_and_no_analysts(tmp
     path = whole(tmp_path)
     wrong = [identity("south", role="analyst"), identity("lab", role="party")]
     edited(path, parties=wrong[:1], analyst=wrong[1], commitment="0" * 64)
-    with pytest.raises(AgreementError, match=r"of party 'south' was made for an analyst.*'lab'"):
+    with pytest.raises(AgreementError, match=r"of party 'south' was made for role 'analyst'.*lab"):
         read_agreement(path)
 
 

@@ -13,7 +13,7 @@ from bundle.transcripts import made
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.news import (
+from cobasis.protocol.signatures import (
     News,
     Receipt,
     check_countersigned,

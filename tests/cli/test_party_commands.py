@@ -20,7 +20,7 @@ from cobasis.bundle.seal import look
 from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.disk.whole import file_digest
-from cobasis.protocol.news import News, Receipt, sign_receipt
+from cobasis.protocol.signatures import News, Receipt, sign_receipt
 from faults import at_call, on
 from party_side.sites import NAMES, consortium, frame
 

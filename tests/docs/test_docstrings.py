@@ -37,8 +37,8 @@ SENTENCES = {
     "record": "used by the bundle's manifest; the name and the type say all",
     "statement": "same",
     "target_since": "what `target` does, gone on with",
+    "write": "used by party_side; `prepare` says what leaves",
     "model_validate_json": "pydantic's own name and parameters",
-    "model_validate": "same",
     "model_copy": "same",
 }
 """Methods whose docstring is one sentence, each with the reason."""
@@ -95,7 +95,8 @@ def test_a_public_class_or_function_is_documented(path):
 @pytest.mark.parametrize("path", LONG)
 def test_a_public_method_is_documented(path):
     assert findings(path) == []
-    assert [heading for heading in HEADINGS if heading not in LONG[path].__doc__] == []
+    told = [heading for heading in HEADINGS if heading in LONG[path].__doc__]
+    assert told in ([], [*HEADINGS])  # its own, or its class's
 
 
 def test_every_excuse_is_still_needed():

@@ -27,7 +27,7 @@ from cobasis.party_side.score import score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import join
 from cobasis.protocol.messages import ConsensusSpan, Return
-from cobasis.protocol.news import News, Receipt, check_countersigned, sign_receipt
+from cobasis.protocol.signatures import News, Receipt, check_countersigned, sign_receipt
 from party_side.sites import NAMES, Consortium, agreed, frame, ready_from
 
 

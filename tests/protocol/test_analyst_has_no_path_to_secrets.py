@@ -26,10 +26,8 @@ ANALYSTS = (
 SECRETS = (
     "cobasis.protocol.secrets",
     "cobasis.protocol.party",
-    "cobasis.protocol.choice",
-    "cobasis.protocol.prediction",
     "cobasis.protocol.projection",
-    "cobasis.protocol.keeping",
+    "cobasis.protocol.plaintext",
     "cobasis.tables",
     "cobasis.vault",
     "cobasis.party_side",
@@ -89,7 +87,7 @@ MUTANTS = {
     "analyst imports secrets": ("protocol.analyst", "import cobasis.protocol.secrets"),
     "analyst imports the party": ("protocol.analyst", "from cobasis.protocol.party import Party"),
     "messages import secrets": ("protocol.messages", "import cobasis.protocol.secrets"),
-    "a helper of the analyst does": ("protocol.refusals", "import cobasis.protocol.choice"),
+    "a helper of the analyst does": ("protocol.refusals", "import cobasis.protocol.secrets"),
     "inside a function": ("protocol.aligned", "def f():\n    import cobasis.protocol.secrets"),
     "what reads bundles does": ("bundle.payload", "import cobasis.protocol.secrets"),
     "what keeps fits does": ("bundle.run_folder", "from cobasis.protocol.projection import Sink"),
@@ -98,7 +96,7 @@ MUTANTS = {
     "what runs borrows from a party": ("analyst_side.run", "import cobasis.party_side.session"),
     "what removes turns secrets to bytes": (
         "analyst_side.membership",
-        "import cobasis.protocol.keeping",
+        "import cobasis.protocol.plaintext",
     ),
 }
 

@@ -6,7 +6,7 @@ import pytest
 from cobasis import ConsortiumSecret, Party
 from cobasis.errors import AgreementError, LocalError
 from cobasis.features.encoder import encode
-from cobasis.protocol.choice import public_rows_digest
+from cobasis.protocol.secrets import public_rows_digest
 from features.frames import MIXED, WIDTH, mixed
 from protocol.consortium import agree, tables
 

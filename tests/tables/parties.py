@@ -10,7 +10,7 @@ from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_featur
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.uploads import UploadFile
 from cobasis.progress import silent
-from cobasis.protocol.choice import public_rows_digest
+from cobasis.protocol.secrets import public_rows_digest
 from cobasis.tables import open_table
 
 NAMES = tuple(f"x{column}" for column in range(7))

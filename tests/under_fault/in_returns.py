@@ -12,7 +12,7 @@ from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.send import send
 from cobasis.party_side.session import join
-from cobasis.protocol.agreement_fields import moment_text
+from cobasis.protocol.agreement import moment_text
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed

@@ -4,7 +4,7 @@ import os
 from datetime import UTC, datetime, timedelta
 
 from cobasis.keys.identity import Identity
-from cobasis.protocol.agreement_fields import moment_text
+from cobasis.protocol.agreement import moment_text
 from under_fault.in_bundles import bundle_vector
 from under_fault.vectors import Vector
 

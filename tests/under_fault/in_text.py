@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from bundle.transcripts import in_memory
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.protocol.news import News, Receipt, check_receipt, sign_receipt
-from cobasis.protocol.signatures import Signature
+from cobasis.protocol.signatures import News, Receipt, Signature, check_receipt, sign_receipt
 from party_side.sites import PEOPLE
 from under_fault.in_others import OTHERS
 from under_fault.vectors import Vector

@@ -16,8 +16,8 @@ from cobasis.bundle.run_folder import FitFolder
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError
-from cobasis.protocol.exchanges import exchanges
-from cobasis.protocol.news import News
+from cobasis.protocol.agreement import exchanges
+from cobasis.protocol.signatures import News
 from faults import Killed, at_call, changes, dying_after
 from under_fault.simulated import (
     BAD,

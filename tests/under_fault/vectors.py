@@ -19,7 +19,7 @@ from bundle.payloads import described
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
 from cobasis.keys.identity import Identity
-from cobasis.protocol.agreement_fields import moment_text
+from cobasis.protocol.agreement import moment_text
 
 ROUNDS = {
     "fp64": {},

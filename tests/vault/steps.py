@@ -3,7 +3,7 @@
 import shutil
 
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.keeping import basis_columns, secret_bytes
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from vault.vaults import (
     NOW,
     SECRET,

@@ -16,7 +16,7 @@ import pytest
 from cobasis import SecretBasis
 from cobasis.bundle.transcript import Transcript
 from cobasis.errors import CobasisError, SecretError
-from cobasis.protocol.keeping import basis_columns
+from cobasis.protocol.plaintext import basis_columns
 from cobasis.vault import Fresh
 from vault.vaults import (
     NORTH,
@@ -178,13 +178,13 @@ def graph():
 
 
 def test_only_the_vault_imports_the_door(graph):
-    importers = graph.find_modules_that_directly_import("cobasis.protocol.keeping")
+    importers = graph.find_modules_that_directly_import("cobasis.protocol.plaintext")
     assert importers
     assert all(each.startswith("cobasis.vault.") for each in importers)
 
 
 @pytest.mark.parametrize("module", ["bundle", "analyst_side", "protocol.analyst"])
-@pytest.mark.parametrize("kept", ["cobasis.vault", "cobasis.protocol.keeping"])
+@pytest.mark.parametrize("kept", ["cobasis.vault", "cobasis.protocol.plaintext"])
 def test_the_analysts_side_has_no_path_to_the_vault(graph, module, kept):
     chain = graph.find_shortest_chain(importer=f"cobasis.{module}", imported=kept, as_packages=True)
     assert chain is None
@@ -196,7 +196,7 @@ def test_the_contract_about_the_door_bites(tmp_path, breaks):
     shutil.copytree(ROOT / "src" / "cobasis", copied, ignore=shutil.ignore_patterns("__pycache__"))
     if breaks:
         with (copied / "tables" / "marks.py").open("a") as file:
-            file.write("\nfrom cobasis.protocol.keeping import secret_bytes\n")
+            file.write("\nfrom cobasis.protocol.plaintext import secret_bytes\n")
     lines = (ROOT / "pyproject.toml").read_text().partition("[tool.importlinter]")[2].splitlines()
     start = lines.index('name = "Only the vault turns a secret into bytes"')
     chosen = lines[start - 1 : start + 4]

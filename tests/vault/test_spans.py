@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cobasis.errors import OptionError, SpanReuseError
-from cobasis.protocol.keeping import basis_columns
+from cobasis.protocol.plaintext import basis_columns
 from cobasis.vault import Changes, Forced, Fresh, Kept, Refused
 from vault.vaults import (
     DIGEST,

@@ -10,7 +10,7 @@ from cobasis.errors import (
     SecretError,
     StepError,
 )
-from cobasis.protocol.keeping import basis_columns, secret_bytes
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.vault import Fresh
 from vault.vaults import (
     DIGEST,

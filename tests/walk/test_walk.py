@@ -14,7 +14,7 @@ from cobasis.cli.main import app
 from cobasis.keys import identity
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.session import open_session
-from cobasis.protocol.keeping import basis_columns, secret_bytes
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from walk.comparing import assert_same_predictions
 from walk.pages import shows, sizes, steps
 from walk.world import ANALYST, AUTHOR, PARTIES, ROLES, Library

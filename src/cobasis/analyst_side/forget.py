@@ -11,7 +11,7 @@ from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement_fields import moment_of, moment_text
+from cobasis.protocol.agreement import moment_of, moment_text
 
 _NO_LIMIT = 2**48  # it was within the limits when it was received
 

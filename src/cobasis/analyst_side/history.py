@@ -9,7 +9,7 @@ from typing import Any, cast
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.transcript import Entry, Fact
 from cobasis.models import ModelName
-from cobasis.protocol.exchanges import Message
+from cobasis.protocol.agreement import Message
 from cobasis.protocol.signatures import Signature
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"

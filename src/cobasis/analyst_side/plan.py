@@ -9,7 +9,7 @@ from cobasis.analyst_side.consensus import MIN_PARTIES, lost_spans
 from cobasis.analyst_side.history import History
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
-from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.agreement import Exchange
 from cobasis.protocol.refusals import require_known
 
 

@@ -39,8 +39,7 @@ from cobasis.errors import (
     TranscriptError,
 )
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.agreement import Agreement, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_signature, signers
 

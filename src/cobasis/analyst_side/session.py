@@ -24,12 +24,9 @@ from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import moment_text
+from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.exchanges import Exchange, exchanges
-from cobasis.protocol.news import News, Receipt, sign_receipt
-from cobasis.protocol.signatures import signers
+from cobasis.protocol.signatures import News, Receipt, sign_receipt, signers
 
 SUFFIX, NEWS, OUTBOX = ".round", ".news", "outbox"
 

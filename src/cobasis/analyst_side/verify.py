@@ -27,7 +27,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.news import (
+from cobasis.protocol.signatures import (
     MAX_BYTES,
     News,
     Receipt,

@@ -15,8 +15,7 @@ from cobasis.disk.whole import opened
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.features.category import CategoryFeature
 from cobasis.features.numeric import NumericFeature
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import AgreementFields, missing_fields, moment_text
+from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import OneLine, PublicIdentity
 from cobasis.protocol.signatures import Signature, check_sealed
@@ -149,7 +148,7 @@ def new_text(fields: Mapping[str, Any]) -> str:
 
 def _field(name: str, fields: Mapping[str, Any]) -> str:
     """Return one line, marked where the field has to be filled."""
-    known = AgreementFields.model_fields[name]
+    known = Agreement.model_fields[name]
     value = fields.get(name, None if known.is_required() else known.default)
     mark = f"  {MARK}" if name in missing_fields(fields) else ""
     return f"{name} = {toml(value)}{mark}"

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cobasis.errors import BundleError, ClockError, ForeignBundleError, OptionError, ReplayError
-from cobasis.protocol.agreement_fields import Digest, Moment, moment_of, moment_text
+from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.strict_json import canonical_json, json_object
 

@@ -14,7 +14,7 @@ from cobasis.disk.calls import WRITABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import opened
 from cobasis.errors import OptionError, TranscriptError
-from cobasis.protocol.agreement_fields import moment_text
+from cobasis.protocol.agreement import moment_text
 from cobasis.strict_json import canonical_json, json_object
 
 Fact = str | int | float | bool | list[str]

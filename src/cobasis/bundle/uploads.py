@@ -24,7 +24,7 @@ from cobasis.errors import (
     StepError,
 )
 from cobasis.linalg.arrays import Matrix
-from cobasis.protocol.agreement_fields import Precision
+from cobasis.protocol.agreement import Precision
 from cobasis.protocol.messages import Upload, UploadHeader
 
 STORED: dict[Precision, tuple[str, str]] = {

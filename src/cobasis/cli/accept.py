@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.accept import Came, Taken
     from cobasis.party_side.score import Scores
     from cobasis.party_side.session import PartySession
-    from cobasis.protocol.news import News, SignedReceipt
+    from cobasis.protocol.signatures import News, SignedReceipt
 
 
 @owned
@@ -58,7 +58,7 @@ def accept(
 def _places(session: "PartySession") -> list[Path]:
     """Return where what comes for this party lies by default."""
     from cobasis.bundle.agreement_file import stem_of
-    from cobasis.protocol.exchanges import exchanges
+    from cobasis.protocol.agreement import exchanges
 
     replies = [f"{each.number}-{each.reply}" for each in exchanges(session.agreement)]
     news = session.path.with_name(f"{stem_of(session.path)}.news")

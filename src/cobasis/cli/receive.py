@@ -95,7 +95,7 @@ def _stands(found: "Reception", agreement: "Agreement") -> list[str]:
 def _collected(found: "Reception", agreement: "Agreement") -> list[str]:
     """Return who is in with the files that are being collected."""
     from cobasis.analyst_side.consensus import MIN_PARTIES
-    from cobasis.protocol.exchanges import exchanges
+    from cobasis.protocol.agreement import exchanges
 
     exchange, least = found.exchange, agreement.minimum_parties
     if exchange.message == "proposal":

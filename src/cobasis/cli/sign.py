@@ -235,7 +235,7 @@ def _label(agreement: "Agreement") -> str:
 
 def _leaves(agreement: "Agreement") -> Iterator[str]:
     """Yield what every party sends, exchange by exchange."""
-    from cobasis.protocol.exchanges import exchanges
+    from cobasis.protocol.agreement import exchanges
 
     size, steps = agreement.n_components, exchanges(agreement)
     noise = "" if agreement.dp is None else ", with noise"

@@ -11,10 +11,9 @@ from cobasis.cli.options import AgreementFile, Owner, alone, owned, wrapped
 if TYPE_CHECKING:
     from cobasis.bundle.transcript import Entry
     from cobasis.cli.answers import StatusAnswer
-    from cobasis.protocol.agreement import Agreement
+    from cobasis.protocol.agreement import Agreement, Exchange
     from cobasis.protocol.enrolment import Role
-    from cobasis.protocol.exchanges import Exchange
-    from cobasis.protocol.news import News, Receipt
+    from cobasis.protocol.signatures import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
 _SOON = timedelta(days=2)
@@ -50,7 +49,7 @@ class Standing:
     @property
     def exchanges(self) -> "tuple[Exchange, ...]":
         """The round's."""
-        from cobasis.protocol.exchanges import exchanges
+        from cobasis.protocol.agreement import exchanges
 
         return exchanges(self.agreement)
 
@@ -181,7 +180,7 @@ def read_standing(owner: Owner, path: Path) -> Standing:
 
 def _newest(paths: list[Path], agreement: "Agreement") -> "News | None":
     """Return the newest news of those that are here."""
-    from cobasis.protocol.news import News
+    from cobasis.protocol.signatures import News
 
     found = [News.from_text(path.read_bytes(), agreement) for path in paths if path.exists()]
     return max(found, key=lambda each: each.time, default=None)

@@ -26,12 +26,11 @@ from cobasis.party_side.session import (
     opened_bundle,
     time_now,
 )
-from cobasis.protocol.agreement_fields import moment_of
-from cobasis.protocol.exchanges import Reply, exchanges
+from cobasis.protocol.agreement import Reply, exchanges, moment_of
 from cobasis.protocol.messages import Return
-from cobasis.protocol.news import MAX_BYTES as NEWS_BYTES
-from cobasis.protocol.news import News, SignedReceipt, check_receipt, countersign
-from cobasis.protocol.prediction import check_consensus, check_return
+from cobasis.protocol.refusals import check_consensus, check_return
+from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
+from cobasis.protocol.signatures import News, SignedReceipt, check_receipt, countersign
 from cobasis.vault import Accepted
 
 _SEALED = b"age-encryption.org/"

@@ -36,8 +36,8 @@ from cobasis.privacy.audit import (
     travelling,
 )
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import check_public_rows
 from cobasis.protocol.messages import Labels
+from cobasis.protocol.secrets import check_public_rows
 from cobasis.vault import Forced, Kept
 from cobasis.vault.fingerprints import Fingerprints
 

@@ -15,7 +15,7 @@ from cobasis.features.category import CategoryFeature
 from cobasis.features.encoder import width_of
 from cobasis.features.numeric import NumericFeature
 from cobasis.models.families import default_model
-from cobasis.protocol.agreement_fields import MOMENT, AgreementFields
+from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import Source, source_of
 
@@ -123,7 +123,7 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
 
 def field_of_words(name: str, said: object) -> Any:  # noqa: ANN401 -- as the field is
     """Return what a field of the agreement takes for what was typed; OptionError if nothing."""
-    known = AgreementFields.model_fields[name]
+    known = Agreement.model_fields[name]
     try:
         if name == "deadline":
             return _deadline(str(said))

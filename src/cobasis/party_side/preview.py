@@ -10,8 +10,7 @@ import numpy.typing as npt
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, public_rows_in
 from cobasis.party_side.session import PartySession, digest_of, upcoming
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.exchanges import Exchange
+from cobasis.protocol.agreement import Agreement, Exchange
 from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent
 
 

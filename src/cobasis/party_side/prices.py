@@ -13,8 +13,8 @@ from cobasis.party_side.rows import picked, public_rows_in
 from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import check_public_rows
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
+from cobasis.protocol.secrets import check_public_rows
 from cobasis.tables.table import open_table
 
 WHO = "you"

@@ -35,10 +35,10 @@ from cobasis.party_side.session import (
     upcoming,
 )
 from cobasis.progress import Report, silent
-from cobasis.protocol.choice import Memory
-from cobasis.protocol.exchanges import Exchange, exchanges
+from cobasis.protocol.agreement import Exchange, exchanges
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
+from cobasis.protocol.secrets import Memory
 from cobasis.vault import Kept
 
 

@@ -27,10 +27,8 @@ from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import moment_text
+from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges, moment_text
 from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.exchanges import Exchange, Message, exchanges
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.vault.rounds import RoundRecords
 from cobasis.vault.vault import Vault

@@ -1,31 +1,71 @@
 """The agreement: one public document that everybody signs before the round.
 
-It holds a keyed commitment to the consortium secret, never the secret.
+It holds a keyed commitment to the consortium secret, never the secret. Its fields are checked each
+by itself, then against the others; it also says of which exchanges the round consists.
 """
 
 import hashlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self, cast
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
-from cobasis.algorithms.anchors import anchor_gain
+from cobasis.algorithms import AlignerName, AnchorKind, BasisName, Scale
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES, anchor_gain
 from cobasis.algorithms.base import Aligner
+from cobasis.algorithms.bases import BASES, check_basis_rule
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami
 from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
-from cobasis.protocol.agreement_fields import AgreementFields, refuse_contradictions
-from cobasis.protocol.enrolment import field_findings
+from cobasis.features.encoder import Feature, width_of
+from cobasis.models import ModelName, Task
+from cobasis.models.families import FAMILIES, family
+from cobasis.protocol.dp_terms import DPTerms, noise_problems
+from cobasis.protocol.enrolment import PublicIdentity, field_findings
 from cobasis.strict_json import canonical_json
 
-if TYPE_CHECKING:
-    from cobasis.algorithms import Scale
+MOMENT = "%Y-%m-%dT%H:%M:%SZ"
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Text = Annotated[str, Field(max_length=10_000)]
+Precision = Literal["fp64", "fp32", "fp16", "int8"]
+Message = Literal["proposal", "upload"]
+Reply = Literal["span", "return"]
 
 
-class Agreement(AgreementFields):
+def moment_text(moment: datetime) -> str:
+    """Return a moment as all our files write it: UTC, whole seconds, ``Z`` at the end."""
+    return moment.astimezone(UTC).strftime(MOMENT)
+
+
+def moment_of(text: str) -> datetime:
+    """Return the moment that `moment_text` wrote; ValueError for any other text."""
+    with suppress(ValueError):
+        moment = datetime.strptime(text, MOMENT).replace(tzinfo=UTC)
+        if moment_text(moment) == text:  # strptime takes 2026-2-3T4:5:6Z as well
+            return moment
+    raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z")
+
+
+def _as_moment(text: str) -> str:
+    moment_of(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_as_moment)]
+
+
+class Agreement(BaseModel):
     """What all parties and the analyst agree on before anything is sent.
 
     Attributes
@@ -94,14 +134,41 @@ class Agreement(AgreementFields):
 
     Notes
     -----
-    **Who sees what.** Public: everybody sees all of it.
-
-    **Cost.** None.
+    **Who sees what.** Everybody sees all of it. **Cost.** None.
     """
 
-    _members: frozenset[str] = PrivateAttr()
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    round_id: Name
+    parties: Annotated[tuple[Name, ...], Field(min_length=1)]
+    features: Annotated[tuple[Feature, ...], Field(min_length=1)]
+    task: Task
+    classes: tuple[str, ...] | tuple[int, ...] = ()
+    n_components: Count
+    anchor: AnchorKind = "isometric"
+    n_anchor_rows: Count
+    public_rows_sha256: Digest | None = None
+    basis: BasisName = "svd"
+    aligner: AlignerName = "odc"
+    model: ModelName | None = None
+    models: tuple[ModelName, ...] = ()
+    commitment: Digest
+    scale_band: Annotated[float, Field(gt=1, allow_inf_nan=False)] = 10.0
+    label: Annotated[str, Field(max_length=200)] = ""
+    id: Annotated[str, Field(max_length=200)] = ""
+    holdout: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    precision: Precision = "fp64"
+    int8_range: Positive | None = None
+    minimum_parties: Count = 1
+    deadline: Annotated[str, AfterValidator(lambda text: text and _as_moment(text))] = ""
+    purpose: Text = ""
+    threat_model: Literal["", "semi-honest"] = ""
+    retention_days: Count | None = None
+    enrolled: tuple[PublicIdentity, ...] = ()
+    analyst: PublicIdentity | None = None
+    dp: DPTerms | None = None
+
     _digest: bytes = PrivateAttr()
-    """Made once: of thousands of features, and asked for by every message."""
 
     if not TYPE_CHECKING:
 
@@ -111,55 +178,54 @@ class Agreement(AgreementFields):
                 super().__init__(**fields)
             except ValidationError as error:
                 raise AgreementError(_sentence(error)) from None
-            refuse_contradictions(self)
-            self._members = frozenset(self.parties)
-            told = self.model_dump(mode="json")
-            if self.dp is None:  # as before there was such a field
-                del told["dp"]
-            self._digest = hashlib.sha256(canonical_json(told)).digest()
+            self._settle()
+
+    def _settle(self) -> None:
+        """Refuse contradictions; make the digest once, for every message asks for it."""
+        _refuse_contradictions(self)
+        told = self.model_dump(mode="json")
+        if self.dp is None:  # absent and not null: part of the digest's definition
+            del told["dp"]
+        self._digest = hashlib.sha256(canonical_json(told)).digest()
 
     @classmethod
-    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:  # noqa: ANN401
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **_: Any) -> Self:  # noqa: ANN401
         """Read what ``model_dump_json`` wrote; JSON's arrays stand for tuples."""
-        try:
-            read = AgreementFields.model_validate_json(json_data, **options)
+        made = cls.__new__(cls)
+        try:  # straight into `made`: __init__ would refuse the lists that JSON's parser gives
+            cls.__pydantic_validator__.validate_json(json_data, self_instance=made)
         except ValidationError as error:
             raise AgreementError(_sentence(error)) from None
-        return cls(**dict(read))
-
-    @classmethod
-    def model_validate(cls, obj: object, **options: Any) -> Self:  # noqa: ANN401, ARG003
-        """Check a mapping of fields, as pydantic's method of that name does."""
-        return obj if isinstance(obj, cls) else cls(**dict(cast("Mapping[str, Any]", obj)))
+        made._settle()  # noqa: SLF001 -- it is one of ours
+        return made
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:  # noqa: ARG002
         """Return a copy with some fields changed, checked like a new one."""
         return type(self)(**{**dict(self), **(update or {})})
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the raw columns that features are made of, in their order."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def n_features(self) -> int:
+        """m: the columns of what is projected; a category has one for each of its levels."""
+        return width_of(self.features)
+
+    @property
+    def allowed_models(self) -> tuple[ModelName, ...]:
+        """The families that the analyst may train: ``models``, or ``model`` alone."""
+        return self.models or (() if self.model is None else (self.model,))
+
+    @property
+    def closes(self) -> datetime | None:
+        """When the deadline is, in UTC; None without one."""
+        return moment_of(self.deadline) if self.deadline else None
+
     def digest(self) -> bytes:
         """Return the SHA-256 of the agreement's canonical JSON; every message names it."""
         return self._digest
-
-    def names(self, party: str) -> bool:
-        """Tell whether a party is one of the agreement's.
-
-        Parameters
-        ----------
-        party : str
-            Its name.
-
-        Returns
-        -------
-        bool
-            True if `party` is in ``parties``.
-
-        Notes
-        -----
-        **Who sees what.** Public.
-
-        **Cost.** One look into a set, however many parties there are.
-        """
-        return party in self._members
 
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""
@@ -168,15 +234,161 @@ class Agreement(AgreementFields):
 
     def make_aligner(self) -> Aligner:
         """Return the aligner, with the scale that the anchor's kind gives."""
-        if self.aligner == "odc":
-            return ODC()
-        if self.aligner == "gopp":
-            return GOPP()
         gain = anchor_gain(self.anchor, self.n_anchor_rows)
         scale: Scale = "measured" if gain is None else gain
-        if self.aligner == "whitened":
-            return Whitened(scale=scale)
-        return Imakura(scale=scale) if self.aligner == "imakura" else Kawakami(scale=scale)
+        makers: dict[AlignerName, Callable[[], Aligner]] = {
+            "odc": ODC,
+            "gopp": GOPP,
+            "whitened": partial(Whitened, scale=scale),
+            "imakura": partial(Imakura, scale=scale),
+            "kawakami": partial(Kawakami, scale=scale),
+        }
+        return makers[self.aligner]()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One message from every party to the analyst, and one back to each."""
+
+    number: int
+    message: Message
+    reply: Reply
+
+
+def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
+    """Return a round's exchanges in their order."""
+    words: list[tuple[Message, Reply]] = [("upload", "return")]
+    if BASES[agreement.basis].exchanges > 1:
+        words.insert(0, ("proposal", "span"))
+    return tuple(
+        Exchange(number=number, message=message, reply=reply)
+        for number, (message, reply) in enumerate(words, start=1)
+    )
+
+
+def _refuse_contradictions(agreement: Agreement) -> None:
+    """Raise AgreementError where two fields exclude each other."""
+    n_parties = len(agreement.parties)
+    check_basis_rule(agreement.basis, anchor=agreement.anchor, n_parties=n_parties)
+    problems = [
+        *_repeats("parties", agreement.parties),
+        *_repeats("features", agreement.columns),
+        *_repeats("classes", agreement.classes),
+        *_size_problems(agreement),
+        *_task_problems(agreement),
+        *_column_problems(agreement),
+        *_enrolment_problems(agreement),
+        *(() if agreement.dp is None else noise_problems(agreement, agreement.dp)),
+    ]
+    if problems:
+        what, then = "these options contradict each other", "Change one of them."
+        if agreement.enrolled:
+            what = "the agreement contradicts itself"
+            then = "Change one of the two fields and have it signed again."
+        raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
+
+
+NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")
+"""What a simulation does without, and nobody puts a name under."""
+
+
+def missing_fields(agreement: Agreement | Mapping[str, object]) -> tuple[str, ...]:
+    """Return which fields have to be filled before anybody may sign."""
+    fields = dict(agreement)
+    known = Agreement.model_fields.items()
+    needed = [name for name, field in known if field.is_required()] + list(NEEDED_TO_SIGN)
+    task = fields.get("task")
+    needed += [] if task == "representation" else ["label", "model"]
+    needed += ["classes"] if not task or task == "classification" else []
+    return tuple(name for name in needed if not fields.get(name))
+
+
+def _size_problems(agreement: Agreement) -> Iterator[str]:
+    """Yield what is wrong with the sizes, the anchor, and the numbers on the wire."""
+    n_features, n_anchor_rows = agreement.n_features, agreement.n_anchor_rows
+    if agreement.n_components > n_features:
+        yield f"n_components={agreement.n_components} is above the {n_features} features"
+    if n_anchor_rows < agreement.n_components:
+        yield (
+            f"n_anchor_rows={n_anchor_rows} is below n_components, so images would be "
+            "rank-deficient"
+        )
+    if agreement.anchor == "isometric" and n_anchor_rows < n_features:
+        yield (
+            f"an isometric anchor needs n_anchor_rows >= {n_features}, the number of features, "
+            f"not {n_anchor_rows}"
+        )
+    if agreement.anchor == "isometric" and n_features > MAX_ISOMETRIC_FEATURES:
+        yield f"{n_features} features are above {MAX_ISOMETRIC_FEATURES}: use anchor='gaussian'"
+    needs_public = agreement.anchor in FROM_PUBLIC_ROWS or agreement.basis == "public"
+    if needs_public != (agreement.public_rows_sha256 is not None):
+        yield (
+            "public_rows_sha256 goes with a public basis or a public or smote anchor, only with one"
+        )
+    if (agreement.precision == "int8") != (agreement.int8_range is not None):
+        yield "int8_range goes with precision='int8', and only with it"
+    if agreement.minimum_parties > len(agreement.parties):
+        n_parties = len(agreement.parties)
+        yield f"minimum_parties={agreement.minimum_parties} is above the {n_parties} parties"
+
+
+def _task_problems(agreement: Agreement) -> Iterator[str]:
+    """Yield what is wrong with classes and models for the task."""
+    task, model = agreement.task, agreement.model
+    if (task == "classification") != (len(agreement.classes) > 1):
+        yield "classification needs at least two classes, other tasks have none"
+    if (task == "representation") != (model is None):
+        yield "every task but representation names a model"
+    elif model is not None:
+        family(model, task)
+    yield from _repeats("models", agreement.models)
+    for name in agreement.models:
+        if task not in FAMILIES[name].tasks:
+            yield f"models names '{name}', which is no family for {task}"
+        if FAMILIES[name].carries_rows:
+            yield f"models names '{name}', whose file is made of rows that every party could read"
+    if agreement.models and model is not None and model not in agreement.models:
+        yield f"model='{model}' is not among models"
+    real = agreement.enrolled or agreement.analyst
+    if real and model is not None and FAMILIES[model].carries_rows:
+        yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
+
+
+def _column_problems(agreement: Agreement) -> Iterator[str]:
+    """Yield what is wrong with the columns that are no features."""
+    for role, name in (("label", agreement.label), ("id", agreement.id)):
+        if name and name in agreement.columns:
+            yield f"the {role} column '{name}' is also a feature"
+    if agreement.id and agreement.id == agreement.label:
+        yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
+    if agreement.label and agreement.task == "representation":
+        yield "a representation has no label column"
+
+
+def _enrolment_problems(agreement: Agreement) -> Iterator[str]:
+    """Yield what is wrong with who is enrolled."""
+    names = tuple(each.name for each in agreement.enrolled)
+    if names and names != agreement.parties:
+        yield f"enrolled are {', '.join(names)}, the parties are {', '.join(agreement.parties)}"
+    analyst = () if agreement.analyst is None else (agreement.analyst,)
+    everybody = (*agreement.enrolled, *analyst)
+    for each in everybody:
+        wanted = "analyst" if each is agreement.analyst else "party"
+        if each.role != wanted:
+            yield f"the key of {wanted} '{each.name}' was made for role '{each.role}'"
+    yield from _repeats("enrolled and analyst", [each.name for each in everybody])
+    for key in ("signing_key", "recipient"):
+        owners = Counter(getattr(each, key) for each in everybody)
+        shared = [each.name for each in everybody if owners[getattr(each, key)] > 1]
+        if shared:
+            yield f"{', '.join(shared)} have one and the same {key}"
+
+
+def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:
+    """Yield a problem where values occur twice."""
+    twice = sorted(str(value) for value, count in Counter(values).items() if count > 1)
+    if twice:
+        yield f"{field} names {', '.join(twice[:5])} more than once"
 
 
 def _sentence(error: ValidationError) -> str:

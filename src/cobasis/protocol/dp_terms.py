@@ -1,13 +1,20 @@
 """What an agreement says where rows leave with noise and a guarantee: its ``[dp]`` section."""
 
+import math
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
+from cobasis.algorithms.bases import BASES
 from cobasis.privacy.clipping import Adjacency, sensitivity_of
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
+
+if TYPE_CHECKING:
+    from cobasis.protocol.agreement import Agreement
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]
 Epsilon = Annotated[float, Field(gt=0, le=64)]
@@ -15,6 +22,12 @@ LabelTreatment = Literal["public", "randomised_response"]
 
 PEOPLE_PER_FAILURE = 10
 """delta is at most one over this many times the rows: 1/n alone allows one whole row to leave."""
+
+_FAR = 16.2
+"""How many times its scale a number of the noise is at most away."""
+
+_HALF = 65504.0
+"""The largest number of float16."""
 
 
 class DPTerms(BaseModel):
@@ -118,3 +131,55 @@ class DPTerms(BaseModel):
 def epsilon_spent(*, mu: float, labels: float, delta: float) -> float:
     """Return the epsilon at a delta of releases with Gaussian noise and randomised labels."""
     return labels + (epsilon_of(noise=1.0, delta=delta, sensitivity=mu) if mu else 0.0)
+
+
+def noise_problems(agreement: "Agreement", terms: DPTerms) -> Iterator[str]:
+    """Yield what an agreement says against its own guarantee."""
+    if not BASES[agreement.basis].under_dp:
+        allowed = ", ".join(name for name, rule in BASES.items() if rule.under_dp)
+        yield (
+            f"[dp] with basis='{agreement.basis}': rows shape that basis, so one of them can move "
+            f"all, whatever the noise; the bases that no row shapes are {allowed}"
+        )
+    if agreement.anchor in FROM_PUBLIC_ROWS or agreement.anchor == "uniform":
+        yield (
+            f"[dp] with anchor='{agreement.anchor}', which is for reproducing papers; use "
+            "'isometric' or 'gaussian'"
+        )
+    if terms.centre and len(terms.centre) != agreement.n_features:
+        yield (
+            f"dp.centre has {len(terms.centre)} numbers for {agreement.n_features} encoded features"
+        )
+    if (agreement.task == "representation") != (terms.labels is None):
+        yield (
+            "dp.labels says 'public' or 'randomised_response', and nothing only for a "
+            "representation, which has no labels"
+        )
+    if terms.labels == "randomised_response" and agreement.task == "regression":
+        yield "dp.labels='randomised_response' is for classes; a regression's can only be 'public'"
+    yield from _problems_among(terms)
+    # a number that does not fit would be refused, or clipped, because of what a row holds
+    far = terms.radius + math.hypot(*terms.centre) + _FAR * terms.calibration.noise
+    bound = {"int8": agreement.int8_range, "fp16": _HALF}.get(agreement.precision)
+    if bound is not None and bound < far:
+        yield (
+            f"precision='{agreement.precision}' holds numbers up to {bound:g}, and rows with the "
+            f"noise of [dp] may reach {far:.3g}; whether they fit must not depend on the rows"
+        )
+
+
+def _problems_among(terms: DPTerms) -> Iterator[str]:
+    """Yield what the terms say against each other."""
+    if terms.radius < 1e-6 * math.hypot(*terms.centre):
+        yield f"dp.radius={terms.radius:g} is lost in the rounding of dp.centre"
+    most = 1 / (PEOPLE_PER_FAILURE * terms.most_rows)
+    if terms.delta > most:
+        yield (
+            f"dp.delta={terms.delta:g} is above 1/({PEOPLE_PER_FAILURE} most_rows) = {most:g}, and "
+            "with 1/most_rows a party could release somebody's whole row; lower one of the two"
+        )
+    once = terms.epsilon + terms.spent_on_labels
+    if terms.lifetime_epsilon < once:
+        yield f"dp.lifetime_epsilon={terms.lifetime_epsilon:g} is below the {once:g} of one upload"
+    if (terms.labels == "randomised_response") != (terms.label_epsilon is not None):
+        yield "dp.label_epsilon goes with labels='randomised_response', and only with it"

@@ -1,23 +1,28 @@
-"""A party: proposes directions, makes its one upload; `Predictor` has what comes after."""
+"""A party: proposes directions, makes its one upload, takes what comes back, and predicts."""
 
+import numpy as np
 import numpy.typing as npt
 
-from cobasis.algorithms.bases import require_components
-from cobasis.errors import OptionError, UnknownPartyError
+from cobasis.algorithms.bases import BASES, require_components
+from cobasis.errors import OptionError, StepError, UnknownPartyError
 from cobasis.features.encoder import encode
-from cobasis.linalg.arrays import Blocks, WholeTable
+from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
+from cobasis.models.chain import Chain
+from cobasis.models.onnx import Precision, raw_graph
+from cobasis.models.sources import read_chain
+from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.choice import Chooser, Memory, check_public_rows, require_proposals
 from cobasis.protocol.messages import (
     ConsensusSpan,
+    Return,
     SpanProposal,
     Upload,
     UploadHeader,
+    decode_labels,
     encode_labels,
 )
-from cobasis.protocol.prediction import Predictor, check_consensus
 from cobasis.protocol.projection import (
     Begin,
     InMemory,
@@ -26,10 +31,18 @@ from cobasis.protocol.projection import (
     RowsInMemory,
     noise_for,
 )
-from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+from cobasis.protocol.refusals import check_consensus, check_return
+from cobasis.protocol.secrets import (
+    Chooser,
+    ConsortiumSecret,
+    Memory,
+    PartyKey,
+    SecretBasis,
+    check_public_rows,
+)
 
 
-class Party(Predictor):
+class Party:
     """One organisation's side of the round.
 
     Parameters
@@ -62,13 +75,10 @@ class Party(Predictor):
     -----
     **Who sees what.** Rows, anchor, secrets and basis stay here. Out go a `SpanProposal`
     (consensus bases only) and one `Upload`; in comes one `Return`.
-
     **Cost.** Drawing the anchor, ``O(a m)`` memory.
 
     Examples
     --------
-    ``simulate`` makes parties; by hand it is agreement, secret, party, upload:
-
     >>> import numpy as np
     >>> from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
     >>> secret = ConsortiumSecret()
@@ -99,15 +109,11 @@ class Party(Predictor):
             )
         secret.check_opens(agreement, party=name)
         own_key = key or PartyKey()
-        if complete_basis and not own_key.simulated:
+        if complete_basis and (not own_key.simulated or agreement.dp is not None):
             raise OptionError(
-                f"complete_basis at party '{name}' would add arbitrary directions to a real basis. "
-                "Leave it out; it is for simulations."
-            )
-        if complete_basis and agreement.dp is not None:
-            raise OptionError(
-                f"complete_basis at party '{name}' is for bases that rows shape, and [dp] holds "
-                "for none of them. Leave it out."
+                f"complete_basis at party '{name}' would add arbitrary directions to a basis. It "
+                "is for simulations of bases that rows shape, which no [dp] holds for. Leave it "
+                "out."
             )
         public = None
         if public_rows is not None or agreement.public_rows_sha256 is not None:
@@ -124,7 +130,8 @@ class Party(Predictor):
             public_rows=public,
             complete=complete_basis,
         )
-        self._basis, self._return = None, None
+        self._basis: SecretBasis | None = None
+        self._return: Return | None = None
 
     def __repr__(self) -> str:
         """Show the name only."""
@@ -134,6 +141,34 @@ class Party(Predictor):
     def finished(self) -> bool:
         """Whether a return was accepted, so that the party can predict."""
         return self._return is not None
+
+    @property
+    def basis(self) -> SecretBasis:
+        """Of the last upload, to keep for a later round on the same rows; StepError before."""
+        if self._basis is None:
+            raise StepError(
+                f"party '{self.name}' has not prepared its upload. Call prepare(rows, labels)."
+            )
+        return self._basis
+
+    @property
+    def returned(self) -> Return:
+        """What was accepted; StepError before."""
+        if self._return is None:
+            raise StepError(
+                f"party '{self.name}' has no return yet. Call accept() with the analyst's."
+            )
+        return self._return
+
+    @property
+    def model(self) -> Chain | TrainedModel:
+        """The common model; StepError where there is none."""
+        if self.returned.model is None:
+            raise StepError(
+                "this round was for a representation and trained no model. Call transform(rows), "
+                "or agree on a task."
+            )
+        return self.returned.model
 
     def propose(
         self, rows: npt.ArrayLike | Blocks, *, memory: Memory | None = None
@@ -150,12 +185,7 @@ class Party(Predictor):
         Returns
         -------
         SpanProposal
-            For ``Analyst.consensus``.
-
-        Raises
-        ------
-        LocalError
-            The rows are not what the agreement says, or its basis takes one exchange only.
+            For ``Analyst.consensus``; LocalError where the agreement's basis takes one exchange.
 
         Notes
         -----
@@ -163,19 +193,20 @@ class Party(Predictor):
         weighted, also their singular values, which an upload of basis svd shows as well.
         **Cost.** One or two passes over the rows.
         """
-        require_proposals(self.agreement, party=self.name)
-        features = self.agreement.features
-        table = (
-            rows
-            if isinstance(rows, Blocks)
-            else WholeTable(encode(rows, features, party=self.name))
-        )
-        directions = self._chooser.directions(table, memory=memory)
-        require_components(directions, n_components=1, n_rows=table.shape[0], party=self.name)
+        if BASES[self.agreement.basis].exchanges == 1:
+            raise StepError(
+                f"basis='{self.agreement.basis}' takes one exchange, so there is nothing for party "
+                f"'{self.name}' to propose. Its upload is the only message: prepare that."
+            )
+        if not isinstance(rows, Blocks):
+            rows = WholeTable(encode(rows, self.agreement.features, party=self.name))
+        directions = self._chooser.directions(rows, memory=memory)
+        require_components(directions, n_components=1, n_rows=rows.shape[0], party=self.name)
         return SpanProposal(
             party=self.name,
             agreement_digest=self.agreement.digest(),
             anchor_tag=self._tag,
+            # turned, or each column would be one of the party's own principal directions
             image=self._anchor.apply(self._chooser.turned(directions, use="proposal")),
             simulated=self._simulated,
         )
@@ -208,11 +239,9 @@ class Party(Predictor):
 
         Raises
         ------
-        LocalError
-            Rows or labels are not what the agreement says; the rows have fewer independent
-            directions than components; a consensus is needed and missing.
-        MessageError
-            The consensus belongs to another round.
+        LocalError, MessageError
+            Rows or labels are not what the agreement says, or have fewer independent directions
+            than components; the consensus is missing, or of another round.
 
         Notes
         -----
@@ -237,31 +266,7 @@ class Party(Predictor):
         memory: Memory | None = None,
         report: Report = silent,
     ) -> None:
-        """Make the upload of rows that come block by block: what `prepare` does, of any size.
-
-        Parameters
-        ----------
-        rows : LabelledRows of shape (n_rows, n_features)
-            As ``cobasis.tables.open_table`` opens a file.
-        to : callable
-            Where it goes: ``cobasis.bundle.uploads.UploadFile(path)``.
-        consensus, basis : ConsensusSpan, SecretBasis, optional
-            As in `prepare`.
-        memory : mutable mapping of str to ndarray, optional
-            Where the directions are looked up, and kept until the upload is whole. Private.
-        report : callable
-            Told of every pass.
-
-        Raises
-        ------
-        LocalError, MessageError
-            As `prepare`.
-
-        Notes
-        -----
-        **Who sees what.** As `prepare`. **Cost.** One or two passes over the rows for a basis of
-        their own, none for another; one to bind noise to them; one to project them.
-        """
+        """Make the upload of rows that come block by block: what `prepare` does, of any size."""
         with one_blas_thread():  # once, for it costs as much as a small table's product
             made = self.project(rows, consensus=consensus, basis=basis, memory=memory)
             made.write(to, report=report)
@@ -277,33 +282,10 @@ class Party(Predictor):
         basis: SecretBasis | None = None,
         memory: Memory | None = None,
     ) -> Projection:
-        """Settle all that an upload needs before a row is projected; the first half of `write`.
-
-        Parameters
-        ----------
-        rows : LabelledRows of shape (n_rows, n_features)
-            On the agreed scale.
-        consensus, basis, memory : optional
-            As in `write`.
-
-        Returns
-        -------
-        Projection
-            Writes the upload, in as many calls as wanted: the same numbers each time.
-
-        Raises
-        ------
-        LocalError, MessageError
-            As `prepare`.
-
-        Notes
-        -----
-        **Who sees what.** The party alone: it holds the basis. **Cost.** As `write`, but for the
-        last pass.
-        """
-        if consensus is not None:
-            check_consensus(consensus, self.agreement, anchor_tag=self._tag, party=self.name)
+        """Settle all that an upload needs before a row is projected; the first half of `write`."""
         agreement, key = self.agreement, self._chooser.key
+        if consensus is not None:
+            check_consensus(consensus, agreement, anchor_tag=self._tag, party=self.name)
         labels = rows.labels()  # refused before a long pass
         if labels is None:
             encode_labels(None, agreement, n_rows=rows.shape[0], party=self.name)
@@ -331,6 +313,88 @@ class Party(Predictor):
             about=about,
             basis=chosen,
             anchor_image=chosen.image(self._anchor),
+            # the round is in the label: one order in two rounds would link their rows
             order=key.stream(f"order/{agreement.round_id}").permutation(rows.shape[0]),
             noising=noising,
+        )
+
+    def accept(self, returned: Return) -> None:
+        """Keep what came back, after checking that it is this party's and this round's.
+
+        Parameters
+        ----------
+        returned : Return
+            From the analyst.
+
+        Raises
+        ------
+        StepError, MessageError
+            Nothing has been uploaded yet; it is another party's, round's or shape.
+
+        Notes
+        -----
+        **Who sees what.** ``F_i G_i`` is a secret of the whole consortium from here on: it
+        projects every party's rows back. **Cost.** None.
+        """
+        n_components = self.basis.shape[1]
+        check_return(returned, self.agreement, n_components=n_components, party=self.name)
+        self._return = returned
+
+    def transform(self, rows: npt.ArrayLike) -> Matrix:
+        """Bring rows into the aligned representation, ``Y_i F_i G_i``.
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Aligned rows; LocalError before `accept`.
+        """
+        table = encode(rows, self.agreement.features, party=self.name)
+        return self.basis.project(table) @ self.returned.change_of_basis
+
+    def predict(self, rows: npt.ArrayLike) -> npt.NDArray[np.generic]:
+        """Predict labels with the common model and the party's own basis, eq. (9).
+
+        Parameters
+        ----------
+        rows : array-like or data frame of shape (n_rows, n_features)
+            Columns as agreed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Classes of the agreement, or numbers; LocalError where the round trained no model.
+        """
+        return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
+
+    def export_graph(self, *, precision: Precision = "float64") -> bytes:
+        """Write everything from raw columns to prediction as one ONNX graph, a secret.
+
+        Parameters
+        ----------
+        precision : {"float32", "float64"}
+            Of numbers in, weights and scores.
+
+        Returns
+        -------
+        bytes
+            An ONNX model of raw columns, which the page on model files describes; LocalError
+            where the model has no such form.
+
+        Notes
+        -----
+        **Who sees what.** The graph holds ``F_i G_i``: whoever has it can project every party's
+        rows back. Keep it as you keep the basis. **Cost.** One copy of the model.
+        """
+        agreed, own = self.agreement, self.model
+        return raw_graph(
+            agreed.features,
+            read_chain(own, task=agreed.task, n_classes=len(agreed.classes)),
+            map_in=self.basis.project(np.eye(self.basis.shape[0])) @ self.returned.change_of_basis,
+            classes=agreed.classes,
+            precision=precision,
         )

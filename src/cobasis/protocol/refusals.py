@@ -1,9 +1,10 @@
-"""What the analyst refuses, and why."""
+"""What each side refuses of what the other sent, and why."""
 
+import hmac
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 
@@ -22,8 +23,16 @@ from cobasis.errors import (
 )
 from cobasis.features.encoder import refuse_huge
 from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.models.chain import Chain
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import Labels, ReadableUpload, SpanProposal, Upload
+from cobasis.protocol.messages import (
+    ConsensusSpan,
+    Labels,
+    ReadableUpload,
+    Return,
+    SpanProposal,
+    Upload,
+)
 
 LISTED = 5
 BLOCK_CELLS = 2**21
@@ -57,24 +66,9 @@ def refuse_second(party: str, received: Iterable[str]) -> None:
         )
 
 
-class Envelope(Protocol):
-    """What every message and every file of one says of itself."""
-
-    @property
-    def party(self) -> str:
-        """Who sends it."""
-        ...
-
-    @property
-    def agreement_digest(self) -> bytes:
-        """Which agreement it belongs to."""
-        ...
-
-
-def check_envelope(message: Envelope, agreement: Agreement) -> None:
+def check_envelope(message: SpanProposal | ReadableUpload, agreement: Agreement) -> None:
     """Refuse a message of an unknown party or of another agreement."""
-    if not agreement.names(message.party):
-        require_known(message.party, agreement.parties)
+    require_known(message.party, agreement.parties)
     if message.agreement_digest != agreement.digest():
         raise MessageError(
             f"the message of party '{message.party}' belongs to another agreement than round "
@@ -143,6 +137,57 @@ def check_proposal(proposal: SpanProposal, agreement: Agreement) -> None:
     check_envelope(proposal, agreement)
     with as_message_error(f"the proposal of party '{proposal.party}'"):
         check_image(proposal.party, proposal.image, n_rows=agreement.n_anchor_rows)
+
+
+def check_consensus(
+    consensus: ConsensusSpan, agreement: Agreement, *, anchor_tag: bytes, party: str
+) -> None:
+    """Refuse a consensus of another agreement, another anchor or another shape."""
+    _refuse_foreign(consensus.agreement_digest, agreement, what="consensus", party=party)
+    shape = (agreement.n_anchor_rows, agreement.n_components)
+    same = hmac.compare_digest(consensus.anchor_tag, anchor_tag)
+    if not same or np.shape(consensus.rows) != shape:
+        raise MessageError(
+            f"the consensus for party '{party}' was made with another anchor or has shape "
+            f"{np.shape(consensus.rows)} instead of {shape}. Ask the analyst for this round's."
+        )
+    with as_message_error(f"the consensus for party '{party}'"):
+        as_matrix(consensus.rows, name="its table")
+
+
+def check_return(returned: Return, agreement: Agreement, *, n_components: int, party: str) -> None:
+    """Refuse a return of another agreement, for another party or of another shape."""
+    _refuse_foreign(returned.agreement_digest, agreement, what="return", party=party)
+    with as_message_error(f"the return to party '{party}'"):
+        change = as_matrix(returned.change_of_basis, name="its change of basis")
+    if returned.party != party or change.shape[0] != n_components:
+        raise MessageError(
+            f"this return is for party '{returned.party}' with {change.shape[0]} components; here "
+            f"is party '{party}' with {n_components}. Ask the analyst for yours."
+        )
+    model, task, width = returned.model, agreement.task, change.shape[1]
+    if isinstance(model, Chain):
+        # a representation has no classes, and no chain has a width of 0: it is refused
+        n_outputs = 1 if task == "regression" else len(agreement.classes)
+        told = model.head == "prediction", model.widths[0], model.widths[-1]
+        fits = told == (task == "regression", width, n_outputs)
+    elif model is None:
+        fits = task == "representation"
+    else:
+        fits = task != "representation" and len(model.axes) == width
+    if not fits:
+        raise MessageError(
+            f"the model in the return to party '{party}' does not go with task='{task}' and "
+            f"{width} aligned columns. Ask the analyst for another."
+        )
+
+
+def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:
+    if not hmac.compare_digest(digest, agreement.digest()):
+        raise MessageError(
+            f"this {what} belongs to another agreement than round '{agreement.round_id}' of party "
+            f"'{party}'. Ask the analyst for this round's."
+        )
 
 
 def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:

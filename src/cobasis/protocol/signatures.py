@@ -1,36 +1,57 @@
-"""Who signed the agreement, and whether that is everybody."""
+"""Whatever is signed in a round: the agreement by everybody; receipts and news by the analyst.
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import Annotated
+A receipt says that a file was taken as it was sent. Three parts have to agree before anybody can
+say later what was trained on: the digest that the party wrote down, the receipt, and the analyst's
+transcript, whose line the receipt names. News are for files that nobody can ask: names, times and
+receipts, nothing of a row; everybody in the round may read them.
+"""
 
-from pydantic import Field
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from cobasis.errors import (
     AgreementError,
+    BundleError,
     ForeignBundleError,
     SignatureError,
     UnknownPartyError,
     UnsignedError,
 )
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement_fields import Digest, missing_fields
+from cobasis.protocol.agreement import Agreement, Digest, Moment, missing_fields
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
+from cobasis.strict_json import canonical_json, json_object
 
-FORMAT = "cobasis/signature/1"
 PREFIX = b"cobasis/agreement/1\0"
+MAX_BYTES = 2**24
+"""Of news."""
+
+Sign = Callable[[bytes], bytes]
+"""Ed25519: 64 bytes for a message."""
+
+_FORMAT = "cobasis/news/1"
+# every kind of signed bytes begins with its own prefix, so that none can be taken for another
+_NEWS = b"cobasis/news/1\0"
+_RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
+
+_RoundId = Annotated[str, Field(min_length=1, max_length=100)]
+_Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+_STRICT = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 class Signature(OneLine):
     """One signature under an agreement: it travels as a small file, and stands in the TOML."""
 
-    form = FORMAT
+    form = "cobasis/signature/1"
     what = "signature of an agreement"
     ask = "Ask for the .sig file that 'cobasis sign' writes."
 
     name: IdentityName
     agreement: Digest  # the digest of what was signed
-    signature: Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
+    signature: _Signed
 
 
 def refuse_gaps(agreement: Agreement) -> None:
@@ -44,7 +65,7 @@ def refuse_gaps(agreement: Agreement) -> None:
         )
 
 
-def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], bytes]) -> Signature:
+def sign_agreement(agreement: Agreement, *, name: str, sign: Sign) -> Signature:
     """Sign an agreement, if there is nothing left to fill in it."""
     refuse_gaps(agreement)
     signer = signers(agreement).get(name)
@@ -53,7 +74,7 @@ def sign_agreement(agreement: Agreement, *, name: str, sign: Callable[[bytes], b
             f"'{name}' is not enrolled in the agreement of round '{agreement.round_id}', so there "
             "is no key to hold a signature against. It takes a new agreement that enrols it."
         )
-    message = _message(agreement)
+    message = PREFIX + agreement.digest()
     made = sign(message)
     if not verify(signer, message, signature=made):
         raise AgreementError(
@@ -69,60 +90,61 @@ def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
     return {each.name: each for each in (*agreement.enrolled, *analyst)}
 
 
+_NOT_ENROLLED, _OTHER_VERSION = "not enrolled", "signed another version"
+
+
+def _flaw(signature: Signature, agreement: Agreement, who: PublicIdentity | None) -> str:
+    """Say in a few words what is wrong with a signature; nothing if it is good."""
+    if who is None:
+        return _NOT_ENROLLED
+    if signature.agreement != agreement.digest().hex():
+        return _OTHER_VERSION
+    message = PREFIX + agreement.digest()
+    right = verify(who, message, signature=bytes.fromhex(signature.signature))
+    return "" if right else "signature not valid"
+
+
 def check_signature(agreement: Agreement, signature: Signature) -> None:
     """Raise unless it is somebody's who has to sign, of this very text, and good."""
-    who = signers(agreement).get(signature.name)
+    name, who = signature.name, signers(agreement).get(signature.name)
+    flaw = _flaw(signature, agreement, who)
     if who is None:
         raise SignatureError(
-            f"this is a signature of '{signature.name}', who is not enrolled in round "
+            f"this is a signature of '{name}', who is not enrolled in round "
             f"'{agreement.round_id}'. Look which agreement it belongs to."
         )
-    if signature.agreement != (digest := agreement.digest().hex()):
+    if flaw == _OTHER_VERSION:
         raise ForeignBundleError(
-            f"'{signature.name}' signed another agreement, or another version of this one "
-            f"({signature.agreement[:16]}, and this is {digest[:16]}). Send '{signature.name}' the "
-            "text as it is now, and ask for a signature of that."
+            f"'{name}' signed another agreement, or another version of this one "
+            f"({signature.agreement[:16]}, and this is {agreement.digest().hex()[:16]}). Send "
+            f"'{name}' the text as it is now, and ask for a signature of that."
         )
-    if not verify(who, _message(agreement), signature=bytes.fromhex(signature.signature)):
+    if flaw:
         raise SignatureError(
-            f"this signature is not made with the key that is enrolled for '{signature.name}' "
-            f"({who.fingerprint}). Ask '{signature.name}', over another channel, who sent it."
+            f"this signature is not made with the key that is enrolled for '{name}' "
+            f"({who.fingerprint}). Ask '{name}', over another channel, who sent it."
         )
 
 
 def signed_by(agreement: Agreement, signatures: Iterable[Signature]) -> tuple[str, ...]:
     """Return whose signatures are good."""
-    found = []
-    for each in signatures:
-        with suppress(SignatureError, ForeignBundleError):
-            check_signature(agreement, each)
-            found.append(each.name)
-    return tuple(found)
+    needed = signers(agreement)
+    return tuple(
+        each.name for each in signatures if not _flaw(each, agreement, needed.get(each.name))
+    )
 
 
 def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> None:
     """Raise UnsignedError unless all parties and the analyst signed this very agreement."""
-    needed, digest, message = signers(agreement), agreement.digest().hex(), _message(agreement)
-    signed: set[str] = set()
-    findings: dict[str, list[str]] = {}
+    needed, findings = signers(agreement), defaultdict[str, list[str]](list)
     for each in signatures:
-        who = needed.get(each.name)
-        if who is None:
-            findings.setdefault("not enrolled", []).append(each.name)
-        elif each.agreement != digest:
-            findings.setdefault("signed another version", []).append(each.name)
-        elif not verify(who, message, signature=bytes.fromhex(each.signature)):
-            findings.setdefault("signature not valid", []).append(each.name)
-        else:
-            signed.add(each.name)
+        findings[_flaw(each, agreement, needed.get(each.name))].append(each.name)
     told = {name for names in findings.values() for name in names}
-    absent = [name for name in needed if name not in signed | told]
-    if absent:
-        findings["missing"] = absent
-    if not needed:
-        findings["nobody enrolled"] = ["no party and no analyst"]
-    if findings:
-        reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in findings.items())
+    signed = {*findings.pop("", [])}
+    findings["missing"] = [name for name in needed if name not in told]
+    findings["nobody enrolled"] = [] if needed else ["no party and no analyst"]
+    reasons = "; ".join(f"{reason}: {', '.join(who)}" for reason, who in findings.items() if who)
+    if reasons:
         raise UnsignedError(
             f"the agreement of round '{agreement.round_id}' is not signed by everybody ({reasons}; "
             f"{len(signed)} of {len(needed)} are good), so nobody is bound by it. Whoever "
@@ -131,6 +153,149 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         )
 
 
-def _message(agreement: Agreement) -> bytes:
-    """Return the bytes that are signed."""
-    return PREFIX + agreement.digest()
+class Receipt(BaseModel):
+    """What the analyst signs of a file."""
+
+    model_config = _STRICT
+
+    round_id: _RoundId
+    agreement: Digest
+    party: IdentityName
+    analyst: IdentityName
+    exchange: Annotated[int, Field(ge=1)]  # counted from 1
+    file: Digest  # SHA-256 of the sealed file as it was received
+    time: Moment
+    # hash of the analyst's line: whoever keeps it can tell later whether that line, and every line
+    # before it, is still as it was
+    transcript: Digest
+
+    def message(self) -> bytes:
+        """Return the bytes that the analyst signs."""
+        return _RECEIPT + canonical_json(self.model_dump())
+
+
+class SignedReceipt(BaseModel):
+    """A receipt with the analyst's signature, and the party's once it has checked it."""
+
+    model_config = _STRICT
+
+    receipt: Receipt
+    signature: _Signed  # the analyst's
+    # the party's over receipt and signature; in the party's own transcript
+    countersignature: _Signed | None = None
+
+    def message(self) -> bytes:
+        """Return the bytes that the party countersigns."""
+        return _COUNTERSIGNED + bytes.fromhex(self.signature) + self.receipt.message()
+
+    def told(self) -> dict[str, str | int]:
+        """Return what a transcript says of it."""
+        signatures = {"signature": self.signature, "countersignature": self.countersignature or ""}
+        return {**self.receipt.model_dump(), **signatures}
+
+
+def sign_receipt(receipt: Receipt, sign: Sign) -> SignedReceipt:
+    """Sign a receipt as the analyst."""
+    return SignedReceipt(receipt=receipt, signature=sign(receipt.message()).hex())
+
+
+def countersign(signed: SignedReceipt, sign: Sign) -> SignedReceipt:
+    """Countersign a receipt as the party, after `check_receipt`."""
+    return signed.model_copy(update={"countersignature": sign(signed.message()).hex()})
+
+
+def check_receipt(
+    signed: SignedReceipt, *, analyst: PublicIdentity, agreement: str, party: str, file: str
+) -> None:
+    """Check that a receipt is the analyst's, and for this file."""
+    receipt, name = signed.receipt, analyst.name
+    right = verify(analyst, receipt.message(), signature=bytes.fromhex(signed.signature))
+    if not right or receipt.analyst != name:
+        raise SignatureError(
+            f"this receipt for party '{party}' is not signed by analyst '{name}', so it proves "
+            "nothing. Ask the analyst for it once more."
+        )
+    wanted = {"agreement": agreement, "party": party, "file": file}
+    other = [word for word, value in wanted.items() if getattr(receipt, word) != value]
+    if other:
+        raise ForeignBundleError(
+            f"this receipt of analyst '{name}' is for another {' and '.join(other)} than party "
+            f"'{party}' asked about: it is for party '{receipt.party}' in round "
+            f"'{receipt.round_id}'. Ask the analyst for the receipt of the file that was sent."
+        )
+
+
+def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None:
+    """Check that the party of a receipt countersigned it."""
+    signature = bytes.fromhex(signed.countersignature or "")
+    right = verify(party, signed.message(), signature=signature)
+    if not right or signed.receipt.party != party.name:
+        raise SignatureError(
+            f"the receipt for party '{signed.receipt.party}' is not countersigned by party "
+            f"'{party.name}'. Ask the party for its own transcript."
+        )
+
+
+class News(BaseModel):
+    """How a round stands at the analyst."""
+
+    model_config = _STRICT
+
+    round_id: _RoundId
+    agreement: Digest
+    analyst: IdentityName
+    time: Moment  # as of when
+    agreed: tuple[IdentityName, ...]  # whose signatures under the agreement are in
+    sealed: Moment | Literal[""] = ""  # when the last signature came
+    receipts: tuple[SignedReceipt, ...] = ()  # in the order of exchanges and of parties
+    ended: tuple[Moment, ...] = ()  # when each exchange ended, as many as have
+    trained_on: tuple[IdentityName, ...] = ()  # in the last run
+    without: tuple[IdentityName, ...] = ()  # whom the analyst goes on without
+    removed: tuple[IdentityName, ...] = ()
+
+    def receipts_of(self, exchange: int) -> Mapping[str, SignedReceipt]:
+        """Return the receipts of one exchange by party."""
+        return {
+            each.receipt.party: each for each in self.receipts if each.receipt.exchange == exchange
+        }
+
+    def text(self, sign: Sign) -> bytes:
+        """Return the signed file: one line of canonical JSON and a line feed."""
+        told = self.model_dump(mode="json")
+        return _line(
+            {"format": _FORMAT, "news": told, "signature": sign(_NEWS + _line(told)).hex()}
+        )
+
+    @classmethod
+    def from_text(cls, text: bytes, agreement: Agreement) -> Self:
+        """Read news of a round, and check that its analyst signed them."""
+        try:
+            told = json_object(text[: MAX_BYTES + 1])
+            known = told.pop("format") == _FORMAT
+            news = cls.model_validate_json(json.dumps(told["news"]))
+            signature = bytes.fromhex(told["signature"])
+            known = known and news.text(lambda _: signature) == text  # said in one way only
+        except (KeyError, TypeError, ValueError):
+            known = False
+        if not known:
+            raise BundleError(
+                f"this is no news of a round: a '{_FORMAT}' file is one line of JSON with news and "
+                "the analyst's signature. Ask the analyst for the newest."
+            )
+        if news.agreement != agreement.digest().hex():
+            raise ForeignBundleError(
+                f"these news are of round '{news.round_id}' under another agreement "
+                f"({news.agreement[:16]}) than yours ({agreement.digest().hex()[:16]}). Ask the "
+                "analyst which agreement holds."
+            )
+        analyst = agreement.analyst
+        if analyst is None or not verify(analyst, _NEWS + _line(told["news"]), signature=signature):
+            raise SignatureError(
+                f"these news are not signed by the analyst that round '{agreement.round_id}' "
+                "enrols, so they prove nothing. Ask the analyst for the newest."
+            )
+        return news
+
+
+def _line(told: object) -> bytes:
+    return canonical_json(told) + b"\n"

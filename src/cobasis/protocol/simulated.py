@@ -25,12 +25,11 @@ from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.families import default_model
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.choice import public_rows_digest
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.messages import as_labels
 from cobasis.protocol.party import Party
 from cobasis.protocol.round import Round, Rows
-from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis
+from cobasis.protocol.secrets import ConsortiumSecret, PartyKey, SecretBasis, public_rows_digest
 
 WORDS: Final[Mapping[str, Any]] = {
     "task": Task,

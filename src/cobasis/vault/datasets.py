@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.keeping import basis_columns, secret_bytes
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 from cobasis.vault.fingerprints import Fingerprints
 from cobasis.vault.records import Record, Records

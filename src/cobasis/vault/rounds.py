@@ -9,8 +9,8 @@ from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import SecretError, StepError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.keeping import secret_bytes
 from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.plaintext import secret_bytes
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.vault.records import Record, Records
 

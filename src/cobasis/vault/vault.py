@@ -12,7 +12,7 @@ import numpy as np
 from cobasis.errors import SpanReuseError, StepError
 from cobasis.linalg.arrays import Blocks, Hidden
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.keeping import basis_columns
+from cobasis.protocol.plaintext import basis_columns
 from cobasis.protocol.secrets import SecretBasis
 from cobasis.vault import rounds
 from cobasis.vault.datasets import (

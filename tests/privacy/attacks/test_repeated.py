@@ -10,7 +10,7 @@ from experiments.attacks.repeated import Repeated
 from cobasis.errors import ShapeError, SpanReuseError
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.attacks.scores import score_content
-from cobasis.protocol.keeping import basis_columns
+from cobasis.protocol.plaintext import basis_columns
 from privacy.attacks.constructions import anchor, cancer, digits, haar_basis, own_basis, released
 from vault.vaults import FEATURES, WHY, agree, choose, open_vault, table, upload
 
