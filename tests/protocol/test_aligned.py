@@ -6,17 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from aligned import alignment_of, cut, parties, write_upload
+from aligned import cut, parties, write_upload
 from bundle.payloads import read_upload
-from cobasis.bundle.payload import open_payload
-from cobasis.errors import (
-    FileChangedError,
-    LabelError,
-    NotFiniteError,
-    OptionError,
-    ShapeError,
-    UnknownPartyError,
-)
+from cobasis.errors import FileChangedError, NotFiniteError
 from cobasis.protocol.aligned import AlignedRows
 
 SIZES = [50, 7, 1, 30, 12]
@@ -55,14 +47,8 @@ def test_every_row_is_there_once_with_its_label_and_in_one_frame(tmp_path, n_blo
     order = np.argsort(rows[:, 0])
     np.testing.assert_allclose(found, rows[order], atol=1e-14)
     np.testing.assert_array_equal(told, labels[order])
-
-
-def test_a_single_block_has_the_parties_in_their_order(tmp_path):
-    rows, labels = table()
-    uploads, changes = made(tmp_path)
-    found, told = AlignedRows(uploads, changes).block(0)
-    np.testing.assert_allclose(found, rows, atol=1e-14)
-    np.testing.assert_array_equal(told, labels)
+    if n_blocks == 1:  # the parties in their order
+        np.testing.assert_allclose(aligned.block(0).rows, rows, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_blocks", [2, 3, 7])
@@ -82,31 +68,24 @@ def test_a_block_holds_its_share_of_every_party(tmp_path, n_blocks):
         assert changes > len(told) / 4  # shuffled: not party after party
 
 
-def test_a_block_is_the_same_each_time(tmp_path):
-    aligned = cut(*made(tmp_path), n_blocks=5)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_block_is_the_same_each_time_and_wide_whatever_was_sent(tmp_path, dtype):
+    aligned = cut(*made(tmp_path, dtype=dtype), n_blocks=5)
+    assert aligned.block(3).rows.dtype == np.float64
     for one, two in zip(aligned.block(3), aligned.block(3), strict=True):
         np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_rows_are_wide_whatever_was_sent(tmp_path, dtype):
-    assert cut(*made(tmp_path, dtype=dtype), n_blocks=2).block(0).rows.dtype == np.float64
-
-
-@pytest.mark.parametrize("n_rows", [1, 10, 37, 99])
-def test_a_sample_is_each_partys_first_rows_however_they_are_cut(tmp_path, n_rows):
+def test_a_sample_is_each_partys_first_rows_however_they_are_cut(tmp_path):
     uploads, changes = made(tmp_path)
-    one, many = (cut(uploads, changes, n_blocks=n).sample(n_rows) for n in (1, 5))
-    for found, known in zip(one, many, strict=True):
-        np.testing.assert_array_equal(found, known)
-    assert len(one.rows) == len(np.unique(one.rows[:, 0])) == n_rows
-    first = table()[0][: n_rows // 2]
-    np.testing.assert_allclose(one.rows[: len(first)], first, atol=1e-14)
-
-
-def test_a_sample_of_more_rows_than_there_are_is_all_of_them_in_order(tmp_path):
-    found, _ = cut(*made(tmp_path), n_blocks=5).sample(1000)
-    np.testing.assert_allclose(found, table()[0], atol=1e-14)
+    for wanted in (1, 10, 37, 99, 1000):
+        one, many = (cut(uploads, changes, n_blocks=n).sample(wanted) for n in (1, 5))
+        for found, known in zip(one, many, strict=True):
+            np.testing.assert_array_equal(found, known)
+        n_rows = min(wanted, 100)  # more than there are is all of them, in order
+        assert len(one.rows) == len(np.unique(one.rows[:, 0])) == n_rows
+        first = table()[0][: n_rows // 2]
+        np.testing.assert_allclose(one.rows[: len(first)], first, atol=1e-14)
 
 
 def test_a_part_for_another_process_knows_the_parties_of_its_blocks_alone(tmp_path):
@@ -117,43 +96,17 @@ def test_a_part_for_another_process_knows_the_parties_of_its_blocks_alone(tmp_pa
         np.testing.assert_array_equal(one, two)
 
 
-def test_an_upload_that_is_replaced_between_two_passes_is_refused(tmp_path):
+def test_an_upload_that_changes_between_two_passes_is_refused(tmp_path):
     uploads, changes = made(tmp_path)
     aligned = cut(uploads, changes, n_blocks=3)
     aligned.block(0)
     file = uploads["p00"].path
-    rows, labels = table(50)
     file.unlink()
-    replaced = write_upload(file, rows * 2, labels)
+    rows, labels = table(50)
+    write_upload(file, rows * 2, labels)
     os.utime(file, ns=(time.time_ns(),) * 2)
     with pytest.raises(FileChangedError, match="party 'p00' changed while"):
         aligned.block(1)
-    uploads["p00"] = open_payload(replaced.path)
-    aligned.block(1)  # a mapping may open it anew: it is what it was in size
-    uploads["p00"] = write_upload(file, *table(49))
-    with pytest.raises(FileChangedError, match="had 50 rows and has 49"):
-        aligned.block(1)
-
-
-def test_parties_that_are_not_in_both_are_refused_by_name(tmp_path):
-    uploads, changes = made(tmp_path)
-    fewer = {name: each for name, each in changes.items() if name != "p03"}
-    with pytest.raises(UnknownPartyError, match="'p03' sent an upload that is not"):
-        AlignedRows(uploads, fewer)
-    fewer = {name: each for name, each in uploads.items() if name != "p02"}
-    with pytest.raises(UnknownPartyError, match="'p02' is aligned, but"):
-        AlignedRows(fewer, changes)
-    with pytest.raises(UnknownPartyError, match="no uploads"):
-        AlignedRows({}, {})
-
-
-def test_labels_of_two_kinds_and_none_are_refused_by_name(tmp_path):
-    uploads, changes = made(tmp_path)
-    rows, labels = table(7)
-    for told, said in ((labels.astype(float), "float64 labels and others int64"), (None, "no")):
-        uploads["p01"] = write_upload(uploads["p01"].path, rows, told)
-        with pytest.raises(LabelError, match=f"'p01' sent {said}"):
-            AlignedRows(uploads, changes).block(0)
 
 
 def test_numbers_that_are_none_are_refused_with_the_partys_name(tmp_path):
@@ -163,24 +116,3 @@ def test_numbers_that_are_none_are_refused_with_the_partys_name(tmp_path):
     uploads["p03"] = write_upload(uploads["p03"].path, rows, labels)
     with pytest.raises(NotFiniteError, match="party 'p03' are not all finite"):
         AlignedRows(uploads, changes).block(0)
-
-
-def test_an_upload_of_another_width_is_refused_by_name(tmp_path):
-    uploads, changes = made(tmp_path)
-    uploads["p01"] = write_upload(uploads["p01"].path, *table(7, 5))
-    with pytest.raises(ShapeError, match="'p01' sent rows of 5 components"):
-        AlignedRows(uploads, changes).block(0)
-
-
-def test_blocks_of_no_bytes_are_refused(tmp_path):
-    with pytest.raises(OptionError, match="block_bytes=0 holds no row"):
-        AlignedRows(*made(tmp_path), block_bytes=0)
-
-
-def test_a_lazy_mapping_of_changes_will_do(tmp_path):
-    uploads, changes = made(tmp_path)
-    lazy = alignment_of(changes).changes_of_basis
-    assert not isinstance(lazy, dict)
-    np.testing.assert_array_equal(
-        AlignedRows(uploads, lazy).block(0).rows, AlignedRows(uploads, changes).block(0).rows
-    )

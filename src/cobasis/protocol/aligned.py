@@ -7,19 +7,12 @@ mini-batches the labels of one party at a time. Inside such a block rows are shu
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import (
-    FileChangedError,
-    LabelError,
-    NotFiniteError,
-    OptionError,
-    ShapeError,
-    UnknownPartyError,
-)
+from cobasis.errors import NotFiniteError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.passes import Block
 from cobasis.protocol.messages import Labels, ReadableUpload
@@ -47,38 +40,16 @@ class AlignedRows:
     """Everybody's ``X_i F_i G_i``, with labels, block by block."""
 
     def __init__(
-        self,
-        uploads: Mapping[str, ReadableUpload],
-        changes_of_basis: Mapping[str, Matrix],
-        *,
-        most_cells: int | None = None,
-        block_bytes: int | None = None,
+        self, uploads: Mapping[str, ReadableUpload], changes_of_basis: Mapping[str, Matrix]
     ) -> None:
-        for have, lack, what in (
-            (uploads, changes_of_basis, "sent an upload that is not in the alignment"),
-            (changes_of_basis, uploads, "is aligned, but its upload is not here"),
-        ):
-            missing = [party for party in have if party not in lack]
-            if missing:
-                raise UnknownPartyError(
-                    f"party '{missing[0]}' {what}, as {len(missing)} do. Align exactly the uploads "
-                    "to train on: add() or remove() the party, or align again."
-                )
-        if not len(uploads):
-            raise UnknownPartyError(
-                "there are no uploads, so there are no aligned rows to train on."
-            )
-        block_bytes = BLOCK_BYTES if block_bytes is None else block_bytes
-        if block_bytes < 1:
-            raise OptionError(f"block_bytes={block_bytes} holds no row. Give those of some rows.")
         self._uploads, self._changes = uploads, changes_of_basis
         self._sizes = {party: uploads[party].n_rows for party in uploads}
         self.n_rows = sum(self._sizes.values())
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
         self.n_blocks = 1
-        if self.n_rows * self.n_columns > (MOST_CELLS if most_cells is None else most_cells):
+        if self.n_rows * self.n_columns > MOST_CELLS:
             n_bytes = self.n_rows * self.n_columns * 8
-            self.n_blocks = max(1, min(self.n_rows, -(-n_bytes // block_bytes)))
+            self.n_blocks = max(1, min(self.n_rows, -(-n_bytes // BLOCK_BYTES)))
 
     def block(self, index: int) -> Block:
         """Read, align and shuffle one block; a single one keeps the parties' order."""
@@ -86,6 +57,7 @@ class AlignedRows:
         if self.n_blocks == 1:
             return self._read(parts, None)
         n_rows = sum(stop - start for _, start, stop in parts)
+        # seeded by the block: every pass, and every worker, sees the same rows in the same order
         return self._read(parts, np.random.default_rng([index, n_rows]).permutation(n_rows))
 
     def sample(self, n_rows: int) -> Block:
@@ -106,11 +78,9 @@ class AlignedRows:
         return view
 
     def _stripes(self, index: int) -> Iterator[_Part]:
-        """Yield what goes into a block.
-
-        What does not divide evenly goes to one block after the other, party after party, so that
-        all blocks are equally large.
-        """
+        """Yield what goes into a block."""
+        # what does not divide evenly goes to one block after the other, party after party: were it
+        # each party's first blocks, 10,000 parties of one row would all be in block 0
         whole, first = self.n_blocks, 0
         for party, size in self._sizes.items():
             each, more = divmod(size, whole)
@@ -125,58 +95,26 @@ class AlignedRows:
                 yield _Part(party, start, stop)
 
     def _read(self, parts: Sequence[_Part], places: Integers | None) -> Block:
-        """Read and align some rows of some parties, each to its place.
-
-        An upload and its change of basis have to belong to each other and be as before: a
-        payload's own reading refuses a file that changed, but a mapping may open another file.
-        """
+        """Read and align some rows of some parties, each to its place."""
         n_rows, done = sum(stop - first for _, first, stop in parts), 0
-        rows, labels = np.empty((n_rows, self.n_columns)), None
+        rows, labels = np.empty((n_rows, self.n_columns)), np.zeros(0)
         for party, first, last in parts:
             upload, change = self._uploads[party], self._changes[party]
-            if change.shape != (upload.n_components, self.n_columns):
-                raise ShapeError(
-                    f"party '{party}' sent rows of {upload.n_components} components, and its "
-                    f"change of basis is of shape {change.shape}. Align this upload, not another "
-                    "one."
-                )
-            if upload.n_rows != self._sizes[party]:
-                raise FileChangedError(
-                    f"the upload of party '{party}' had {self._sizes[party]:,} rows and has "
-                    f"{upload.n_rows:,} now. Wait until nobody changes it, then start again."
-                )
             for start in range(first, last, _ROWS_AT_ONCE):
                 stop = min(start + _ROWS_AT_ONCE, last)
                 aligned = upload.row_block(start, stop).astype(np.float64, copy=False) @ change
-                told = upload.label_block(start, stop)
-                place = slice(done, done + stop - start)
-                here: slice | Integers = place if places is None else places[place]
-                labels = _labels_like(told, labels, n_rows=n_rows, party=party)
-                if not (np.isfinite(aligned).all() and np.isfinite(cast("Labels", told)).all()):
+                told = cast("Labels", upload.label_block(start, stop))
+                # what came in was finite; a store's disk may have turned a bit since
+                if not (np.isfinite(aligned).all() and np.isfinite(told).all()):
                     raise NotFiniteError(
                         f"the rows or labels of party '{party}' are not all finite, so no "
                         "model can be trained on them. Have the upload made again, or leave the "
                         "party out."
                     )
+                if not done:
+                    labels = np.empty(n_rows, dtype=told.dtype)
+                place = slice(done, done + stop - start)
+                here: slice | Integers = place if places is None else places[place]
                 rows[here], labels[here] = aligned, told
                 done += stop - start
-        return Block(rows, np.zeros(0) if labels is None else labels)
-
-
-def _labels_like(
-    told: Labels | None, labels: Labels | None, *, n_rows: int, party: str
-) -> "npt.NDArray[Any]":
-    """Return where labels go; everybody's are of one kind."""
-    if told is None:
-        raise LabelError(
-            f"party '{party}' sent no labels, so no model can be trained on its rows. Leave the "
-            "party out, or agree on a representation."
-        )
-    if labels is None:
-        return np.empty(n_rows, dtype=told.dtype)
-    if told.dtype != labels.dtype:
-        raise LabelError(
-            f"party '{party}' sent {told.dtype} labels and others {labels.dtype}. All send "
-            "classes (int64), or all send numbers (float64)."
-        )
-    return labels
+        return Block(rows, labels)
