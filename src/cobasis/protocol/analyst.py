@@ -49,8 +49,10 @@ class Analyst:
 
     Notes
     -----
-    **Who sees what.** Uploads: projected rows, projected anchor, labels. Never raw rows, the
-    anchor, or a basis. **Cost.** What the given mappings hold, and one batch of images.
+    **Who sees what.** Uploads: projected rows, projected anchor, labels; of proposals the angles
+    between spans. Never raw rows, the anchor, or a basis. G_i goes to party i only, the model to
+    all. **Cost.** What the given mappings hold, and one batch of images; a pass over an upload's
+    rows to check it, one to certify, the family's to train.
     """
 
     def __init__(
@@ -114,12 +116,7 @@ class Analyst:
         Returns
         -------
         ConsensusSpan
-            The same for everybody.
-
-        Notes
-        -----
-        **Who sees what.** The analyst sees angles between spans; only parties can undo the
-        anchor in what returns. **Cost.** A thin SVD of an ``a x sum r_i`` matrix.
+            The same for everybody; only parties can undo the anchor in it.
         """
         received: dict[str, SpanProposal] = {}
         for proposal in proposals:
@@ -154,11 +151,6 @@ class Analyst:
         CobasisError
             It belongs elsewhere, its tables cannot be used, or it is late and used another
             anchor or is not determined by the target.
-
-        Notes
-        -----
-        **Who sees what.** A late G_i needs Z and its own image, nobody else's.
-        **Cost.** One pass over its rows, one QR factorisation; late, one fit.
         """
         checked = refusals.check_upload(upload, self.agreement)
         if upload.party not in self._removed:
@@ -182,12 +174,8 @@ class Analyst:
         Parameters
         ----------
         party : str
-            Of an upload that takes part, else UnknownPartyError; it may be the reference.
-
-        Notes
-        -----
-        **Who sees what.** The target keeps the party's trace, and `Return.target_carries`
-        says so, until `realign`. **Cost.** None; train again afterwards.
+            Of an upload that takes part, else UnknownPartyError; it may be the reference. The
+            target keeps its trace, as `Return.target_carries` says, until `realign`.
         """
         refusals.require_known(party, self.uploads)
         self._removed[party] = None
@@ -201,16 +189,12 @@ class Analyst:
         Returns
         -------
         Alignment
-            Also kept as `alignment`.
+            Also kept as `alignment`; made of anchor images only.
 
         Raises
         ------
         CobasisError
             No upload is in; parties used different anchors; an image fits no target.
-
-        Notes
-        -----
-        **Who sees what.** Reads anchor images only. **Cost.** The aligner's.
         """
         uploads = self.uploads
         if not uploads:
@@ -224,7 +208,7 @@ class Analyst:
             state=self._state,
             fits=self._fits,
         )
-        if ITERATE in self._state:  # a kill may have left it beside the target
+        if ITERATE in self._state:  # a kill may have left it beside the target, even unreadable
             del self._state[ITERATE]
         images = self._images("fitting", done=sum(party in self._fits for party in uploads))
         self._alignment = align(self._aligner, images, target=target, sink=self._fits)
@@ -238,10 +222,6 @@ class Analyst:
         -------
         Certificate
             Also kept as `certificate`; StepError where nothing is aligned yet.
-
-        Notes
-        -----
-        **Who sees what.** Uploads only. **Cost.** One pass over rows and images.
         """
         uploads, agreed = self.uploads, self.agreement
         self._certificate = certify(
@@ -286,10 +266,6 @@ class Analyst:
         CobasisError
             Nothing is certified yet, a fact of the certificate forbids it, all rows are of one
             class, or the model carries rows.
-
-        Notes
-        -----
-        **Who sees what.** The model goes to all parties. **Cost.** The family's.
         """
         refusals.refuse_certificate(self.certificate, self.agreement)
         if allow_row_carrying and not all(each.simulated for each in self.uploads.values()):
@@ -319,10 +295,6 @@ class Analyst:
         ------
         Return
             In the order of the uploads; StepError where nothing was trained yet.
-
-        Notes
-        -----
-        **Who sees what.** G_i goes to party i only; the model to all. **Cost.** None.
         """
         if self._model is None and self.agreement.task != "representation":
             raise StepError("no model is trained yet. Call train() first.")
@@ -364,14 +336,15 @@ class Analyst:
         -------
         mapping of str to Return
             By party name.
-
-        Notes
-        -----
-        **Who sees what.** As the steps. **Cost.** As the steps.
         """
         excluded, before = tuple(dict.fromkeys(exclude)), self._removed
-        if excluded:
-            refusals.refuse_exclusion(excluded, self.uploads)
+        for name in excluded:
+            refusals.require_known(name, self.uploads)
+        if excluded and len(excluded) == len(self.uploads):
+            raise StepError(
+                f"all {len(excluded)} parties are excluded, so there is nothing to align. Exclude "
+                "only some."
+            )
         if realign:
             self._fits, self._state = {}, {}  # those that were given stay as they are
         self._removed, self._model = {**before, **dict.fromkeys(excluded)}, None

@@ -17,7 +17,6 @@ from cobasis.errors import (
     LocalError,
     MessageError,
     ScaleError,
-    StepError,
     UndeterminedFitError,
     UnknownPartyError,
 )
@@ -44,17 +43,6 @@ def require_known(party: str, known: Collection[str]) -> None:
     if party not in known:
         listed = ", ".join(sorted(known)) or "nobody is"
         raise UnknownPartyError(f"party '{party}' is not known here ({listed}). Check it.")
-
-
-def refuse_exclusion(excluded: tuple[str, ...], received: Mapping[str, object]) -> None:
-    """Refuse to exclude somebody unknown, or everybody, before any upload is dropped."""
-    for name in excluded:
-        require_known(name, received)
-    if received and len(excluded) == len(received):
-        raise StepError(
-            f"all {len(received)} parties are excluded, so there is nothing to align. Exclude only "
-            "some."
-        )
 
 
 def refuse_second(party: str, received: Iterable[str]) -> None:

@@ -50,9 +50,8 @@ class Round(Readable):
     Notes
     -----
     **Who sees what.** This object holds both sides and is for simulation and tests; between
-    organisations each side runs its own half.
-
-    **Cost.** One pass over everybody's rows, one alignment, one training.
+    organisations each side runs its own half. **Cost.** One pass over everybody's rows, one
+    alignment, one training.
 
     References
     ----------
@@ -96,17 +95,6 @@ class Round(Readable):
         -------
         Round
             Itself, ready to predict.
-
-        Raises
-        ------
-        CobasisError
-            As the steps.
-
-        Notes
-        -----
-        **Who sees what.** As `Party` and `Analyst` say.
-
-        **Cost.** As the steps.
         """
         kept = dict.fromkeys(rows) if bases is None else bases
         for given in (rows, kept):
@@ -142,20 +130,15 @@ class Round(Readable):
         Returns
         -------
         dict of str to ndarray of shape (n_rows,)
-            Classes or numbers, by party name.
-
-        Raises
-        ------
-        UnknownPartyError, LocalError
-            A party that has no return, as one that was excluded; as ``Party.predict``.
-
-        Notes
-        -----
-        **Who sees what.** Each party sees its own rows; one process plays all of them.
-
-        **Cost.** As ``Party.predict``, for each party.
+            Classes or numbers, by party name; UnknownPartyError for one that was excluded.
         """
-        return {name: self.parties[name].predict(own) for name, own in self._each(rows).items()}
+        ready = [name for name, party in self.parties.items() if party.finished]
+        if not ready:
+            raise StepError("this round has not run yet. Call run(rows) first, or simulate(rows).")
+        whose = rows if isinstance(rows, Mapping) else dict.fromkeys(ready, rows)
+        for name in whose:
+            require_known(name, ready)
+        return {name: self.parties[name].predict(own) for name, own in whose.items()}
 
     def score(
         self,
@@ -174,18 +157,7 @@ class Round(Readable):
         Returns
         -------
         dict of str to float
-            By party name; 1 is perfect.
-
-        Raises
-        ------
-        UnknownPartyError, LocalError
-            As `predict`; labels that are not one for each row, or no classes of the agreement.
-
-        Notes
-        -----
-        **Who sees what.** Each party sees its own score.
-
-        **Cost.** As `predict`.
+            By party name; 1 is perfect. LabelError where labels are not one for each row.
 
         Examples
         --------
@@ -211,19 +183,6 @@ class Round(Readable):
             for name, predicted in found.items()
         }
 
-    def _each(
-        self, rows: npt.ArrayLike | Mapping[str, npt.ArrayLike]
-    ) -> Mapping[str, npt.ArrayLike]:
-        """Return whose rows are whose."""
-        ready = [name for name, party in self.parties.items() if party.finished]
-        if not ready:
-            raise StepError("this round has not run yet. Call run(rows) first, or simulate(rows).")
-        if not isinstance(rows, Mapping):
-            return dict.fromkeys(ready, rows)
-        for name in rows:
-            require_known(name, ready)
-        return rows
-
     def _table(self) -> Table:
         """Show what everybody sent and got, and what the certificate says."""
         agreed, told = self.agreement, dict[str, PartyFigures]()
@@ -234,22 +193,18 @@ class Round(Readable):
             used = f"{agreed.anchor} anchor, basis {agreed.basis}, aligned by {aligner}"
             model = f"model {agreed.model}" if agreed.model else "no model"
             notes = [f"{used}, {model}.", f"Evidence: {self.analyst.certificate.headline}."]
-        counted = {name: self.traffic.get(name, Traffic()) for name in self.parties}
+        rows = []
+        for name in islice(self.parties, MOST_ROWS):
+            each = self.traffic.get(name, Traffic())
+            evidence = told[name].evidence if name in told else "-"
+            rows.append((name, f"{each.up:,}", f"{each.down:,}", evidence))
         return Table(
             title=(
                 f"Round {agreed.round_id}: {agreed.task}, {len(self.parties)} parties, "
                 f"{agreed.n_features} features as {agreed.n_components} components."
             ),
             header=("party", "bytes up", "bytes down", "evidence"),
-            rows=[
-                (
-                    name,
-                    f"{each.up:,}",
-                    f"{each.down:,}",
-                    told[name].evidence if name in told else "-",
-                )
-                for name, each in islice(counted.items(), MOST_ROWS)
-            ],
+            rows=rows,
             n_rows=len(self.parties),
             notes=tuple(notes),
         )
