@@ -195,7 +195,7 @@ REFUSED = {
     "NaN in a part": (
         lambda _, w, other: [w, replace(other, rows=other.rows * np.nan)],
         MessageError,
-        "upload of party 'first/lab' cannot be used",
+        "upload of party 'first' cannot be used",
     ),
     "a feature held by both": (
         lambda m, w, _: [w, m.upload("first/lab", held=np.array([0, 0, 1, 1, 1, 1]))],

@@ -182,7 +182,22 @@ class Agreement(BaseModel):
 
     def _settle(self) -> None:
         """Refuse contradictions; make the digest once, for every message asks for it."""
-        _refuse_contradictions(self)
+        check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
+        problems = [
+            *_repeats("parties", self.parties),
+            *_repeats("features", self.columns),
+            *_repeats("classes", self.classes),
+            *_size_problems(self),
+            *_task_problems(self),
+            *(_enrolment_problems(self) if self.enrolled or self.analyst else ()),
+            *(() if self.dp is None else noise_problems(self, self.dp)),
+        ]
+        if problems:
+            what, then = "these options contradict each other", "Change one of them."
+            if self.enrolled:
+                what = "the agreement contradicts itself"
+                then = "Change one of the two fields and have it signed again."
+            raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
         told = self.model_dump(mode="json")
         if self.dp is None:  # absent and not null: part of the digest's definition
             del told["dp"]
@@ -266,28 +281,6 @@ def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
     )
 
 
-def _refuse_contradictions(agreement: Agreement) -> None:
-    """Raise AgreementError where two fields exclude each other."""
-    n_parties = len(agreement.parties)
-    check_basis_rule(agreement.basis, anchor=agreement.anchor, n_parties=n_parties)
-    problems = [
-        *_repeats("parties", agreement.parties),
-        *_repeats("features", agreement.columns),
-        *_repeats("classes", agreement.classes),
-        *_size_problems(agreement),
-        *_task_problems(agreement),
-        *_column_problems(agreement),
-        *_enrolment_problems(agreement),
-        *(() if agreement.dp is None else noise_problems(agreement, agreement.dp)),
-    ]
-    if problems:
-        what, then = "these options contradict each other", "Change one of them."
-        if agreement.enrolled:
-            what = "the agreement contradicts itself"
-            then = "Change one of the two fields and have it signed again."
-        raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
-
-
 NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")
 """What a simulation does without, and nobody puts a name under."""
 
@@ -333,7 +326,7 @@ def _size_problems(agreement: Agreement) -> Iterator[str]:
 
 
 def _task_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with classes and models for the task."""
+    """Yield what is wrong with classes, models and columns for the task."""
     task, model = agreement.task, agreement.model
     if (task == "classification") != (len(agreement.classes) > 1):
         yield "classification needs at least two classes, other tasks have none"
@@ -352,16 +345,12 @@ def _task_problems(agreement: Agreement) -> Iterator[str]:
     real = agreement.enrolled or agreement.analyst
     if real and model is not None and FAMILIES[model].carries_rows:
         yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
-
-
-def _column_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with the columns that are no features."""
     for role, name in (("label", agreement.label), ("id", agreement.id)):
         if name and name in agreement.columns:
             yield f"the {role} column '{name}' is also a feature"
     if agreement.id and agreement.id == agreement.label:
         yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
-    if agreement.label and agreement.task == "representation":
+    if agreement.label and task == "representation":
         yield "a representation has no label column"
 
 

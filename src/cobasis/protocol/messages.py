@@ -5,6 +5,7 @@ marks what was drawn from a seed, which no bundle will carry to a real round. Ar
 out of a message's representation, so that no log shows what a person's row was made of.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -225,26 +226,32 @@ def encode_labels(
             "one label per row is needed. Train several outputs in several rounds."
         )
     if agreement.task == "regression":
-        return _numbers(array, party)
-    words = isinstance(agreement.classes[0], str)
-    kind = "US" if words else "iub"
-    listed = array.tolist()
-    if array.dtype.kind == "O" and words and all(isinstance(label, str) for label in listed):
-        kind = "O"
-    if array.dtype.kind not in kind:
+        with suppress(LocalError):
+            if array.dtype.kind in "fiu":
+                return as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
+        raise LabelError(
+            f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
+            "finite real numbers that float64 holds. Convert them, and drop rows without a label."
+        )
+    words, listed = isinstance(agreement.classes[0], str), array.tolist()
+    if array.dtype.kind == "O":
+        alike = words and all(isinstance(label, str) for label in listed)
+    else:  # 1, 1.0 and True are equal, and one dictionary's key
+        alike = array.dtype.kind in ("US" if words else "iub")
+    if not alike:
         expected = "text" if words else "integers"
         raise LabelError(
             f"party '{party}' has labels of dtype {array.dtype}, the agreement's classes are "
             f"{expected}. Convert the labels, so that equal classes are written equally."
         )
     positions = {label: position for position, label in enumerate(agreement.classes)}
-    unknown = sum(label not in positions for label in listed)
-    if unknown:
+    found = np.array([positions.get(label, -1) for label in listed], dtype=np.int64)
+    if np.any(found < 0):
         raise LabelError(
-            f"party '{party}' has {unknown} label(s) that are none of the {len(positions)} agreed "
-            "classes. Correct them, or agree on more classes."
+            f"party '{party}' has {np.sum(found < 0)} label(s) that are none of the "
+            f"{len(positions)} agreed classes. Correct them, or agree on more classes."
         )
-    return np.array([positions[label] for label in listed], dtype=np.int64)
+    return found
 
 
 def as_labels(labels: npt.ArrayLike, *, name: str) -> npt.NDArray[np.generic]:
@@ -259,19 +266,6 @@ def as_labels(labels: npt.ArrayLike, *, name: str) -> npt.NDArray[np.generic]:
             "so some would be guessed. Give one plain label per row."
         )
     return array
-
-
-def _numbers(array: npt.NDArray[np.generic], party: str) -> npt.NDArray[np.float64]:
-    """Return regression targets as float64."""
-    try:
-        if array.dtype.kind in "fiu":
-            return as_matrix(array[:, np.newaxis], name="labels")[:, 0].copy()
-    except LocalError:
-        pass
-    raise LabelError(
-        f"party '{party}' has labels of dtype {array.dtype} for a regression, which need to be "
-        "finite real numbers that float64 holds. Convert them, and drop rows without a label."
-    )
 
 
 def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.generic]:

@@ -118,41 +118,31 @@ class InMemory:
         return self.upload.rows[start:stop]
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Noising(Hidden):
     """The mechanism of one release: clip, project, add noise; and labels, where agreed."""
 
-    def __init__(
-        self,
-        terms: DPTerms,
-        *,
-        basis: SecretBasis,
-        key: PartyKey,
-        n_classes: int,
-        digests: tuple[bytes, bytes, bytes, bytes],
-        use: Literal["dp", "rehearsal"] = "dp",
-    ) -> None:
-        self._terms, self._basis, self._key, self._n_classes = terms, basis, key, n_classes
-        self._digests, self._use = digests, use
-        self.release = hashlib.sha256(_PREFIX + b"".join(digests)).hexdigest()
+    terms: DPTerms
+    basis: SecretBasis
+    key: PartyKey
+    n_classes: int
+    digests: tuple[bytes, bytes, bytes, bytes]  # agreement, basis, rows in order, labels
+    use: Literal["dp", "rehearsal"] = "dp"
 
-    def rehearsed(self) -> Self:
-        """Return the mechanism with noise of another stream, for the same rows and labels."""
-        return type(self)(
-            self._terms,
-            basis=self._basis,
-            key=self._key,
-            n_classes=self._n_classes,
-            digests=self._digests,
-            use="rehearsal",
-        )
+    @property
+    def release(self) -> str:
+        """What is released, as the label of its noise."""
+        # one noise under two releases would cancel in their difference, and two noises of one
+        # release would average out
+        return hashlib.sha256(_PREFIX + b"".join(self.digests)).hexdigest()
 
     def projected(self, first: int, blocks: Iterator[Matrix]) -> tuple[list[Matrix], bytes]:
         """Return a part's rows as they are released, and what `confirm` needs of the part."""
-        done, marks, terms = [], [], self._terms
+        done, marks, terms = [], [], self.terms
         for block in blocks:
             marks.append(_marks(first, iter([block])))
             inside = clip_rows(block, radius=terms.radius, centre=terms.centre or None)
-            values = self._basis.project(inside)
+            values = self.basis.project(inside)
             normal = self._normal(first, first + len(block), n_columns=values.shape[1])
             done.append(noised(values, normal, calibration=terms.calibration))
             first += len(block)
@@ -160,28 +150,28 @@ class Noising(Hidden):
 
     def confirm(self, parts: Iterable[bytes], *, party: str) -> None:
         """Refuse rows that are not those that the noise was drawn for."""
-        if _together(parts) != self._digests[2]:
+        if _together(parts) != self.digests[2]:
             _refuse_other(party)
 
     def labels(self, labels: Labels, *, party: str) -> Labels:
         """Return labels as they are released."""
-        if _of_labels(labels) != self._digests[3]:
+        if _of_labels(labels) != self.digests[3]:
             _refuse_other(party)
-        terms = self._terms
+        terms = self.terms
         if terms.label_epsilon is None:
             return labels
         return randomised(
             labels.astype(np.int64),
-            self._key.stream(f"{self._use}/labels/{self.release}"),
+            self.key.stream(f"{self.use}/labels/{self.release}"),
             epsilon=terms.label_epsilon / terms.rows_per_person,
-            n_classes=self._n_classes,
+            n_classes=self.n_classes,
         )
 
     def _normal(self, first: int, stop: int, *, n_columns: int) -> Matrix:
         """Return the standard noise of rows `first` to `stop`, however they are cut into parts."""
         chunks = range(first // _CHUNK, -(-stop // _CHUNK))
         drawn = [
-            self._key.stream(f"{self._use}/rows/{self.release}/{chunk}").tailed_normal(
+            self.key.stream(f"{self.use}/rows/{self.release}/{chunk}").tailed_normal(
                 (_CHUNK, n_columns)
             )
             for chunk in chunks
@@ -203,7 +193,8 @@ class Projection(Hidden):
 
     def rehearsed(self) -> Self:
         """Return the same with other noise, to be looked at and never released."""
-        return self if self.noising is None else replace(self, noising=self.noising.rehearsed())
+        noising = self.noising and replace(self.noising, use="rehearsal")
+        return replace(self, noising=noising)
 
     def write(self, to: Begin, *, report: Report) -> None:
         """Project all rows and write the upload; refuse rows that noise was not drawn for."""
@@ -284,14 +275,26 @@ def noise_for(
     party: str,
 ) -> Noising:
     """Return the mechanism for rows, and for their labels as a pass over the rows finds them."""
-    _refuse(terms, rows.shape[0], basis, party)
+    n_rows = rows.shape[0]
+    if basis.oblique:
+        raise AgreementError(
+            f"the basis of party '{party}' is not orthonormal, so it may lengthen a row, and the "
+            "noise of [dp] would be too small. Leave basis= and span conditions out."
+        )
+    if n_rows > terms.most_rows:
+        raise AgreementError(
+            f"party '{party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "
+            f"for at most most_rows={terms.most_rows:,}. Upload fewer, or agree on a larger "
+            "most_rows with a smaller delta."
+        )
     digests = (
         agreement.digest(),
         basis.digest(),
         _together(rows.over(_marks, step="binding the noise to the rows")),
         _of_labels(rows.labels()),
     )
-    return Noising(terms, basis=basis, key=key, n_classes=len(agreement.classes), digests=digests)
+    n_classes = len(agreement.classes)
+    return Noising(terms=terms, basis=basis, key=key, n_classes=n_classes, digests=digests)
 
 
 def _marks(_: int, blocks: Iterator[Matrix]) -> bytes:
@@ -319,21 +322,6 @@ def _of_labels(labels: Labels | None) -> bytes:
     """Return the digest of labels, as numbers of eight bytes."""
     given = b"" if labels is None else np.ascontiguousarray(labels).tobytes()
     return hashlib.sha256(given).digest()
-
-
-def _refuse(terms: DPTerms, n_rows: int, basis: SecretBasis, party: str) -> None:
-    """Raise AgreementError for what the guarantee does not cover."""
-    if basis.oblique:
-        raise AgreementError(
-            f"the basis of party '{party}' is not orthonormal, so it may lengthen a row, and the "
-            "noise of [dp] would be too small. Leave basis= and span conditions out."
-        )
-    if n_rows > terms.most_rows:
-        raise AgreementError(
-            f"party '{party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "
-            f"for at most most_rows={terms.most_rows:,}. Upload fewer, or agree on a larger "
-            "most_rows with a smaller delta."
-        )
 
 
 def _refuse_other(party: str) -> NoReturn:

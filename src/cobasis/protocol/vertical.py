@@ -6,12 +6,13 @@ stand on different rows of one anchor: side by side they are one basis.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 
 import numpy as np
 
 from cobasis.algorithms.bases import BASES
 from cobasis.errors import AgreementError, MessageError, ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
+from cobasis.linalg.arrays import Matrix
 from cobasis.protocol import refusals
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, Upload
@@ -42,18 +43,10 @@ def join_vertical(uploads: Iterable[Upload], *, party: str, agreement: Agreement
 
     Raises
     ------
-    ShapeError
-        Fewer than two uploads.
-    AgreementError
-        The agreement's basis mixes features that a part does not hold.
-    DuplicatePartyError
-        Two uploads of one party.
-    MessageError
-        The parts belong to different agreements, have different numbers of rows or different
-        labels, or share features (found under an isometric anchor); or what is joined is not
-        what `agreement` says.
-    AnchorTagError
-        The parts used different anchors.
+    CobasisError
+        The parts are fewer than two, one party's twice, of different agreements, anchors, rows or
+        labels; they share features (found under an isometric anchor), or the basis mixes them; or
+        what is joined is not what `agreement` says.
 
     Notes
     -----
@@ -93,18 +86,16 @@ def join_vertical(uploads: Iterable[Upload], *, party: str, agreement: Agreement
         refusals.refuse_second(upload.party, parts)
         parts[upload.party] = upload
     _refuse_unjoinable(parts, party=party, agreement=agreement)
-    rows = {name: _table(each, each.rows, what="rows") for name, each in parts.items()}
-    images = {name: _table(each, each.anchor_image, what="image") for name, each in parts.items()}
-    _refuse_heights(rows, what="rows", party=party)
-    _refuse_heights(images, what="anchor rows", party=party)
+    _refuse_heights({name: len(each.rows) for name, each in parts.items()}, "rows", party)
+    images = {name: each.anchor_image for name, each in parts.items()}
+    _refuse_heights({name: len(each) for name, each in images.items()}, "anchor rows", party)
     if agreement.anchor == "isometric":
         _refuse_shared_features(images, party=party)
-    first = next(iter(parts.values()))
     joined = Upload(
         party=party,
         agreement_digest=agreement.digest(),
-        anchor_tag=first.anchor_tag,
-        rows=np.hstack(list(rows.values())),
+        anchor_tag=next(iter(parts.values())).anchor_tag,
+        rows=np.hstack([each.rows for each in parts.values()]),
         labels=_labels(parts, party=party),
         anchor_image=np.hstack(list(images.values())),
         simulated=any(each.simulated for each in parts.values()),
@@ -133,15 +124,8 @@ def _refuse_unjoinable(parts: Mapping[str, Upload], *, party: str, agreement: Ag
     refusals.refuse_different_anchors(parts)
 
 
-def _table(upload: Upload, values: Matrix, *, what: str) -> Matrix:
-    """Return a table of an upload, checked."""
-    with refusals.as_message_error(f"the upload of party '{upload.party}'"):
-        return as_matrix(values, name=f"its table of {what}")
-
-
-def _refuse_heights(tables: Mapping[str, Matrix], *, what: str, party: str) -> None:
+def _refuse_heights(counts: Mapping[str, int], what: str, party: str) -> None:
     """Raise MessageError unless all tables have one number of rows."""
-    counts = {name: len(table) for name, table in tables.items()}
     if len({*counts.values()}) > 1:
         listed = ", ".join(f"{count} of '{name}'" for name, count in counts.items())
         raise MessageError(
@@ -152,26 +136,23 @@ def _refuse_heights(tables: Mapping[str, Matrix], *, what: str, party: str) -> N
 
 def _refuse_shared_features(images: Mapping[str, Matrix], *, party: str) -> None:
     """Raise MessageError where two parts overlap: then the joined basis is not orthonormal."""
-    seen: dict[str, Matrix] = {}
-    for name, image in images.items():
-        for other, before in seen.items():
-            size = np.linalg.norm(image) * np.linalg.norm(before)
-            if np.linalg.norm(before.T @ image) > DISJOINT * size:
-                raise MessageError(
-                    f"the bases of '{other}' and '{name}', parts of '{party}', overlap: both hold "
-                    "some feature, which would count twice. Leave it to one of them, with zeros "
-                    "at the other."
-                )
-        seen[name] = image
+    # under an isometric anchor (A F_1)'(A F_2) is F_1'F_2, which is 0 for disjoint features
+    for (one, first), (other, second) in combinations(images.items(), 2):
+        size = np.linalg.norm(first) * np.linalg.norm(second)
+        if np.linalg.norm(first.T @ second) > DISJOINT * size:
+            raise MessageError(
+                f"the bases of '{one}' and '{other}', parts of '{party}', overlap: both hold "
+                "some feature, which would count twice. Leave it to one of them, with zeros "
+                "at the other."
+            )
 
 
 def _labels(parts: Mapping[str, Upload], *, party: str) -> Labels | None:
     """Return the labels that all parts with labels have; None where nobody has any."""
-    given = {name: each.labels for name, each in parts.items() if each.labels is not None}
-    found = list(given.values())
+    found = [each.labels for each in parts.values() if each.labels is not None]
     if not all(np.array_equal(found[0], each) for each in found[1:]):
         raise MessageError(
-            f"the labels of {', '.join(given)}, parts of '{party}', are not the same row by row, "
+            f"the labels of {', '.join(parts)}, parts of '{party}', are not the same row by row, "
             "so their rows are not linked. Have the parties sort their rows alike and share one "
             "PartyKey, which gives one order, and prepare again."
         )
