@@ -189,6 +189,7 @@ class Agreement(BaseModel):
             *_repeats("classes", self.classes),
             *_size_problems(self),
             *_task_problems(self),
+            *(_column_problems(self) if self.label or self.id else ()),
             *(_enrolment_problems(self) if self.enrolled or self.analyst else ()),
             *(() if self.dp is None else noise_problems(self, self.dp)),
         ]
@@ -326,7 +327,7 @@ def _size_problems(agreement: Agreement) -> Iterator[str]:
 
 
 def _task_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with classes, models and columns for the task."""
+    """Yield what is wrong with classes and models for the task."""
     task, model = agreement.task, agreement.model
     if (task == "classification") != (len(agreement.classes) > 1):
         yield "classification needs at least two classes, other tasks have none"
@@ -345,12 +346,16 @@ def _task_problems(agreement: Agreement) -> Iterator[str]:
     real = agreement.enrolled or agreement.analyst
     if real and model is not None and FAMILIES[model].carries_rows:
         yield f"model='{model}' carries rows and is for simulations, and somebody is enrolled here"
+
+
+def _column_problems(agreement: Agreement) -> Iterator[str]:
+    """Yield what is wrong with the columns that are no features."""
     for role, name in (("label", agreement.label), ("id", agreement.id)):
         if name and name in agreement.columns:
             yield f"the {role} column '{name}' is also a feature"
     if agreement.id and agreement.id == agreement.label:
         yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
-    if agreement.label and task == "representation":
+    if agreement.label and agreement.task == "representation":
         yield "a representation has no label column"
 
 

@@ -44,12 +44,17 @@ from cobasis.protocol.messages import ConsensusSpan
 class _Key(Hidden):
     """Thirty-two secret bytes and whether they came from a seed."""
 
-    __slots__ = ("_key", "simulated")
+    __slots__ = ("_key", "_simulated")
 
     def __init__(self, key: bytes | None = None, *, simulated: bool = False) -> None:
         fresh = secrets.token_bytes(KEY_BYTES) if key is None else key
         self._key = require_key(fresh, name=f"the {type(self).__name__}")
-        self.simulated = simulated
+        self._simulated = simulated
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it came from a seed; nobody can take the mark off."""
+        return self._simulated
 
     def stream(self, label: str) -> KeyStream:
         """Return the key stream for one use."""
