@@ -34,7 +34,7 @@ class RealRound:
 
     @property
     def returns(self):
-        return self.folder / "returns"
+        return self.folder / "outbox"
 
     @property
     def work(self):
@@ -49,9 +49,9 @@ class RealRound:
         """A party's upload in the work folder, as it came."""
         return self.work.sealed(name, exchanges(self.agreement)[-1])
 
-    def reply(self, name, number=-1, *, to=None):
+    def reply(self, name, number=-1):
         """What a party gets back."""
-        return (to or self.returns) / self.session().reply(name, exchanges(self.agreement)[number])
+        return self.session().reply(name, exchanges(self.agreement)[number])
 
     def news(self):
         """The signed news beside the agreement."""

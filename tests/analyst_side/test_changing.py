@@ -2,8 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from itertools import count
 
 import numpy as np
 import pytest
@@ -25,7 +23,6 @@ from cobasis.errors import (
 )
 from cobasis.keys.identity import Identity
 from cobasis.models.chain_file import encode_chain
-from faults import died, dying_after
 
 EARLY = ("east", "north", "south")
 PAST = "2026-01-01T00:00:00Z"
@@ -35,7 +32,7 @@ def add(made, name):
     """What the analyst types when somebody comes late."""
     made.upload(name)
     assert not receive(made.session(), [made.inbox / f"{name}.upload"]).refused
-    return run(made.session(), to=made.returns, confirmed=[name]).concluded
+    return run(made.session(), confirmed=[name]).concluded
 
 
 @pytest.fixture
@@ -44,7 +41,7 @@ def ran(tmp_path):
     made = real_round(tmp_path, minimum_parties=2, deadline=PAST)
     made.uploads(EARLY)
     receive(made.session(), [made.inbox])
-    run(made.session(), to=made.returns)
+    run(made.session())
     return made
 
 
@@ -67,7 +64,7 @@ def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_change
 
 def test_a_run_after_a_late_party_has_nothing_new_and_the_same_model(ran):
     first = add(ran, "west")
-    again = run(ran.session(), to=ran.returns)
+    again = run(ran.session())
     assert again.concluded.outcome == first.outcome
     assert again.written == {}
 
@@ -85,7 +82,7 @@ def test_to_add_a_party_reads_the_target_once(ran, monkeypatch):
 def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran):
     before = changes(ran, EARLY)
     first = encode_chain(opened_return(ran, "north").model)
-    done = remove(ran.session(), "east", to=ran.returns)
+    done = remove(ran.session(), "east")
     for name, change in changes(ran, ("north", "south")).items():
         np.testing.assert_array_equal(change, before[name])
     got = opened_return(ran, "north")
@@ -98,7 +95,7 @@ def test_the_rows_that_were_removed_are_nowhere_in_the_work_folder(ran):
     rows = np.frombuffer(ran.work.payload("south").read_bytes()[-48:], dtype="<f8")
     assert [1 for data in contents(ran.work.path).values() if rows.tobytes() in data]
     models = contents(ran.work.models)
-    remove(ran.session(), "south", to=ran.returns)
+    remove(ran.session(), "south")
     left = contents(ran.work.path)
     assert not [name for name, data in left.items() if rows.tobytes() in data]
     assert not ran.sealed("south").exists()
@@ -106,7 +103,7 @@ def test_the_rows_that_were_removed_are_nowhere_in_the_work_folder(ran):
 
 
 def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
-    done = remove(ran.session(), "east", to=ran.returns)
+    done = remove(ran.session(), "east")
     data, text = (path.read_text() for path in done.files)
     told = check_removal(data.encode(), analyst=ran.identities["lab"].public)
     for sentence in (
@@ -129,9 +126,9 @@ def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
 
 def test_only_realign_makes_a_target_without_the_party_that_left(ran):
     before = changes(ran, ("north", "south"))
-    first = remove(ran.session(), "east", to=ran.returns)
+    first = remove(ran.session(), "east")
     assert not first.removal.realigned
-    done = remove(ran.session(), "east", to=ran.returns, realign=True)
+    done = remove(ran.session(), "east", realign=True)
     got = opened_return(ran, "south")
     assert got.target_carries == ("north",)
     assert not np.allclose(got.change_of_basis, before["south"])
@@ -144,9 +141,9 @@ def test_only_realign_makes_a_target_without_the_party_that_left(ran):
 
 def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
     add(ran, "west")
-    assert not remove(ran.session(), "south", to=ran.returns).removal.realigned
-    remove(ran.session(), "east", to=ran.returns, realign=True)
-    again = remove(ran.session(), "south", to=ran.returns).removal
+    assert not remove(ran.session(), "south").removal.realigned
+    remove(ran.session(), "east", realign=True)
+    again = remove(ran.session(), "south").removal
     assert again.realigned
     assert not any("unchanged" in sentence for sentence in again.not_gone)
 
@@ -155,16 +152,16 @@ def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns
     made = real_round(tmp_path, minimum_parties=2, deadline=PAST)
     made.uploads(EARLY)
     receive(made.session(), [made.inbox])
-    done = remove(made.session(), "east", to=made.returns)
+    done = remove(made.session(), "east")
     assert done.concluded is None
     assert "No model of this round was trained on the rows of 'east'." in done.removal.gone
     assert "unchanged" not in done.removal.text()
-    ran = run(made.session(), to=made.returns)
+    ran = run(made.session())
     assert set(ran.concluded.files) == {"north", "south"}
 
 
 def test_an_upload_that_was_removed_is_not_taken_again(ran):
-    remove(ran.session(), "east", to=ran.returns)
+    remove(ran.session(), "east")
     assert [each.code for each in receive(ran.session(), [ran.inbox]).refused] == ["CB805"]
     ran.upload("east")
     refused = receive(ran.session(), [ran.inbox]).refused
@@ -173,7 +170,7 @@ def test_an_upload_that_was_removed_is_not_taken_again(ran):
 
 def test_a_party_that_sent_nothing_is_not_removed_but_left_out(ran):
     with pytest.raises(UnknownPartyError, match="cobasis run --without west"):
-        remove(ran.session(), "west", to=ran.returns)
+        remove(ran.session(), "west")
 
 
 def test_somebody_who_is_asked_may_stop_a_destruction_and_nothing_is_gone(ran):
@@ -182,48 +179,19 @@ def test_somebody_who_is_asked_may_stop_a_destruction_and_nothing_is_gone(ran):
 
     with pytest.raises(KeyboardInterrupt):
         forget(ran.session(), early=True, ask=stop)
-    assert not ran.session().history().forgotten
+    assert not ran.session().history.forgotten
     with pytest.raises(StepError, match="agreed to be kept until"):  # refused before it asks
         forget(ran.session(), ask=stop)
 
 
 def test_removing_somebody_unknown_or_below_the_minimum_changes_nothing(ran):
     with pytest.raises(UnknownPartyError):
-        remove(ran.session(), "west", to=ran.returns)
-    remove(ran.session(), "east", to=ran.returns)
+        remove(ran.session(), "west")
+    remove(ran.session(), "east")
     before = contents(ran.work.path)
     with pytest.raises(StepError, match=r"without party 'north' 1 would stay .south."):
-        remove(ran.session(), "north", to=ran.returns)
+        remove(ran.session(), "north")
     assert contents(ran.work.path) == before
-
-
-def test_killed_anywhere_in_a_removal_a_plain_retry_completes_it(tmp_path):
-    trial = real_round(tmp_path, minimum_parties=2, deadline=PAST)
-    trial.uploads(EARLY)
-    receive(trial.session(), [trial.inbox])
-    run(trial.session(), to=trial.returns)
-    kept = contents(trial.work.path)
-    for number in count(1, 6):  # the slow tests under fault take each
-        made = real_round(
-            tmp_path / str(number),
-            identities=trial.identities,
-            secret=trial.secret,
-            minimum_parties=2,
-            deadline=PAST,
-        )
-        for name, data in kept.items():
-            path = made.work.path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        leaves = partial(remove, made.session(), "south", to=made.returns)
-        if not died(dying_after, number, leaves):
-            break
-        done = remove(made.session(), "south", to=made.returns)
-        assert done.removal.trained_on == ("east", "north")
-        assert done.removal.trained_again
-        assert not made.work.payload("south").exists()
-        assert not made.sealed("south").exists()
-    assert number > 60
 
 
 def test_once_uploads_are_destroyed_receive_remove_and_run_give_one_clear_code(ran):
@@ -231,8 +199,8 @@ def test_once_uploads_are_destroyed_receive_remove_and_run_give_one_clear_code(r
         forget(ran.session())
     forget(ran.session(), now=datetime.now(UTC) + timedelta(days=31))
     for call in (
-        lambda: remove(ran.session(), "east", to=ran.returns),
-        lambda: run(ran.session(), to=ran.returns),
+        lambda: remove(ran.session(), "east"),
+        lambda: run(ran.session()),
         lambda: receive(ran.session(), [ran.inbox]),
     ):
         with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):

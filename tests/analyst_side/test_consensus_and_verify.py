@@ -1,8 +1,6 @@
 """The common span by files, and what anybody can check of a round afterwards."""
 
 import shutil
-from contextlib import suppress
-from itertools import count
 from typing import get_args
 
 import numpy as np
@@ -24,7 +22,6 @@ from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.errors import OptionError, WaitingError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.signatures import sign_agreement
-from faults import died, dying_after
 
 
 def adopted(made, name):
@@ -67,7 +64,7 @@ def spanned(made, names=NAMES, **options):
     for name in names:
         made.proposal(name)
     assert not receive(made.session(), [made.inbox]).refused
-    return run(made.session(), to=made.returns, **options)
+    return run(made.session(), **options)
 
 
 def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
@@ -79,7 +76,7 @@ def test_a_round_with_a_common_span_runs_by_files_in_two_exchanges(consensual):
     for name in NAMES:
         made.upload(name, consensus=adopted(made, name))
     assert not receive(made.session(), [made.inbox]).refused
-    ran = run(made.session(), to=made.returns)
+    ran = run(made.session())
     assert set(ran.concluded.outcome.target_carries) == set(NAMES)
     assert (len(made.news().ended), set(made.news().receipts_of(2))) == (2, set(NAMES))
 
@@ -94,12 +91,12 @@ def test_once_made_the_span_stays_and_late_parties_get_it_too(consensual):
     assert verdicts(late)["west.proposal"] == "CB804"
     assert "send 'west' the file outbox/icu.west.1-span" in late.refused[0].reason
     made.reply("north", 0).unlink()
-    again = run(made.session(), to=made.returns)
+    again = run(made.session())
     assert (again.plan.members, set(again.written)) == (NAMES[:3], {"north"})
     assert "waits for the upload of east, north, south" in again.plan.waits
     np.testing.assert_array_equal(adopted(made, "north").rows, rows)
     with pytest.raises(WaitingError):  # nothing is lost now
-        run(made.session(), to=made.returns)
+        run(made.session())
 
 
 def test_an_upload_before_the_span_is_refused_with_its_exchange(consensual):
@@ -126,26 +123,7 @@ def test_too_few_proposals_are_refused_with_who_is_missing(consensual):
     (made.inbox / "x.span").write_bytes(b"junk")
     assert verdicts(receive(made.session(), [made.inbox]))["x.span"] == "CB801"
     with pytest.raises(WaitingError, match="waits for the proposal of east, west"):
-        run(made.session(), to=made.returns)
-
-
-def test_killed_anywhere_the_span_is_one_and_the_same_for_all(tmp_path):
-    made = real_round(tmp_path, basis="consensus")
-    spanned(made)
-    wanted = adopted(made, "north").rows
-    text = made.work.transcript.read_text().splitlines(keepends=True)
-    for number in count(1, 6):  # the slow tests under fault take each
-        made.work.transcript.write_text("".join(text[:-1]))  # as it was before the span
-        made.work.span.unlink(missing_ok=True)
-        for name in NAMES:
-            made.reply(name, 0).unlink(missing_ok=True)
-        if not died(dying_after, number, lambda: run(made.session(), to=made.returns)):
-            break
-        with suppress(WaitingError):  # where no file was lost any more
-            run(made.session(), to=made.returns)
-        for name in NAMES:
-            np.testing.assert_allclose(adopted(made, name).rows, wanted, rtol=0, atol=1e-12)
-    assert number > 60
+        run(made.session())
 
 
 @pytest.fixture
@@ -154,7 +132,7 @@ def done(tmp_path):
     made.file = signed(made)
     made.uploads()
     receive(made.session(), [made.inbox])
-    run(made.session(), to=made.folder / "outbox")
+    run(made.session())
     return made
 
 
@@ -166,8 +144,8 @@ def kinds(verified):
 
 
 def test_a_whole_round_verifies_fits_included(done):
-    remove(done.session(), "west", to=done.folder / "outbox")
-    assert not done.reply("west", to=done.folder / "outbox").exists()
+    remove(done.session(), "west")
+    assert not done.reply("west").exists()
     found = verify(done.file, done.folder)
     assert not found.failed
     assert {what: len(codes) for what, codes in kinds(found).items()} == {
@@ -218,7 +196,7 @@ def test_every_kind_of_change_is_found_and_named(done):
         "news": (lambda: flip(done.folder / "icu.news"), "CB80"),
         "upload": (lambda: flip(done.sealed("north")), "CB603"),
         "payload": (lambda: flip(work.payload("north")), "CB603"),
-        "return": (lambda: flip(done.reply("north", to=done.folder / "outbox")), "CB603"),
+        "return": (lambda: flip(done.reply("north")), "CB603"),
         "fit": (bend, "CB207"),
     }
     for what, (change, code) in cases.items():
@@ -270,7 +248,7 @@ def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, al
     made.file = signed(made)
     made.uploads()
     receive(made.session(), [made.inbox])
-    run(made.session(), to=made.returns)
+    run(made.session())
     found = verify(made.file, made.work.path)
     assert kinds(found)["fit"] == [""] * 4
     rng = np.random.default_rng(0)

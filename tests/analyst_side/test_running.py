@@ -2,8 +2,6 @@
 
 import hashlib
 from datetime import UTC, datetime
-from functools import partial
-from itertools import count
 
 import numpy as np
 import pytest
@@ -28,7 +26,6 @@ from cobasis.errors import (
 )
 from cobasis.models.chain_file import encode_chain
 from cobasis.protocol import aligned
-from faults import died, dying_after
 
 
 def opened_return(made, name, *, path=None):
@@ -51,7 +48,7 @@ def made(tmp_path):
 
 
 def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
-    ran = run(made.session(), to=made.returns)
+    ran = run(made.session())
     analyst = Analyst(made.agreement)
     for name in sorted(NAMES):
         analyst.receive(open_payload(made.work.payload(name)))
@@ -79,7 +76,7 @@ def test_every_party_gets_its_own_change_of_basis_and_the_one_model(made):
 
 
 def test_a_return_is_sealed_for_its_party_and_nobody_else(made):
-    run(made.session(), to=made.returns)
+    run(made.session())
     for name in NAMES:
         for other in {*NAMES, "lab"} - {name}:
             with pytest.raises(SealError):
@@ -99,9 +96,9 @@ def test_until_everybody_is_in_a_run_waits_and_says_for_whom(tmp_path):
     made.uploads(["north", "south", "east"])
     receive(made.session(), [made.inbox])
     with pytest.raises(WaitingError, match=r"upload of west, and no deadline.*--without west"):
-        run(made.session(), to=made.returns)
+        run(made.session())
     assert not made.returns.exists()
-    ran = run(made.session(), to=made.returns, without=["west"])
+    ran = run(made.session(), without=["west"])
     assert set(ran.written) == {"east", "north", "south"}
     assert made.news().without == ("west",)
 
@@ -112,9 +109,9 @@ def test_below_the_minimum_a_run_is_refused_with_a_list_of_who_is_missing(tmp_pa
     receive(made.session(), [made.inbox])
     after = datetime(2027, 1, 1, tzinfo=UTC)
     with pytest.raises(WaitingError, match=r"at least 3.*Missing: east, west.*\[CB314\]"):
-        run(made.session(), to=made.returns, now=after)
+        run(made.session(), now=after)
     with pytest.raises(StepError, match="Missing: nobody; left out: east, west"):
-        run(made.session(), to=made.returns, without=["east", "west"])
+        run(made.session(), without=["east", "west"])
     assert not made.returns.exists()
 
 
@@ -123,9 +120,9 @@ def test_a_party_that_is_left_out_does_not_count_for_the_minimum(tmp_path):
     made.uploads(["north", "south", "east"])
     receive(made.session(), [made.inbox])
     with pytest.raises(StepError, match="left out: east, west"):
-        run(made.session(), to=made.returns, without=["east", "west"])
+        run(made.session(), without=["east", "west"])
     with pytest.raises(UnknownPartyError):
-        run(made.session(), to=made.returns, without=["lab"])
+        run(made.session(), without=["lab"])
 
 
 def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
@@ -133,8 +130,8 @@ def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
     made.uploads(["north", "south", "east"])
     receive(made.session(), [made.inbox])
     with pytest.raises(WaitingError, match="deadline is 2030-01-01T00:00:00Z"):
-        run(made.session(), to=made.returns, now=datetime(2029, 12, 31, tzinfo=UTC))
-    ran = run(made.session(), to=made.returns, now=datetime(2030, 1, 2, tzinfo=UTC))
+        run(made.session(), now=datetime(2029, 12, 31, tzinfo=UTC))
+    ran = run(made.session(), now=datetime(2030, 1, 2, tzinfo=UTC))
     assert (ran.plan.missing, ran.plan.without) == (("west",), ())
     assert sorted(path.name for path in made.returns.iterdir()) == [
         f"icu.{name}.1-return" for name in ("east", "north", "south")
@@ -143,8 +140,8 @@ def test_after_the_deadline_those_are_out_who_sent_nothing(tmp_path):
 
 def test_only_families_that_the_agreement_allows_are_trained(made):
     with pytest.raises(AgreementError, match=r"'mlp'.*allowed: ridge, logistic"):
-        run(made.session(), to=made.returns, model="mlp")
-    ran = run(made.session(), to=made.returns, model="logistic")
+        run(made.session(), model="mlp")
+    ran = run(made.session(), model="logistic")
     assert ran.concluded.outcome.family == "logistic"
     assert opened_return(made, "north").model.family == "logistic"
 
@@ -154,7 +151,7 @@ def test_a_representation_has_returns_without_a_model(tmp_path):
     made.rows = {name: (rows, None) for name, (rows, _) in made.rows.items()}
     made.uploads()
     receive(made.session(), [made.inbox])
-    ran = run(made.session(), to=made.returns)
+    ran = run(made.session())
     assert ran.concluded.outcome.model_sha256 is None
     assert opened_return(made, "north").model is None
 
@@ -165,7 +162,7 @@ def test_rows_of_one_class_only_are_refused(tmp_path):
     made.uploads()
     receive(made.session(), [made.inbox])
     with pytest.raises(LabelError, match="one class"):
-        run(made.session(), to=made.returns)
+        run(made.session())
 
 
 def test_a_party_with_another_anchor_stops_the_run_and_can_be_left_out_by_name(tmp_path):
@@ -181,20 +178,20 @@ def test_a_party_with_another_anchor_stops_the_run_and_can_be_left_out_by_name(t
     made.upload("west")
     receive(made.session(), [made.inbox])
     with pytest.raises(AnchorTagError, match="west"):
-        run(made.session(), to=made.returns)
-    ran = run(made.session(), to=made.returns, without=["west"])
+        run(made.session())
+    ran = run(made.session(), without=["west"])
     assert set(ran.concluded.files) == {"east", "north", "south"}
 
 
 def test_more_rows_than_memory_may_hold_are_trained_on_in_parts(made, monkeypatch):
-    inside = run(made.session(), to=made.returns)
+    inside = run(made.session())
     rows = np.random.default_rng(1).normal(size=(50, 3))
     want = opened_return(made, "north").model.predict(rows)
     for path in made.work.models.iterdir():
         path.unlink()
     monkeypatch.setattr(aligned, "MOST_CELLS", 10)
     monkeypatch.setattr(aligned, "BLOCK_BYTES", 1000)
-    outside = run(made.session(), to=made.returns)
+    outside = run(made.session())
     got = opened_return(made, "north").model.predict(rows)
     np.testing.assert_array_equal(got, want)
     assert inside.concluded.outcome.n_rows == outside.concluded.outcome.n_rows
@@ -207,52 +204,29 @@ def test_uploads_in_fewer_bits_are_received_and_trained_on(tmp_path, precision):
     made = real_round(tmp_path, precision=precision, **scale)
     made.uploads()
     assert not receive(made.session(), [made.inbox]).refused
-    run(made.session(), to=made.returns)
+    run(made.session())
     got = opened_return(made, "north")
     rows = made.party("north")._basis.project(made.rows["north"][0]) @ got.change_of_basis
     assert (got.model.predict(rows) == made.rows["north"][1]).mean() > 0.9
 
 
-def test_killed_anywhere_in_a_run_a_plain_retry_gives_all_the_same_model(made):
-    kept = contents(made.work.path)
-    run(made.session(), to=made.folder / "trial")
-    wanted = verify_transcript(made.work.transcript).entries[-1].told["model_sha256"]
-    for number in count(1, 6):  # the slow tests under fault take each
-        again = real_round(
-            made.folder / str(number), identities=made.identities, secret=made.secret
-        )
-        for name, data in kept.items():
-            path = again.work.path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        if not died(dying_after, number, partial(run, again.session(), to=again.returns)):
-            break
-        for path in again.returns.glob("*-return") if again.returns.exists() else []:
-            opened_return(again, path.name.split(".")[1])  # what is there is whole
-        ran = run(again.session(), to=again.returns)
-        assert ran.concluded.outcome.model_sha256 == wanted
-        assert len(list(again.returns.iterdir())) == 4
-        assert not list(again.work.path.rglob("*.part"))
-    assert number > 60
-
-
 def test_a_lost_opened_upload_is_opened_again_from_the_sealed_one(made):
-    first = run(made.session(), to=made.returns)
+    first = run(made.session())
     made.work.payload("north").write_bytes(b"changed")
     made.work.payload("south").unlink()
-    again = run(made.session(), to=made.returns)
+    again = run(made.session())
     assert again.concluded.outcome.model_sha256 == first.concluded.outcome.model_sha256
 
 
 def test_with_nothing_new_only_lost_files_are_written_and_the_transcript_stays(made):
-    first = run(made.session(), to=made.returns)
+    first = run(made.session())
     lines = verify_transcript(made.work.transcript).entries
     kept = contents(made.returns)
-    assert run(made.session(), to=made.returns).written == {}
+    assert run(made.session()).written == {}
     assert contents(made.returns) == kept
     assert verify_transcript(made.work.transcript).entries == lines
     made.reply("south").unlink()
-    again = run(made.session(), to=made.returns)
+    again = run(made.session())
     assert again.written == {"south": made.reply("south")}
     assert again.concluded.outcome.model_sha256 == first.concluded.outcome.model_sha256
     assert {**contents(made.returns), "icu.south.1-return": b""} == {
@@ -263,28 +237,28 @@ def test_with_nothing_new_only_lost_files_are_written_and_the_transcript_stays(m
 
 
 def test_another_family_that_is_allowed_is_trained_on_the_same_parties_and_stays(made):
-    run(made.session(), to=made.returns)
-    ran = run(made.session(), to=made.returns, model="logistic")
+    run(made.session())
+    ran = run(made.session(), model="logistic")
     assert (ran.concluded.outcome.family, len(ran.written)) == ("logistic", 4)
-    assert run(made.session(), to=made.returns).concluded.outcome.family == "logistic"
+    assert run(made.session()).concluded.outcome.family == "logistic"
 
 
 def test_who_took_part_is_not_left_out_afterwards_but_removed(made):
-    run(made.session(), to=made.returns)
+    run(made.session())
     with pytest.raises(StepError, match="cobasis remove south"):
-        run(made.session(), to=made.returns, without=["south"])
+        run(made.session(), without=["south"])
 
 
 def test_a_party_that_is_left_out_stays_out_until_it_is_taken_in_again(tmp_path):
     made = real_round(tmp_path)
     made.uploads(["north", "south", "east"])
     receive(made.session(), [made.inbox])
-    run(made.session(), to=made.returns, without=["west"])
+    run(made.session(), without=["west"])
     made.upload("west")
     assert receive(made.session(), [made.inbox]).late == ("west",)
-    assert run(made.session(), to=made.returns).written == {}
+    assert run(made.session()).written == {}
     with pytest.raises(StepError, match="nobody said that they are to be taken in"):
-        run(made.session(), to=made.returns, again=["west"])
-    ran = run(made.session(), to=made.returns, again=["west"], confirmed=["west"])
+        run(made.session(), again=["west"])
+    ran = run(made.session(), again=["west"], confirmed=["west"])
     assert (ran.plan.new, set(ran.written)) == (("west",), set(NAMES))
     assert made.news().without == ()

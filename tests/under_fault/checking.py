@@ -19,13 +19,15 @@ from party_side.sites import NAMES, PEOPLE, ROUND, ready_from
 
 def analyst_of(site):
     """A fresh session of the analyst's."""
-    return AnalystSession(site.agreement, identity=site.lab, path=site.agreement_path)
+    return AnalystSession(
+        site.agreement, identity=site.lab, path=site.agreement_path, outbox=site.root / "returns"
+    )
 
 
 def reply(site, name, number=-1):
     """What a party gets back."""
     session = analyst_of(site)
-    return site.folder("returns") / session.reply(name, session.exchanges[number])
+    return session.reply(name, session.exchanges[number])
 
 
 def problems(site, command, *, whole):
@@ -91,7 +93,7 @@ def received_lines(site):
 def _lost(site):
     """An acknowledged upload lies on the disk, as it came; a receipt is for such a one only."""
     desk, lines = analyst_of(site), received_lines(site)
-    work, history = desk.work, desk.history()
+    work, history = desk.work, desk.history
     for told in lines.values():
         name = told["party"]
         if history.forgotten or name in history.removed:
@@ -213,7 +215,7 @@ def _not_removed(site):
     desk = analyst_of(site)
     work = desk.work
     yield from _not_returned(site, [name for name in NAMES if name != "south"])
-    if "south" not in desk.history().removed:
+    if "south" not in desk.history.removed:
         yield "the removal is not recorded"
     sealed = work.sealed("south", desk.exchanges[-1])
     for path in (work.payload("south"), sealed, reply(site, "south")):
@@ -227,7 +229,7 @@ def _not_removed(site):
 def _not_destroyed(site):
     desk = analyst_of(site)
     events = [each.event for each in verify_transcript(desk.work.transcript).entries]
-    if not desk.history().forgotten or KEY_DESTROYED not in events:
+    if not desk.history.forgotten or KEY_DESTROYED not in events:
         yield "the end is not recorded"
     left = [path for end in (".safetensors", "-upload") for path in desk.work.path.rglob(f"*{end}")]
     if left or (site.root / "lab.key").exists():
@@ -254,7 +256,7 @@ def _not_countersigned(site):
 
 def _not_returned(site, names, *, models=1):
     desk = analyst_of(site)
-    outcome = desk.history().outcome
+    outcome = desk.history.outcome
     returns = {
         path.name.split(".")[1]: file_digest(path) for path in site.root.glob("returns/*-return")
     }

@@ -86,7 +86,7 @@ def _propose(site):
 def _span(site):
     """End the first exchange; a kill may leave nothing but to wait for uploads."""
     with suppress(WaitingError):
-        run(analyst_of(site), to=site.root / "returns")
+        run(analyst_of(site))
 
 
 def _adopt(site):
@@ -105,11 +105,11 @@ def _receive(site):
 
 
 def _run(site):
-    run(analyst_of(site), to=site.root / "returns")
+    run(analyst_of(site))
 
 
 def _late(site):
-    run(analyst_of(site), to=site.root / "returns", again=["east"], confirmed=["east"])
+    run(analyst_of(site), again=["east"], confirmed=["east"])
 
 
 def _parts(site):
@@ -127,7 +127,7 @@ def _accept(site):
 
 
 def _remove(site, *, realign=False):
-    remove(analyst_of(site), "south", to=site.root / "returns", realign=realign)
+    remove(analyst_of(site), "south", realign=realign)
 
 
 def _realign(site):
@@ -221,7 +221,7 @@ def _build_late(site, folder):
     late = site.root / "east.upload"
     (site.root / "inbox" / "east.upload").rename(late)
     _receive(site)
-    run(analyst_of(site), to=site.root / "returns", without=["east"])
+    run(analyst_of(site), without=["east"])
     late.rename(site.root / "inbox" / "east.upload")
     _receive(site)
 

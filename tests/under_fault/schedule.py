@@ -57,7 +57,7 @@ class Schedule:
     def session(self):
         """A fresh session, as every command opens one."""
         identity, path = self.cast.identities["lab"], self.folder / "icu.toml"
-        return AnalystSession(self.agreement, identity=identity, path=path)
+        return AnalystSession(self.agreement, identity=identity, path=path, outbox=self.returns)
 
     def history(self):
         """Where the round stands, by the transcript."""
@@ -116,7 +116,7 @@ class Schedule:
             return
         assert not before.forgotten
         gone = {name: before.files["upload", name].file for name in before.removed}
-        taken = {name: each.file for name, each in before.received.items()}
+        taken = {name: each.file for name, each in before.taken().items()}
         for each in found.files:
             path = self.inbox / each.file
             wanted = self._verdict(path, taken, gone)
@@ -151,7 +151,6 @@ class Schedule:
         ran = self._done(
             lambda: run(
                 self.session(),
-                to=self.returns,
                 without=out,
                 again=set(state.without) - {*out, *state.removed},
                 confirmed=self.names,
@@ -160,19 +159,19 @@ class Schedule:
             wanted,
         )
         if ran is not None:
-            assert set(ran.concluded.outcome.uploads) == set(state.received) - {*out}
+            assert set(ran.concluded.outcome.uploads) == set(state.taken()) - {*out}
 
     def _why_no_run(self, state, out):
         if state.forgotten:
             return "CB313"
         if set(out) & set(state.removed):
             return "CB305"
-        inside = set(state.received) - {*out}
+        inside = set(state.taken()) - {*out}
         if state.outcome is not None:
             return "CB305" if set(state.outcome.uploads) - inside else ""
         if len(inside) >= MINIMUM:
             return ""
-        away = set(self.names) - set(state.received) - set(state.removed) - {*out}
+        away = set(self.names) - set(state.taken()) - set(state.removed) - {*out}
         return "CB314" if away else "CB305"
 
     def _remove(self, at):
@@ -181,22 +180,20 @@ class Schedule:
         outcome, wanted = state.outcome, ""
         if state.forgotten:
             wanted = "CB313"
-        elif name not in {*state.received, *state.removed}:
+        elif name not in {*state.taken(), *state.removed}:
             wanted = "CB304"
         elif outcome is not None:
             part = name in outcome.uploads or (realign and name in outcome.target_carries)
             wanted = "CB305" if part and len(set(outcome.uploads) - {name}) < MINIMUM else ""
         self.log.append((name, realign))
-        done = self._done(
-            lambda: remove(self.session(), name, to=self.returns, realign=realign), at, wanted
-        )
+        done = self._done(lambda: remove(self.session(), name, realign=realign), at, wanted)
         if done is not None:
             assert name in self.history().removed
             assert not self.work.payload(name).exists()
 
     def _forget(self, at):
         state = self.history()
-        wanted = "" if state.forgotten or state.received else "CB305"
+        wanted = "" if state.forgotten or state.taken() else "CB305"
         done = self._done(lambda: forget(self.session(), early=True), at, wanted)
         assert done is None or not list(self.work.path.rglob("*.safetensors"))
 
@@ -241,7 +238,7 @@ class Schedule:
             for variant in ("good", "second", "future")
         }
         assert {each["file"] for each in told} <= whole, "I3: not of an enrolled key"
-        for name, each in state.received.items():
+        for name, each in state.taken().items():
             if not state.forgotten:
                 sealed = self.work.sealed(name, exchanges(self.agreement)[-1])
                 assert file_digest(sealed) == each.file, "I1"
@@ -276,7 +273,7 @@ class Schedule:
                 put(self.inbox, f"{name}.upload", self.cast.bytes[self.size, name, "good"])
             self._receive(0)
             state = self.history()
-            assert set(state.received) == set(self.names) - set(state.removed), "I8"
+            assert set(state.taken()) == set(self.names) - set(state.removed), "I8"
             self._complete(state)
             assert not list(self.work.path.rglob("*.part")), "I8: left over"
         for needle in self.cast.secrets():
@@ -288,13 +285,12 @@ class Schedule:
         """Train on everybody who is in, if that is enough."""
         call = lambda: run(  # noqa: E731 -- said once
             self.session(),
-            to=self.returns,
             again=set(state.without) - set(state.removed),
             confirmed=self.names,
         )
         self._done(call, 0, self._why_no_run(state, []))
         outcome = self.history().outcome
         if outcome is not None:
-            kept = set(state.received)
+            kept = set(state.taken())
             assert set(outcome.uploads) == kept, "I5: not all"
             assert {path.name.split(".")[1] for path in self.returns.glob("*-return")} >= kept, "I8"

@@ -13,13 +13,13 @@ def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(tmp
     early = ("north", "south", "west")
     made.uploads(early)
     receive(made.session(), [made.inbox])
-    run(made.session(), to=made.returns)
+    run(made.session())
     made.upload("east")
     receive(made.session(), [made.inbox])
-    run(made.session(), to=made.returns, confirmed=["east"])
-    done = remove(made.session(), "east", to=made.returns, realign=True)
+    run(made.session(), confirmed=["east"])
+    done = remove(made.session(), "east", realign=True)
     assert tuple(done.concluded.outcome.uploads) == done.removal.trained_on == early
     assert done.concluded.outcome.n_rows == 120
     assert opened_return(made, "north").trained_on == early
     assert set(done.concluded.files) == set(early)
-    assert tuple(run(made.session(), to=made.returns).concluded.outcome.uploads) == early
+    assert tuple(run(made.session()).concluded.outcome.uploads) == early

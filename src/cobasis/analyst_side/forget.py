@@ -4,31 +4,25 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, History, Received
-from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
+from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
+from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.messages import upload_in
 from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
-from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import moment_of, moment_text
 
 _NO_LIMIT = 2**48  # it was within the limits when it was received
 
 
-def kept_uploads(
-    session: AnalystSession,
-    history: History,
-    *,
-    parties: Collection[str],
-    report: Report = silent,
-) -> UploadFolder:
+def kept_uploads(session: AnalystSession, *, parties: Collection[str]) -> UploadFolder:
     """Return the folder of opened uploads, once every one that is needed is as it was received."""
-    refuse_forgotten(session, history)
+    session.require_kept()
+    taken = session.history.taken()
     for done, party in enumerate(parties):
-        report("comparing digests", done, len(parties))
-        _restore(session, history.received[party])
-    report("comparing digests", len(parties), len(parties))
+        session.report("comparing digests", done, len(parties))
+        _restore(session, taken[party])
+    session.report("comparing digests", len(parties), len(parties))
     return UploadFolder(session.work.payloads)
 
 
@@ -49,18 +43,6 @@ def _restore(session: AnalystSession, received: Received) -> None:
     remove_tree(session.work.incoming)
 
 
-def retained_until(session: AnalystSession, history: History) -> datetime | None:
-    """Return until when files are kept: retention_days after the last one came; None before."""
-    days = session.agreement.retention_days
-    times = [moment_of(each.time) for each in _kept(history)]
-    return max(times) + timedelta(days=days) if times and days is not None else None
-
-
-def _kept(history: History) -> list[Received]:
-    """Return what was taken of those that were not removed."""
-    return [each for each in history.files.values() if each.party not in history.removed]
-
-
 def forget(
     session: AnalystSession,
     *,
@@ -78,27 +60,38 @@ def forget(
     is called once nothing else stands in the way.
     """
     with session.at_work() as history:
-        until = retained_until(session, history)
-        if not history.forgotten and until is None:
+        kept = [each for each in history.files.values() if each.party not in history.removed]
+        if not history.forgotten and not kept:
             raise StepError(
                 f"nothing that a party sent in round '{session.agreement.round_id}' is kept, so "
                 "there is nothing to destroy."
             )
-        if until is not None and (now or datetime.now(UTC)) < until and not early:
-            raise StepError(
-                f"the uploads of round '{session.agreement.round_id}' are agreed to be kept until "
-                f"{moment_text(until)}: parties may still come or leave. Wait, or say --early."
-            )
+        if kept and not early:
+            _require_over(session, kept, now=now or datetime.now(UTC))
         ask()
-        time = history.forgotten
-        if not time:
-            files = [each.file for each in _kept(history)]
-            time = session.transcript.append(FORGOTTEN, {"files": files}).time
+        # The line comes first: a kill among the deletions leaves files that the same command,
+        # typed again, deletes. The other way round it would leave a round whose uploads are gone,
+        # and a record that says they are kept.
+        if not history.forgotten:
+            session.note(FORGOTTEN, {"files": [each.file for each in kept]})
         work = session.work
         for path in (work.payloads, work.received, work.alignments, work.span):
             remove_tree(path)
         if key is not None:
+            # the key goes last, and after its own line: without it no command opens the folder
+            # again, so nothing could be finished or recorded
             told = {"fingerprint": session.identity.public.fingerprint}
-            session.transcript.append(KEY_DESTROYED, told)
+            session.note(KEY_DESTROYED, told)
             remove_tree(key)
-        return time
+        return history.forgotten
+
+
+def _require_over(session: AnalystSession, kept: Collection[Received], *, now: datetime) -> None:
+    """Raise StepError before retention_days have passed since the last file came."""
+    days = session.agreement.retention_days or 0  # nobody can sign an agreement without
+    until = max(moment_of(each.time) for each in kept) + timedelta(days=days)
+    if now < until:
+        raise StepError(
+            f"the uploads of round '{session.agreement.round_id}' are agreed to be kept until "
+            f"{moment_text(until)}: parties may still come or leave. Wait, or say --early."
+        )

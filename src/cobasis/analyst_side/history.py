@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from cobasis.algorithms.certificate import Evidence
@@ -13,19 +12,17 @@ from cobasis.protocol.agreement import Message
 from cobasis.protocol.signatures import Signature
 
 OPENED, AGREED, RECEIVED, CONSENSUS = "opened", "agreed", "received", "consensus"
-FORGOTTEN = "forgotten"
-KEY_DESTROYED = "key destroyed"
 RUN, ADDED, REMOVED = "run", "added", "removed"
+FORGOTTEN, KEY_DESTROYED = "forgotten", "key destroyed"
+
+UNREADABLE = "unreadable"
+"""What is written down for a word in another form; a party could send any text."""
 
 _WORDS = {
     "policy": re.compile(r"[a-z0-9/._-]{1,60}"),
     "verdict": re.compile(r"[a-z-]{1,60}"),
     "report": re.compile(r"[0-9a-f]{64}"),
 }
-"""In which form each word is written down and printed; a party could send any text."""
-
-UNREADABLE = "unreadable"
-"""What stands for a word in another form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +36,7 @@ class AuditRecord:
 
 def audit_words(audit: Mapping[str, object] | None) -> list[str]:
     """Return a manifest's record as the transcript has it."""
-    if audit is None:
-        return []
-    told = {word: audit.get(word) for word in _WORDS}
+    told = {} if audit is None else {word: audit.get(word) for word in _WORDS}
     return [
         value if isinstance(value, str) and _WORDS[word].fullmatch(value) else UNREADABLE
         for word, value in told.items()
@@ -92,26 +87,36 @@ class Outcome:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
+def _outcome(told: Mapping[str, Any], *, time: str) -> Outcome:
+    return Outcome(
+        uploads=_mapped(told["uploads"]),
+        alignment=told["alignment"],
+        family=told["model"] or None,
+        model_sha256=told["model_sha256"] or None,
+        evidence=cast("Mapping[str, Evidence]", _mapped(told["evidence"])),
+        n_rows=told["n_rows"],
+        target_carries=tuple(told["target_carries"]),
+        returns=_mapped(told["returns"]),
+        time=time,
+    )
+
+
+@dataclass(kw_only=True)
 class History:
-    """Where the round stands."""
+    """Where the round stands; what parties sent stays in it after they were removed."""
 
     digest: str = ""  # the agreement's, as the last opening has it; empty when there is no line
-    # the good signatures under the agreement, by name
-    agreed: Mapping[str, Signature] = field(default_factory=dict)
+    agreed: dict[str, Signature] = field(default_factory=dict)  # the good signatures, by name
     agreed_at: str = ""  # when the last of them came
-    # by message and party; also of those that were removed
-    files: Mapping[tuple[str, str], Received] = field(default_factory=dict)
+    files: dict[tuple[Message, str], Received] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
-    # parties that the analyst goes on without, until it says otherwise
-    without: tuple[str, ...] = ()
-    # whose directions shaped the common span, where there is one
-    contributors: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()  # whom the analyst goes on without, until it says otherwise
+    contributors: tuple[str, ...] = ()  # whose directions shaped the common span
     ended: tuple[str, ...] = ()  # when each exchange ended, as many as have
     outcome: Outcome | None = None
     forgotten: str = ""  # when the uploads were destroyed; empty before
 
-    def taken(self, message: Message) -> dict[str, Received]:
+    def taken(self, message: Message = "upload") -> dict[str, Received]:
         """Return everybody's file of a kind by party, those that were removed left out."""
         return {
             party: each
@@ -119,75 +124,43 @@ class History:
             if kind == message and party not in self.removed
         }
 
-    @cached_property
-    def received(self) -> Mapping[str, Received]:
-        """The uploads that are in, by party."""
-        return self.taken("upload")
-
-    def files_of(self, party: str) -> tuple[str, ...]:
+    def files_of(self, party: str) -> list[str]:
         """Return the digests of all that a party sent."""
-        return tuple(each.file for each in self.files.values() if each.party == party)
+        return [each.file for each in self.files.values() if each.party == party]
 
-    def with_file(self, new: Received) -> "History":
-        """Return the history with one file more."""
-        return replace(self, files={**self.files, (new.message, new.party): new})
+    def take(self, entry: Entry) -> None:
+        """Take in the next line of the transcript."""
+        told = cast("dict[str, Any]", dict(entry.told))
+        if entry.event == OPENED:  # anew where a text was edited before all had signed it
+            vars(self).update(vars(History(digest=told["agreement"])))
+        elif entry.event == AGREED:
+            self.agreed[told["name"]] = Signature(agreement=self.digest, **told)
+            self.agreed_at = entry.time
+        elif entry.event == RECEIVED:
+            words = told.pop("audit")
+            audit = AuditRecord(**dict(zip(_WORDS, words, strict=True))) if words else None
+            new = Received(**told, time=entry.time, line=entry.hash, audit=audit)
+            self.files[new.message, new.party] = new
+        elif entry.event == CONSENSUS:
+            self.contributors = tuple(told["contributors"])
+            self.ended = (*self.ended, entry.time)
+        elif entry.event == REMOVED and told["party"] not in self.removed:
+            self.removed = (*self.removed, told["party"])
+        elif entry.event == FORGOTTEN:
+            self.forgotten = entry.time
+        if "uploads" in told:  # of a run, an addition or a removal that trained
+            if self.outcome is None:
+                self.ended = (*self.ended, entry.time)
+            self.outcome = _outcome(told, time=entry.time)
+        self.without = tuple(told.get("without", self.without))
 
 
 def history_of(entries: Iterable[Entry]) -> History:
     """Read a round's history from the lines of a transcript."""
     found = History()
-    agreed: dict[str, Signature] = {}
-    files: dict[tuple[str, str], Received] = {}
     for entry in entries:
-        told = cast("Mapping[str, Any]", entry.told)
-        if entry.event == OPENED:  # anew where a text was edited before all had signed it
-            found, agreed, files = History(digest=told["agreement"]), {}, {}
-        elif entry.event == AGREED:
-            agreed[told["name"]] = Signature(agreement=found.digest, **told)
-            found = replace(found, agreed_at=entry.time)
-        elif entry.event == RECEIVED:
-            new = received_of(entry)
-            files[new.message, new.party] = new
-        elif entry.event == CONSENSUS:
-            names = tuple(told["contributors"])
-            ended = (*found.ended, entry.time)
-            without = tuple(told["without"])
-            found = replace(found, contributors=names, ended=ended, without=without)
-        elif entry.event == FORGOTTEN:
-            found = replace(found, forgotten=entry.time)
-        elif entry.event in {RUN, ADDED, REMOVED}:
-            found = _trained(found, entry, told)
-    return replace(found, agreed=agreed, files=files)
-
-
-def received_of(entry: Entry) -> Received:
-    """Read what was received back from its line."""
-    told = cast("dict[str, Any]", dict(entry.told))
-    words = told.pop("audit")
-    audit = AuditRecord(**dict(zip(_WORDS, words, strict=True))) if words else None
-    return Received(**told, time=entry.time, line=entry.hash, audit=audit)
-
-
-def _trained(before: History, entry: Entry, told: Mapping[str, Any]) -> History:
-    outcome, ended, removed = before.outcome, before.ended, before.removed
-    if entry.event == REMOVED and told["party"] not in removed:
-        removed = (*removed, told["party"])
-    if "uploads" in told:
-        if outcome is None:
-            ended = (*ended, entry.time)
-        outcome = Outcome(
-            uploads=_mapped(told["uploads"]),
-            alignment=told["alignment"],
-            family=told["model"] or None,
-            model_sha256=told["model_sha256"] or None,
-            evidence=cast("Mapping[str, Evidence]", _mapped(told["evidence"])),
-            n_rows=told["n_rows"],
-            target_carries=tuple(told["target_carries"]),
-            returns=_mapped(told["returns"]),
-            time=entry.time,
-        )
-    without = tuple(told.get("without", before.without))
-    return replace(before, removed=removed, outcome=outcome, ended=ended, without=without)
+        found.take(entry)
+    return found
 
 
 def _listed(told: Mapping[str, str]) -> list[str]:

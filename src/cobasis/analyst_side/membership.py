@@ -1,14 +1,15 @@
 """``remove``: a party that leaves, certified: what is gone and what is not, in words and signed."""
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from cobasis.analyst_side.history import REMOVED, History, Outcome, history_of
-from cobasis.analyst_side.plan import listed
+from cobasis.analyst_side.history import REMOVED
+from cobasis.analyst_side.plan import fewest, listed
 from cobasis.analyst_side.run import Concluded, conclude, delete_targets
-from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
+from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import BundleError, SignatureError, StepError, UnknownPartyError
@@ -98,10 +99,6 @@ class Removal:
         ]
         return "\n".join(lines) + "\n"
 
-    def told(self) -> dict[str, Any]:
-        """Return what is signed."""
-        return {**asdict(self), "gone": list(self.gone), "not_gone": list(self.not_gone)}
-
 
 def _item(sentence: str) -> list[str]:
     """Return a sentence of a list in lines that fit a terminal."""
@@ -114,14 +111,13 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
     removals = [each for each in entries if each.event == REMOVED]
     lines = [each for each in removals if each.told["party"] == party]
     entry, since = lines[-1], removals[removals.index(lines[0]) :]
-    outcome = history_of(entries).outcome
-    files = cast("list[str]", entry.told["files"])
+    outcome = session.history.outcome
     return Removal(
         round_id=session.agreement.round_id,
         agreement=session.digest,
         analyst=session.name,
         party=party,
-        files=tuple(files),
+        files=tuple(cast("list[str]", entry.told["files"])),
         time=entry.time,
         transcript=entry.hash,
         trained_again=any("uploads" in each.told for each in lines),
@@ -132,10 +128,10 @@ def removal_of(session: AnalystSession, party: str) -> Removal:
     )
 
 
-def write_removal(session: AnalystSession, removal: Removal, *, to: Path) -> tuple[Path, Path]:
+def _write(session: AnalystSession, removal: Removal, *, to: Path) -> tuple[Path, Path]:
     """Write the certificate, signed, and its text for people."""
     make_folder(to)
-    told = removal.told()
+    told = {**asdict(removal), "gone": list(removal.gone), "not_gone": list(removal.not_gone)}
     signature = session.identity.sign(_SIGNED + canonical_json(told)).hex()
     data = {"format": FORMAT, "removal": told, "signature": signature}
     paths = to / f"removal-{removal.party}.json", to / f"removal-{removal.party}.txt"
@@ -177,104 +173,80 @@ def remove(
     session: AnalystSession,
     party: str,
     *,
-    to: Path,
     realign: bool = False,
     cluster: str | None = None,
     report: Report = silent,
 ) -> Removed:
-    """Take a party's rows out, train again without them, and certify what is and is not gone.
-
-    The party's upload is deleted after the returns of the others are written and recorded, and an
-    older return to it in the same folder as well.
-    """
-    with session.at_work() as history:
-        refuse_forgotten(session, history)
-        _require_part(session, party, history)
+    """Take a party's rows out, train again without them, and certify what is and is not gone."""
+    with session.at_work(report) as history:
+        session.require_kept()
+        _require_part(session, party)
         before, concluded = history.outcome, None
+        files = history.files_of(party)
+        told = {"party": party, "files": files, "realigned": realign}
         if before is not None and (
             party in before.uploads or (realign and party in before.target_carries)
         ):
-            concluded = _without(
+            concluded = conclude(
                 session,
-                party,
-                history,
-                outcome=before,
+                parties=_staying(session, party, before.uploads),
+                family=before.family,
+                event=REMOVED,
+                told=told,
                 realign=realign,
-                to=to,
                 cluster=cluster,
-                report=report,
             )
         elif party not in history.removed:
-            files = [*history.files_of(party)]
-            session.transcript.append(REMOVED, {"party": party, "files": files, "realigned": False})
-        every = session.exchanges  # replies of before: whoever sends the folder would send them
-        sent = [session.work.sealed(party, each) for each in every]
-        stale = [to / session.reply(party, each) for each in every]
-        for path in (session.work.payload(party), *sent, *stale):
-            remove_tree(path)
+            session.note(REMOVED, {**told, "realigned": False})
+        # Files go after the transcript's line. A kill in between leaves files of somebody who is
+        # removed by the record: no command reads them, `receive` refuses the party, and the same
+        # command deletes them. Files that go first would be missed by a round that still needs
+        # them, and that may have been killed before its new model.
+        _delete(session, party)
         removal = removal_of(session, party)
         _delete_models(session, removal)
-        after = session.history()
-        if after.outcome is not None:  # a kill after the line leaves older ones
-            delete_targets(session, but=after.outcome.alignment)
-        write_removal(session, removal, to=session.work.certificates)
-        paths = write_removal(session, removal, to=to)
-        session.tell(after)
+        if history.outcome is not None:  # a kill after the line leaves older ones
+            delete_targets(session, but=history.outcome.alignment)
+        _write(session, removal, to=session.work.certificates)
+        paths = _write(session, removal, to=session.outbox)
+        session.tell()
     return Removed(removal=removal, files=paths, concluded=concluded)
 
 
-def _require_part(session: AnalystSession, party: str, history: History) -> None:
+def _require_part(session: AnalystSession, party: str) -> None:
     """Raise UnknownPartyError for somebody of whom nothing is there."""
     require_known(party, session.agreement.parties)
-    if party not in history.removed and not history.files_of(party):
+    if party not in session.history.removed and not session.history.files_of(party):
         raise UnknownPartyError(
             f"party '{party}' has sent nothing in round '{session.agreement.round_id}', so there "
             f"is nothing to remove. To go on without it: cobasis run --without {party}."
         )
 
 
-def _without(
-    session: AnalystSession,
-    party: str,
-    history: History,
-    *,
-    outcome: Outcome,
-    realign: bool,
-    to: Path,
-    cluster: str | None,
-    report: Report,
-) -> Concluded:
-    """Align, if it is asked for, and train, without a party."""
-    stay = tuple(name for name in outcome.uploads if name != party)
-    least = session.agreement.minimum_parties
-    if len(stay) < max(1, least):
+def _staying(session: AnalystSession, party: str, uploads: Iterable[str]) -> list[str]:
+    """Return who stays; StepError where they are fewer than the agreement asks for."""
+    stay = [name for name in uploads if name != party]
+    least = fewest(session.agreement, session.exchanges[-1])
+    if len(stay) < least:
         raise StepError(
             f"without party '{party}' {len(stay)} would stay ({listed(stay)}), and the agreement "
             f"asks for at least {least}: with fewer, each shows more of itself. So no model can be "
             f"trained again. Take another party in first, or, if '{party}' has to leave at once, "
             "destroy all that was sent in this round: cobasis forget --early."
         )
-    return conclude(
-        session,
-        history,
-        parties=stay,
-        family=outcome.family,
-        event=REMOVED,
-        told={
-            "party": party,
-            "files": list(history.files_of(party)),
-            "realigned": realign,
-        },
-        to=to,
-        realign=realign,
-        cluster=cluster,
-        report=report,
-    )
+    return stay
+
+
+def _delete(session: AnalystSession, party: str) -> None:
+    """Delete what a party sent, and replies to it: whoever sends the outbox would send them."""
+    remove_tree(session.work.payload(party))
+    for exchange in session.exchanges:
+        remove_tree(session.work.sealed(party, exchange))
+        remove_tree(session.reply(party, exchange))
 
 
 def _delete_models(session: AnalystSession, removal: Removal) -> None:
     """Delete models that the party's rows shaped from the work folder; one is in use."""
-    if session.work.models.is_dir():
-        for path in sorted(session.work.models.iterdir()):
-            if not path.is_file() or file_digest(path) != removal.model_sha256:
-                remove_tree(path)
+    for path in sorted(session.work.models.glob("*")):
+        if not path.is_file() or file_digest(path) != removal.model_sha256:
+            remove_tree(path)

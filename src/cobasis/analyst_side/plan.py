@@ -1,14 +1,12 @@
 """What ``run`` will do, read from the transcript before anything is done."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from cobasis.analyst_side.consensus import MIN_PARTIES, lost_spans
-from cobasis.analyst_side.history import History
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.agreement import Exchange
 from cobasis.protocol.refusals import require_known
 
@@ -25,52 +23,35 @@ class Plan:
     without: tuple[str, ...] = ()
     waits: str = ""  # where only lost files are written: what the next exchange waits for
 
-    def refuse_unasked(self, confirmed: Collection[str]) -> None:
-        """Raise StepError where somebody would be taken in of whom nobody was asked."""
-        if unasked := sorted(set(self.new) - set(confirmed)):
-            raise StepError(
-                f"{', '.join(unasked)} came after the run of {self.ended}, and nobody said that "
-                "they are to be taken in. Confirm it."
-            )
-
-    def told(self) -> dict[str, list[str]]:
-        """Return what the transcript says of it."""
-        told = {"without": list(self.without), "missing": list(self.missing)}
-        return {**told, "parties": list(self.new)} if self.new else told
-
 
 def planned(
     session: AnalystSession,
-    history: History,
     *,
-    to: Path,
     without: Iterable[str] = (),
     again: Iterable[str] = (),
     now: datetime | None = None,
 ) -> Plan:
     """Say what a run does now; WaitingError where it needs files that have not come."""
-    out = _left_out(session, history, without=tuple(without), again=tuple(again))
-    exchange = session.open_exchange(history)
+    history, exchange = session.history, session.open_exchange()
+    out = _left_out(session, without=tuple(without), again=tuple(again))
     taken = history.taken(exchange.message)
-    members = tuple(name for name in sorted(taken) if name not in out)
     away = {*session.agreement.parties} - {*taken, *history.removed, *out}
     plan = Plan(
         exchange=exchange,
-        members=members,
+        members=tuple(name for name in sorted(taken) if name not in out),
         missing=tuple(name for name in session.agreement.parties if name in away),
         without=out,
     )
     if history.outcome is not None:
-        return _after_run(plan, history)
+        return _after_run(plan, before=history.outcome.uploads, ended=history.ended[-1])
     try:
         _require_all(session, plan, now=now or datetime.now(UTC))
     except WaitingError as error:
-        before = exchange.number - 1
-        if not lost_spans(session, history, to=to) or not before:
+        if not lost_spans(session):
             raise
         return Plan(
-            exchange=session.exchanges[before - 1],
-            ended=history.ended[before - 1],
+            exchange=session.exchanges[0],
+            ended=history.ended[0],
             members=history.contributors,
             without=out,
             waits=str(error.args[0]),
@@ -78,10 +59,23 @@ def planned(
     return plan
 
 
+def lost_spans(session: AnalystSession) -> list[str]:
+    """Return the parties whose span was made, and does not stand in the outbox.
+
+    Every party gets it that was not removed, so that one that sent no proposal may still come.
+    """
+    history, first = session.history, session.exchanges[0]
+    staying = [name for name in session.enrolled if name not in history.removed]
+    if not history.contributors:
+        return []
+    return [name for name in staying if not session.reply(name, first).exists()]
+
+
 def _left_out(
-    session: AnalystSession, history: History, *, without: tuple[str, ...], again: tuple[str, ...]
+    session: AnalystSession, *, without: tuple[str, ...], again: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return whom the analyst goes on without, in the agreement's order."""
+    history = session.history
     for name in (*without, *again):
         require_known(name, session.agreement.parties)
         if name in history.removed:
@@ -92,47 +86,44 @@ def _left_out(
     return tuple(name for name in session.agreement.parties if name in out)
 
 
-def _after_run(plan: Plan, history: History) -> Plan:
-    """Return who is new since the last run; StepError where somebody who took part is left out."""
-    outcome = history.outcome
-    before = {} if outcome is None else outcome.uploads
+def _after_run(plan: Plan, *, before: Collection[str], ended: str) -> Plan:
+    """Say who is new since the last run; StepError where somebody who took part is left out."""
     gone = [name for name in before if name not in plan.members]
     if gone:
         removes = " and ".join(f"cobasis remove {name}" for name in gone)
         raise StepError(
-            f"{', '.join(gone)} took part in the run of {history.ended[-1]}, and others have "
-            f"its returns. To go on without, take the rows out for good: {removes}."
+            f"{', '.join(gone)} took part in the run of {ended}, and others have its returns. To "
+            f"go on without, take the rows out for good: {removes}."
         )
-    return Plan(
-        **{
-            **vars(plan),
-            "ended": history.ended[-1],
-            "new": tuple(name for name in plan.members if name not in before),
-        }
-    )
+    new = tuple(name for name in plan.members if name not in before)
+    return replace(plan, ended=ended, new=new)
+
+
+def fewest(agreement: Agreement, exchange: Exchange) -> int:
+    """Return how many messages an exchange needs at least."""
+    # of two proposals each party computes the other's span; the protocol refuses fewer as well
+    return max(3 if exchange.message == "proposal" else 1, agreement.minimum_parties)
 
 
 def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
     """Raise WaitingError while somebody may still send, or too few have."""
     agreed, closes = session.agreement, session.agreement.closes
-    what = f"exchange {plan.exchange.number} of {len(session.exchanges)}"
-    least = agreed.minimum_parties
-    if plan.exchange.message == "proposal":
-        least = max(least, MIN_PARTIES)
+    least = fewest(agreed, plan.exchange)
     if plan.missing and (closes is None or now < closes):
         until = f"the deadline is {agreed.deadline}" if closes else "no deadline is agreed"
         options = " ".join(f"--without {name}" for name in plan.missing)
         go_on = f", or go on without them: {options}" if len(plan.members) >= least else ""
         raise WaitingError(
-            f"{what} waits for the {plan.exchange.message} of {', '.join(plan.missing)}, and "
-            f"{until}. Receive what they send{go_on}."
+            f"exchange {plan.exchange.number} of {len(session.exchanges)} waits for the "
+            f"{plan.exchange.message} of {', '.join(plan.missing)}, and {until}. Receive what they "
+            f"send{go_on}."
         )
     require_enough(plan, least=least)
 
 
 def require_enough(plan: Plan, *, least: int) -> None:
     """Raise WaitingError or StepError where fewer take part than have to."""
-    if len(plan.members) >= max(1, least):
+    if len(plan.members) >= least:
         return
     found = (
         f"{len(plan.members)} {plan.exchange.message}(s) would be used "

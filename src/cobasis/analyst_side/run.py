@@ -1,11 +1,12 @@
 """``run``: ends an exchange of the round, or takes in who came late, or writes lost files again.
 
-The order is the promise: the model stands on the disk before the first return is sealed, so that
-all returns carry one and the same; returns before the transcript's line; and what is not in use
-any more goes after that line.
+The order is the promise: what everybody gets stands on the disk before the first reply is sealed,
+so that all replies carry one and the same; replies before the transcript's line; and what is not
+in use any more goes after that line.
 """
 
 import hashlib
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,23 +17,23 @@ from typing import Any, cast
 
 from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import Certificate
-from cobasis.analyst_side.consensus import end_exchange
 from cobasis.analyst_side.forget import kept_uploads
-from cobasis.analyst_side.history import ADDED, RUN, History, Outcome
+from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome, Received
 from cobasis.analyst_side.passes import passes_for
-from cobasis.analyst_side.plan import Plan, planned
-from cobasis.analyst_side.session import AnalystSession, refuse_forgotten
-from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import enclose_return, model_in
+from cobasis.analyst_side.plan import Plan, lost_spans, planned
+from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.messages import enclose_consensus, enclose_return, model_in, proposal_in
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
-from cobasis.errors import AgreementError, RemoteError, RetentionError, WaitingError
+from cobasis.disk.whole import file_digest
+from cobasis.disk.tensors import read_tables, write_tables
+from cobasis.disk.whole import make_folder, remove_tree, write_whole
+from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
 from cobasis.models import ModelName
-from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
+from cobasis.protocol.messages import ConsensusSpan, SpanProposal
 
 _NAME_DIGITS = 24
 
@@ -59,7 +60,6 @@ class RunResult:
 def run(
     session: AnalystSession,
     *,
-    to: Path,
     without: Iterable[str] = (),
     again: Iterable[str] = (),
     confirmed: Collection[str] = (),
@@ -74,56 +74,43 @@ def run(
     returns carry the same model. `confirmed` names the parties that came after the last run and
     are to be taken in.
     """
-    family = family_of(session.agreement, model)
-    with session.at_work() as history:
-        refuse_forgotten(session, history)
-        with _told_while_waiting(session, history):
-            plan = planned(session, history, to=to, without=without, again=again, now=now)
-        plan.refuse_unasked(confirmed)
+    family = _family(session.agreement, model)
+    with session.at_work(report) as history:
+        session.require_kept()
+        try:
+            plan = planned(session, without=without, again=again, now=now)
+        except WaitingError:
+            session.tell()  # a run that was killed behind its last reply has not told it
+            raise
+        if unasked := sorted(set(plan.new) - set(confirmed)):
+            raise StepError(
+                f"{', '.join(unasked)} came after the run of {plan.ended}, and nobody said that "
+                "they are to be taken in. Confirm it."
+            )
         concluded = None
         if plan.exchange.reply == "span":
-            written: Mapping[str, Path] = end_exchange(
-                session,
-                history,
-                members=plan.members,
-                without=plan.without,
-                to=to,
-                report=report,
-            )
+            written = _send_spans(session, plan)
         else:
             if model is None and history.outcome is not None:
                 family = history.outcome.family
+            told = {"without": list(plan.without), "missing": list(plan.missing)}
             concluded = conclude(
                 session,
-                history,
                 parties=plan.members,
                 family=family,
                 event=ADDED if plan.new else RUN,
-                told=plan.told(),
-                to=to,
+                told={**told, "parties": list(plan.new)} if plan.new else told,
                 cluster=cluster,
-                report=report,
             )
-            written = concluded.written
-        session.tell(session.history())
+            written = {**concluded.written}
+        session.tell()
     return RunResult(plan=plan, concluded=concluded, written=written)
 
 
-@contextmanager
-def _told_while_waiting(session: AnalystSession, history: History) -> Iterator[None]:
-    """Where there is nothing but to wait, finish what a killed run has left to tell."""
-    try:
-        yield
-    except WaitingError:
-        session.tell(history)
-        raise
-
-
-def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None:
+def _family(agreement: Agreement, model: ModelName | None) -> ModelName | None:
     """Return the family to train: the one that is asked for, if the agreement allows it."""
-    chosen = agreement.model if model is None else model
     if model is None or model in agreement.allowed_models:
-        return chosen
+        return model or agreement.model
     allowed = ", ".join(agreement.allowed_models) or "none, since the task is a representation"
     raise AgreementError(
         f"round '{agreement.round_id}' does not allow a model of family '{model}' (allowed: "
@@ -131,56 +118,116 @@ def family_of(agreement: Agreement, model: ModelName | None) -> ModelName | None
     )
 
 
+def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
+    """Make the common span once, and seal it to each party that does not have it."""
+    exchange = session.exchanges[0]
+    # The span is on the disk, and in the transcript, before anybody gets it: a run that was
+    # killed among the replies goes on from the kept one, and a second one would split the round
+    # into parties of two spans.
+    span = _kept_span(session) if session.history.contributors else _made_span(session, plan)
+    lost = lost_spans(session)
+    make_folder(session.outbox)
+    enclosed = enclose_consensus(span, agreement=session.agreement, sender=session.name)
+    for done, party in enumerate(lost):
+        session.report("sealing", done, len(lost))
+        session.seal_reply(enclosed, party, exchange)
+    session.report("sealing", len(lost), len(lost))
+    return {party: session.reply(party, exchange) for party in lost}
+
+
+def _made_span(session: AnalystSession, plan: Plan) -> ConsensusSpan:
+    received, proposals = session.history.taken("proposal"), []
+    for done, party in enumerate(plan.members):
+        session.report("opening proposals", done, len(plan.members))
+        proposals.append(_proposal(session, received[party]))
+    span = Analyst(session.agreement).consensus(proposals)
+    told = {"anchor_tag": span.anchor_tag.hex(), "contributors": json.dumps(span.contributors)}
+    write_tables(session.work.span, {"rows": span.rows}, metadata=told)
+    facts = {"contributors": list(span.contributors), "without": list(plan.without)}
+    session.note(CONSENSUS, facts)
+    return span
+
+
+def _proposal(session: AnalystSession, received: Received) -> SpanProposal:
+    path = session.work.sealed(received.party, session.exchanges[0])
+    try:
+        bundle = session.opened(path)
+        if bundle.digest == received.file:
+            return proposal_in(bundle, agreement=session.agreement)
+    finally:
+        remove_tree(session.work.incoming)
+    raise RetentionError(
+        f"'{path}' is not the proposal of party '{received.party}' that was received "
+        f"({received.file[:16]}). Restore the folder from a copy."
+    )
+
+
+def _kept_span(session: AnalystSession) -> ConsensusSpan:
+    tables, header = read_tables(session.work.span)
+    return ConsensusSpan(
+        agreement_digest=session.agreement.digest(),
+        anchor_tag=bytes.fromhex(header.metadata["anchor_tag"]),
+        rows=tables["rows"],
+        contributors=session.history.contributors,
+        simulated=False,
+    )
+
+
 def conclude(
     session: AnalystSession,
-    history: History,
     *,
     parties: Collection[str],
     family: ModelName | None,
     event: str,
     told: Mapping[str, Any],
-    to: Path,
     realign: bool = False,
     cluster: str | None = None,
-    report: Report = silent,
 ) -> Concluded:
     """Align, certify and train, write one sealed return for each party, and record it."""
-    name = _alignment(session, history, parties, realign=realign)
-    path = _model_path(session, [name, family or "", *sorted(parties), version("cobasis")])
-    model = model_in(path.read_bytes(), session.agreement) if path.exists() else None
-    analyst_of = _analyst(session, history, parties, name=name, model=model, report=report)
-    with _words_of_commands(), analyst_of as analyst:
+    before, everybody = session.history.outcome, sorted(parties)
+    received = session.history.taken()
+    name = _alignment(session, everybody, realign=realign)
+    words = [name, family or "", *everybody, version("cobasis")]
+    path = session.work.models / f"{_name_of(words)}.model"
+    with _analyst(session, everybody, folder=session.work.alignments / name, path=path) as analyst:
         analyst.align()
         certificate = analyst.certify()
-        before = history.outcome
         made = Outcome(
-            uploads={party: history.received[party].file for party in sorted(parties)},
+            uploads={party: received[party].file for party in everybody},
             alignment=name,
             family=family,
-            model_sha256=_train(analyst, family, path=path, cluster=cluster, report=report),
-            evidence={party: certificate.parties[party].evidence for party in sorted(parties)},
-            n_rows=sum(history.received[party].n_rows for party in parties),
+            model_sha256=_train(session, analyst, family, path=path, cluster=cluster),
+            evidence={party: certificate.parties[party].evidence for party in everybody},
+            n_rows=sum(received[party].n_rows for party in everybody),
             target_carries=analyst.target_carries,
             returns={} if before is None else before.returns,
             time="" if before is None else before.time,
         )
         kept = made.returns if made == before else {}  # the same again: nothing is sealed anew
-        returns, written = _send_all(session, analyst, made, kept=kept, to=to, report=report)
-    if made != before or written or (event == RUN and told["without"] != [*history.without]):
-        facts = {**replace(made, returns=returns).told(), **told, "versions": _versions()}
-        entry = session.transcript.append(event, facts)
-        made = replace(made, returns=returns, time=entry.time)
+        returns, written = _send_returns(session, analyst, made, kept=kept)
+    # Returns come before the line that names their digests: a kill between the two leaves returns
+    # that no line names, and the same command, typed again, seals others over them.
+    if (
+        made != before
+        or written
+        or (event == RUN and told["without"] != [*session.history.without])
+    ):
+        versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
+        made = replace(made, returns=returns)
+        session.note(event, {**made.told(), **told, "versions": versions})
+        made = cast("Outcome", session.history.outcome)
     delete_targets(session, but=name)
+    last = session.exchanges[-1]
     return Concluded(
         outcome=made,
         certificate=certificate,
-        files={party: _return(session, party, to) for party in returns},
-        written=written,
+        files={party: session.reply(party, last) for party in returns},
+        written={party: session.reply(party, last) for party in written},
     )
 
 
-def _model_path(session: AnalystSession, words: list[str]) -> Path:
-    return session.work.models / f"{_name_of(words)}.model"
+_NUMBERS_DEPEND_ON = ("cobasis", "numpy", "scipy", "scikit-learn")
+"""Packages whose versions a model's numbers depend on, besides the uploads."""
 
 
 def delete_targets(session: AnalystSession, *, but: str) -> None:
@@ -190,14 +237,12 @@ def delete_targets(session: AnalystSession, *, but: str) -> None:
             remove_tree(path)
 
 
-def _alignment(
-    session: AnalystSession, history: History, parties: Collection[str], *, realign: bool
-) -> str:
+def _alignment(session: AnalystSession, parties: Collection[str], *, realign: bool) -> str:
     """Return the name of the target's folder; RetentionError where the one in use is gone."""
-    outcome = history.outcome
+    outcome = session.history.outcome
     if outcome is None or realign:
-        uploads = [f"{name} {history.received[name].file}" for name in sorted(parties)]
-        return _name_of([session.digest, *uploads])
+        taken = session.history.taken()
+        return _name_of([session.digest, *(f"{name} {taken[name].file}" for name in parties)])
     folder = session.work.alignments / outcome.alignment
     if TARGET in StateFolder(folder) and not set(outcome.uploads) - set(FitFolder(folder)):
         return outcome.alignment
@@ -209,114 +254,80 @@ def _alignment(
 
 @contextmanager
 def _analyst(
-    session: AnalystSession,
-    history: History,
-    parties: Collection[str],
-    *,
-    name: str,
-    model: Chain | None,
-    report: Report,
+    session: AnalystSession, parties: Collection[str], *, folder: Path, path: Path
 ) -> Iterator[Analyst]:
-    """Give the protocol's analyst over the files of this round."""
-    uploads = kept_uploads(session, history, parties=parties, report=report)
-    folder = session.work.alignments / name
-    with FitFolder(folder) as fits:
-        yield Analyst(
-            session.agreement,
-            uploads=uploads,
-            fits=fits,
-            state=StateFolder(folder),
-            contributors=history.contributors,
-            removed=[each for each in uploads if each not in parties],
-            model=model,
-            report=report,
-        )
-
-
-def _train(
-    analyst: Analyst,
-    family: ModelName | None,
-    *,
-    path: Path,
-    cluster: str | None,
-    report: Report,
-) -> str | None:
-    """Train unless the model's file is there already; return its SHA-256.
-
-    All returns carry one and the same file, also those that are written after a crash.
-    """
-    if family is None or path.exists():
-        analyst.train()
-    else:
-        folder = path.with_suffix(".scratch")
-        with passes_for(family, folder=folder, cluster=cluster, report=report) as over:
-            model = analyst.train(model=family, over=over)
-        make_folder(path.parent)
-        write_whole(path, encode_chain(cast("Chain", model)))
-    return None if family is None else file_digest(path)
-
-
-def _send_all(
-    session: AnalystSession,
-    analyst: Analyst,
-    outcome: Outcome,
-    *,
-    kept: Mapping[str, str],
-    to: Path,
-    report: Report,
-) -> tuple[dict[str, str], dict[str, Path]]:
-    """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
-
-    Returns the digest of each, and the paths of those that were written.
-    """
-    make_folder(to)
-    digests: dict[str, str] = {}
-    written: dict[str, Path] = {}
-    for returned in analyst.returns():
-        report("sealing returns", len(digests), len(outcome.uploads))
-        party = returned.party
-        path = _return(session, party, to)
-        if party in kept and path.is_file() and file_digest(path) == kept[party]:
-            digests[party] = kept[party]
-            continue
-        draft, parts = enclose_return(
-            returned,
-            agreement=session.agreement,
-            sender=session.name,
-            upload=outcome.uploads[party],
-        )
-        digests[party] = write_bundle(
-            path,
-            draft=draft,
-            parts=parts,
-            sign=session.identity.sign,
-            recipients=[session.enrolled[party]],
-        ).digest
-        written[party] = path
-    report("sealing returns", len(outcome.uploads), len(outcome.uploads))
-    return digests, written
-
-
-def _return(session: AnalystSession, party: str, to: Path) -> Path:
-    return to / session.reply(party, session.exchanges[-1])
-
-
-@contextmanager
-def _words_of_commands() -> Iterator[None]:
-    """Let what the protocol advises name the option of the command, not its own argument."""
+    """Give the protocol's analyst over the files of this round; its advice names our options."""
+    uploads = kept_uploads(session, parties=parties)
     try:
-        yield
+        with FitFolder(folder) as fits:
+            yield Analyst(
+                session.agreement,
+                uploads=uploads,
+                fits=fits,
+                state=StateFolder(folder),
+                contributors=session.history.contributors,
+                removed=[each for each in uploads if each not in parties],
+                model=model_in(path.read_bytes(), session.agreement) if path.exists() else None,
+                report=session.report,
+            )
     except RemoteError as error:
         advice = str(error.args[0]).replace("exclude=[...]", "--without NAME")
         error.args = (advice, *error.args[1:])
         raise
 
 
-def _versions() -> list[str]:
-    """Return what a model's numbers depend on besides the uploads."""
-    return [f"{each} {version(each)}" for each in ("cobasis", "numpy", "scipy", "scikit-learn")]
+def _train(
+    session: AnalystSession,
+    analyst: Analyst,
+    family: ModelName | None,
+    *,
+    path: Path,
+    cluster: str | None,
+) -> str | None:
+    """Train unless the model's file is there already; return its SHA-256."""
+    # The model is a file before the first return is sealed. Training again after a crash might
+    # give other bytes (threads, another machine), and parties would hold two models of one round.
+    if family is None or path.exists():
+        analyst.train()
+    else:
+        folder, report = path.with_suffix(".scratch"), session.report
+        with passes_for(family, folder=folder, cluster=cluster, report=report) as over:
+            model = cast("Any", analyst.train(model=family, over=over))  # a family's is a chain
+        make_folder(path.parent)
+        write_whole(path, encode_chain(model))
+    return None if family is None else file_digest(path)
 
 
-def _name_of(words: list[str]) -> str:
+def _send_returns(
+    session: AnalystSession, analyst: Analyst, outcome: Outcome, *, kept: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
+
+    Returns the digest of each, and for whom one was written.
+    """
+    make_folder(session.outbox)
+    exchange = session.exchanges[-1]
+    digests: dict[str, str] = {}
+    written: list[str] = []
+    for returned in analyst.returns():
+        session.report("sealing returns", len(digests), len(outcome.uploads))
+        party = returned.party
+        path = session.reply(party, exchange)
+        if party in kept and path.is_file() and file_digest(path) == kept[party]:
+            digests[party] = kept[party]
+            continue
+        enclosed = enclose_return(
+            returned,
+            agreement=session.agreement,
+            sender=session.name,
+            upload=outcome.uploads[party],
+        )
+        digests[party] = session.seal_reply(enclosed, party, exchange)
+        written.append(party)
+    session.report("sealing returns", len(outcome.uploads), len(outcome.uploads))
+    return digests, written
+
+
+def _name_of(words: Iterable[str]) -> str:
     """Return a short name that stands for words."""
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:_NAME_DIGITS]

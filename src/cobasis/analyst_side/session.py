@@ -1,15 +1,18 @@
-"""What the analyst's commands work with: agreement, identity, work folder and transcript."""
+"""What the analyst's commands work with: agreement, identity, work folder, transcript, history."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from cobasis.analyst_side.history import OPENED, History, history_of
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, sealed_path, stem_of
+from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import MAX_BYTES, Bundle, open_bundle
 from cobasis.bundle.manifest import Expected
-from cobasis.bundle.transcript import Transcript, verify_transcript
+from cobasis.bundle.messages import Enclosed
+from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
@@ -24,11 +27,13 @@ from cobasis.keys.at_rest import home as home_folder
 from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
+from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import News, Receipt, sign_receipt, signers
 
-SUFFIX, NEWS, OUTBOX = ".round", ".news", "outbox"
+SUFFIX, NEWS = ".round", ".news"
 
 
 class WorkFolder:
@@ -53,26 +58,26 @@ class WorkFolder:
         """Return where a party's upload stands when it is opened."""
         return self.payloads / f"{party}.safetensors"
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Make the folder, keep other processes out, and clear what a crash left half done."""
-        for folder in (self.path, self.received, self.payloads):
-            make_folder(folder)
-        busy = (
-            f"another process is at work in '{self.path}'. Two at a time would mix their "
-            "results. Wait for it, then start again."
-        )
-        with Lock(self.path / "lock", what=f"'{self.path}'", busy=busy):
-            remove_tree(self.incoming)
-            remove_left(self.path)
-            yield
+
+def work_folder(agreement: Path) -> WorkFolder:
+    """Return the analyst's folder of a round, beside its agreement."""
+    return WorkFolder(agreement.with_name(f"{stem_of(agreement)}{SUFFIX}"))
 
 
 class AnalystSession(Hidden):
-    """What each of the analyst's commands works with."""
+    """What each of the analyst's commands works with.
+
+    `outbox` is the folder for what parties get; `report` hears how far the command at work is.
+    """
 
     def __init__(
-        self, agreement: Agreement, *, identity: Identity, path: Path, sealed: bool = True
+        self,
+        agreement: Agreement,
+        *,
+        identity: Identity,
+        path: Path,
+        sealed: bool = True,
+        outbox: Path | None = None,
     ) -> None:
         enrolled = _analyst_of(agreement)
         if identity.public != enrolled:
@@ -83,38 +88,79 @@ class AnalystSession(Hidden):
             )
         self.agreement, self.identity, self.path = agreement, identity, path
         self.sealed = sealed
+        self.name, self.digest = enrolled.name, agreement.digest().hex()
+        self.enrolled = {each.name: each for each in agreement.enrolled}
+        self.exchanges = exchanges(agreement)
         self.work = work_folder(path)
         self.news = path.with_name(f"{stem_of(path)}{NEWS}")
-        self.outbox = path.with_name(OUTBOX)
-        self.exchanges = exchanges(agreement)
-
-    @property
-    def name(self) -> str:
-        """The analyst's."""
-        return self.identity.public.name
-
-    @cached_property
-    def enrolled(self) -> Mapping[str, PublicIdentity]:
-        """Every party's public identity, by name."""
-        return {each.name: each for each in self.agreement.enrolled}
-
-    @cached_property
-    def digest(self) -> str:
-        """The agreement's, 64 hexadecimal digits."""
-        return self.agreement.digest().hex()
+        self.outbox = outbox or path.with_name("outbox")
+        self.report: Report = silent
 
     @cached_property
     def transcript(self) -> Transcript:
         """To which everything that happens is appended."""
         return Transcript(self.work.transcript)
 
-    def reply(self, party: str, exchange: Exchange) -> str:
-        """Return the name of what a party gets back: ``icu.north.2-return``."""
-        return f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
+    @cached_property
+    def history(self) -> History:
+        """Where the round stands; read again when the work folder is taken."""
+        if not self.work.transcript.exists():
+            return History()
+        found = history_of(verify_transcript(self.work.transcript).entries)
+        if found.digest in {"", self.digest}:
+            return found
+        if not found.files and not sealed_path(self.path).exists():
+            return History()  # signatures of a text that was edited before all had signed
+        raise AnotherRunError(
+            f"'{self.work.path}' holds a round under another agreement ({found.digest[:16]}) "
+            f"than this one ({self.digest[:16]}). Use the agreement that was signed then, or "
+            "a new name and round for the new one."
+        )
 
-    def open_exchange(self, history: History) -> Exchange:
+    def note(self, event: str, told: dict[str, Any]) -> Entry:
+        """Write a line to the transcript, and take it into the history."""
+        entry = self.transcript.append(event, told)
+        self.history.take(entry)
+        return entry
+
+    @contextmanager
+    def at_work(self, report: Report = silent) -> Iterator[History]:
+        """Keep other processes out of the work folder, and say where the round stands."""
+        work, self.report = self.work, report
+        for folder in (work.path, work.received, work.payloads):
+            make_folder(folder)
+        busy = (
+            f"another process is at work in '{work.path}'. Two at a time would mix their "
+            "results. Wait for it, then start again."
+        )
+        with Lock(work.path / "lock", what=f"'{work.path}'", busy=busy):
+            # what a kill left half done; under the lock, since it may be what another one does
+            remove_tree(work.incoming)
+            remove_left(work.path)
+            vars(self).pop("history", None)  # another process may have gone on since it was read
+            if not self.history.digest:
+                told = {"round": self.agreement.round_id, "agreement": self.digest}
+                self.note(OPENED, {**told, "analyst": self.name})
+            yield self.history
+
+    def open_exchange(self) -> Exchange:
         """Return the first exchange that has not ended, or the last."""
-        return self.exchanges[min(len(history.ended), len(self.exchanges) - 1)]
+        return self.exchanges[min(len(self.history.ended), len(self.exchanges) - 1)]
+
+    def reply(self, party: str, exchange: Exchange) -> Path:
+        """Return where that stands which a party gets back: ``outbox/icu.north.2-return``."""
+        name = f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
+        return self.outbox / name
+
+    def seal_reply(self, enclosed: Enclosed, party: str, exchange: Exchange) -> str:
+        """Write a party's reply, signed and sealed to it; return the file's digest."""
+        return write_bundle(
+            self.reply(party, exchange),
+            draft=enclosed.draft,
+            parts=enclosed.parts,
+            sign=self.identity.sign,
+            recipients=[self.enrolled[party]],
+        ).digest
 
     def opened(self, path: Path, *, max_bytes: int = MAX_BYTES) -> Bundle:
         """Open into the work folder what a party sealed for this analyst, in this round."""
@@ -130,82 +176,59 @@ class AnalystSession(Hidden):
             max_bytes=max_bytes,
         )
 
-    def history(self) -> History:
-        """Return where the round stands."""
-        if not self.work.transcript.exists():
-            return History()
-        found = history_of(verify_transcript(self.work.transcript).entries)
-        if found.digest in {"", self.digest}:
-            return found
-        if not found.files and not sealed_path(self.path).exists():
-            return History()  # signatures of a text that was edited before all had signed
-        raise AnotherRunError(
-            f"'{self.work.path}' holds a round under another agreement ({found.digest[:16]}) "
-            f"than this one ({self.digest[:16]}). Use the agreement that was signed then, or "
-            "a new name and round for the new one."
-        )
-
-    @contextmanager
-    def at_work(self) -> Iterator[History]:
-        """Take the work folder for this process, and say where the round stands."""
-        with self.work.alone():
-            history = self.history()
-            if not history.digest:
-                told = {"round": self.agreement.round_id, "agreement": self.digest}
-                self.transcript.append(OPENED, {**told, "analyst": self.name})
-                history = self.history()
-            yield history
-
-    def require_sealed(self, history: History) -> None:
-        """Raise UnsignedError, with who is missing, before everybody's signature is in."""
+    def require_sealed(self) -> None:
+        """Raise UnsignedError unless everybody has signed."""
         if not self.sealed:
-            everybody = signers(self.agreement)
-            away = [name for name in everybody if name not in history.agreed]
+            everybody, agreed = signers(self.agreement), self.history.agreed
+            away = [name for name in everybody if name not in agreed]
             raise UnsignedError(
                 f"the agreement of round '{self.agreement.round_id}' is not signed by everybody "
-                f"(missing: {', '.join(away)}; {len(history.agreed)} of {len(everybody)} are in), "
+                f"(missing: {', '.join(away)}; {len(agreed)} of {len(everybody)} are in), "
                 "so only signatures are taken yet. Receive theirs first."
             )
 
-    def tell(self, history: History) -> Path:
+    def require_kept(self) -> None:
+        """Raise RetentionError once the uploads were destroyed."""
+        if self.history.forgotten:
+            raise RetentionError(
+                f"the uploads of round '{self.agreement.round_id}' were destroyed on "
+                f"{self.history.forgotten}, as agreed, so nothing can be trained again. Agree on "
+                "a new round; what was returned stays in use."
+            )
+
+    def tell(self) -> None:
         """Write the news beside the agreement: with its receipt a file is acknowledged."""
-        files = history.files.values()
-        order = {name: at for at, name in enumerate(signers(self.agreement))}
+        history, everybody = self.history, signers(self.agreement)
+        order = {name: place for place, name in enumerate(everybody)}
+        receipts = [
+            Receipt(
+                round_id=self.agreement.round_id,
+                agreement=self.digest,
+                party=each.party,
+                analyst=self.name,
+                exchange=each.exchange,
+                file=each.file,
+                time=each.time,
+                transcript=each.line,
+            )
+            for each in sorted(
+                history.files.values(), key=lambda one: (one.exchange, order[one.party])
+            )
+        ]
         told = News(
             round_id=self.agreement.round_id,
             agreement=self.digest,
             analyst=self.name,
             time=moment_text(time_now()),
-            agreed=tuple(sorted(history.agreed, key=lambda name: order[name])),
-            sealed=history.agreed_at if len(history.agreed) == len(order) else "",
-            receipts=tuple(
-                sign_receipt(
-                    Receipt(
-                        round_id=self.agreement.round_id,
-                        agreement=self.digest,
-                        party=each.party,
-                        analyst=self.name,
-                        exchange=each.exchange,
-                        file=each.file,
-                        time=each.time,
-                        transcript=each.line,
-                    ),
-                    self.identity.sign,
-                )
-                for each in sorted(files, key=lambda one: (one.exchange, order[one.party]))
-            ),
+            agreed=tuple(name for name in everybody if name in history.agreed),
+            sealed=history.agreed_at if len(history.agreed) == len(everybody) else "",
+            receipts=tuple(sign_receipt(each, self.identity.sign) for each in receipts),
             ended=history.ended,
             trained_on=() if history.outcome is None else tuple(history.outcome.uploads),
             without=history.without,
             removed=history.removed,
         )
         write_whole(self.news, told.text(self.identity.sign), mode=0o644)
-        return self.news
-
-
-def work_folder(agreement: Path) -> WorkFolder:
-    """Return the analyst's folder of a round, beside its agreement."""
-    return WorkFolder(agreement.with_name(f"{stem_of(agreement)}{SUFFIX}"))
 
 
 def open_session(
@@ -215,6 +238,7 @@ def open_session(
     name: str | None,
     passphrase: Callable[[], str],
     sealed: bool = True,
+    outbox: Path | None = None,
 ) -> AnalystSession:
     """Open the analyst's session of an agreement that everybody signed, or may still sign."""
     found = read_agreement(agreement_path)  # with .sig files alone it is for receive to seal it
@@ -222,9 +246,11 @@ def open_session(
     agreement = sealed_agreement(agreement_path) if signed else found.agreement
     whose = name or _analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
-    session = AnalystSession(agreement, identity=identity, path=agreement_path, sealed=signed)
+    session = AnalystSession(
+        agreement, identity=identity, path=agreement_path, sealed=signed, outbox=outbox
+    )
     if sealed:
-        session.require_sealed(session.history())
+        session.require_sealed()
     return session
 
 
@@ -235,13 +261,3 @@ def _analyst_of(agreement: Agreement) -> PublicIdentity:
         f"the agreement of round '{agreement.round_id}' enrols no analyst, so nobody may receive "
         "anything. Have one made with its file: cobasis agreement new ... --analyst lab.pub."
     )
-
-
-def refuse_forgotten(session: AnalystSession, history: History) -> None:
-    """Raise RetentionError once the uploads were destroyed."""
-    if history.forgotten:
-        raise RetentionError(
-            f"the uploads of round '{session.agreement.round_id}' were destroyed on "
-            f"{history.forgotten}, as agreed, so nothing can be trained again. Agree on a new "
-            "round; what was returned stays in use."
-        )

@@ -1,10 +1,9 @@
 """``cobasis verify``: what anybody can check of a round, and what only its analyst can."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from cobasis.algorithms.base import TARGET
 from cobasis.algorithms.certificate import fit_error, refuse_wrong_fit
@@ -23,7 +22,6 @@ from cobasis.errors import (
     SignatureError,
     TranscriptError,
 )
-from cobasis.linalg.arrays import Matrix
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity
@@ -36,7 +34,7 @@ from cobasis.protocol.signatures import (
     check_receipt,
 )
 
-_MAX_SMALL = 2**20
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +50,6 @@ class Finding:
     def holds(self) -> bool:
         """Whether it is as it should be."""
         return not self.code
-
-
-def checked(what: str, name: str, *, by: Callable[[], object]) -> Finding:
-    """Check one thing; an error of ours is what came of it."""
-    try:
-        by()
-    except CobasisError as error:
-        return Finding(what=what, name=name, code=error.code, reason=str(error.args[0]))
-    return Finding(what=what, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,143 +72,153 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     agreement = read_agreement(agreement_path).agreement
     if not folder.is_dir():
         raise OptionError(f"there is no folder '{folder}'. Give the one with transcripts and news.")
-    sealed = partial(sealed_agreement, agreement_path)
-    findings = [checked("agreement", agreement.round_id, by=sealed)]
-    transcripts: dict[str, Checked] = {}
-    for path in sorted(folder.rglob("*.jsonl")):
-        read = partial(_read_chain, path, into=transcripts)
-        findings.append(checked("transcript", path.name, by=read))
-    ours = _analyst_lines(transcripts.values(), agreement)
-    findings += _receipts(folder, agreement, entries=ours)
-    findings += _countersigned(transcripts.values(), agreement)
-    stem = stem_of(agreement_path)
-    findings += compared_files(folder, ours, stem=stem, report=report)
+    check = _Check(agreement, folder, stem=stem_of(agreement_path), report=report)
+    check.one("agreement", agreement.round_id, sealed_agreement, agreement_path)
+    check.transcripts()
+    check.receipts()
+    check.files()
     for path in sorted(folder.rglob("removal-*.json")):
-        findings.append(checked("removal", path.name, by=partial(_removal, path, agreement)))
-    work = folder / f"{stem}{SUFFIX}"
-    findings += checked_fits(
-        work if work.is_dir() else folder, agreement, entries=ours, report=report
-    )
-    if len(findings) == 1:
+        check.one("removal", path.name, check.removal, path)
+    check.fits()
+    if len(check.findings) == 1:
         raise OptionError(
             f"'{folder}' has neither a transcript (*.jsonl) nor news (*.news), so nothing of the "
             "round can be checked. Give the folder that has them."
         )
-    heads = {name: each.head for name, each in transcripts.items()}
-    return Verified(agreement=agreement, findings=tuple(findings), heads=heads)
+    heads = {name: each.head for name, each in check.chains.items()}
+    return Verified(agreement=agreement, findings=tuple(check.findings), heads=heads)
 
 
-def _read_chain(path: Path, *, into: dict[str, Checked]) -> None:
-    into[str(path)] = verify_transcript(path)
+class _Check:
+    """What is checked of one folder, and what came of it."""
 
+    def __init__(self, agreement: Agreement, folder: Path, *, stem: str, report: Report) -> None:
+        self.agreement, self.folder, self.stem, self.report = agreement, folder, stem, report
+        self.findings: list[Finding] = []
+        self.chains: dict[str, Checked] = {}
+        self.entries: tuple[Entry, ...] = ()  # of the analyst's transcript, if it is there
 
-def _analyst_lines(transcripts: Iterable[Checked], agreement: Agreement) -> tuple[Entry, ...]:
-    """Return the lines of the analyst's transcript of this agreement, if it is there."""
-    digest = agreement.digest().hex()
-    for each in transcripts:
-        opened_as = [entry.told["agreement"] for entry in each.entries if entry.event == OPENED]
-        if opened_as[-1:] == [digest]:
-            return each.entries
-    return ()
+    def one(
+        self, what: str, name: str, by: Callable[..., Value], *of: object, **options: object
+    ) -> Value | None:
+        """Check one thing; an error of ours is what came of it."""
+        try:
+            found = by(*of, **options)
+        except CobasisError as error:
+            reason = str(error.args[0])
+            self.findings.append(Finding(what=what, name=name, code=error.code, reason=reason))
+            return None
+        self.findings.append(Finding(what=what, name=name))
+        return found
 
+    def transcripts(self) -> None:
+        """Check every transcript's chain; one of them is the analyst's."""
+        for path in sorted(self.folder.rglob("*.jsonl")):
+            if found := self.one("transcript", path.name, verify_transcript, path):
+                self.chains[str(path)] = found
+                opening = [each.told["agreement"] for each in found.entries if each.event == OPENED]
+                if not self.entries and opening[-1:] == [self.agreement.digest().hex()]:
+                    self.entries = found.entries
 
-def _receipts(
-    folder: Path, agreement: Agreement, *, entries: tuple[Entry, ...]
-) -> Iterator[Finding]:
-    """Check news, and every receipt in them: signature, and the transcript's line it names."""
-    for path in sorted(folder.rglob(f"*{NEWS}")):
-        found: list[SignedReceipt] = []
-        yield checked("news", path.name, by=partial(_news, path, agreement, into=found))
-        for signed in found:
-            check = partial(_receipt, signed, agreement, entries=entries)
-            what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
-            yield checked("receipt", what, by=check)
+    def receipts(self) -> None:
+        """Check news and every receipt in them, and those that parties countersigned."""
+        for path in sorted(self.folder.rglob(f"*{NEWS}")):
+            news = self.one("news", path.name, self._news, path)
+            for signed in news.receipts if news else ():
+                what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
+                self.one("receipt", what, self._receipt, signed)
+        words = set(SignedReceipt.model_fields) - {"receipt"} | set(Receipt.model_fields)
+        for chain in self.chains.values():
+            for entry in chain.entries:
+                if words <= set(entry.told):
+                    what = f"{entry.told['party']}, countersigned"
+                    self.one("receipt", what, self._countersigned, entry.told)
 
+    def _news(self, path: Path) -> News:
+        with opened(path) as (file, _):
+            return News.from_text(file.read(MAX_BYTES + 1) or b"", self.agreement)
 
-def _news(path: Path, agreement: Agreement, *, into: list[SignedReceipt]) -> None:
-    with opened(path) as (file, _):
-        into += News.from_text(file.read(MAX_BYTES + 1) or b"", agreement).receipts
+    def _receipt(self, signed: SignedReceipt) -> None:
+        """Check a receipt's signature, and the transcript's line that it names."""
+        self._signed(signed)
+        receipt = signed.receipt
+        lines = {each.hash: each for each in self.entries if each.event == RECEIVED}
+        line = lines.get(receipt.transcript)
+        if self.entries and (line is None or line.told["file"] != receipt.file):
+            raise TranscriptError(
+                f"the receipt for party '{receipt.party}' names a line that the analyst's "
+                "transcript does not have, or that is about another file. Keep both: one of them "
+                "was changed."
+            )
 
-
-def _receipt(signed: SignedReceipt, agreement: Agreement, *, entries: tuple[Entry, ...]) -> None:
-    receipt = signed.receipt
-    _check_signed(signed, agreement)
-    lines = {entry.hash: entry for entry in entries if entry.event == RECEIVED}
-    line = lines.get(receipt.transcript)
-    if entries and (line is None or line.told["file"] != receipt.file):
-        raise TranscriptError(
-            f"the receipt for party '{receipt.party}' names a line that the analyst's transcript "
-            "does not have, or that is about another file. Keep both: one of them was changed."
+    def _signed(self, signed: SignedReceipt) -> None:
+        check_receipt(
+            signed,
+            analyst=self._analyst(),
+            agreement=self.agreement.digest().hex(),
+            party=signed.receipt.party,
+            file=signed.receipt.file,
         )
 
+    def _countersigned(self, told: Mapping[str, object]) -> None:
+        fields = {name: told[name] for name in Receipt.model_fields}
+        signatures = {each: told[each] or None for each in ("signature", "countersignature")}
+        signed = SignedReceipt.model_validate({"receipt": fields, **signatures})
+        self._signed(signed)
+        name = signed.receipt.party
+        party = next((each for each in self.agreement.enrolled if each.name == name), None)
+        if party is None:
+            raise SignatureError(
+                f"'{name}' is not enrolled, so its countersignature proves nothing. Look which "
+                "agreement it belongs to."
+            )
+        check_countersigned(signed, party=party)
 
-def _check_signed(signed: SignedReceipt, agreement: Agreement) -> None:
-    """Check a receipt's signature, and that it is of this agreement and an enrolled party."""
-    receipt: Receipt = signed.receipt
-    check_receipt(
-        signed,
-        analyst=_analyst(agreement),
-        agreement=agreement.digest().hex(),
-        party=receipt.party,
-        file=receipt.file,
-    )
+    def removal(self, path: Path) -> None:
+        """Check that a certificate of a removal is the analyst's."""
+        with opened(path) as (file, _):
+            check_removal(file.read(2**20), analyst=self._analyst())
 
+    def _analyst(self) -> PublicIdentity:
+        if self.agreement.analyst is None:
+            raise OptionError(
+                "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
+            )
+        return self.agreement.analyst
 
-def _countersigned(transcripts: Iterable[Checked], agreement: Agreement) -> Iterator[Finding]:
-    """Check the receipts that parties countersigned in their transcripts."""
-    enrolled = {each.name: each for each in agreement.enrolled}
-    words = set(SignedReceipt.model_fields) - {"receipt"} | set(Receipt.model_fields)
-    for each in transcripts:
-        for entry in each.entries:
-            if words <= set(entry.told):
-                check = partial(_check_told, entry.told, agreement, enrolled)
-                yield checked("receipt", f"{entry.told['party']}, countersigned", by=check)
+    def files(self) -> None:
+        """Compare what was sent and returned, and is there, with the transcript's digests."""
+        known = _known(self.entries, self.stem)
+        inside = sorted(self.folder.rglob("*"))
+        paths = [path for path in inside if path.name in known and path.is_file()]
+        for done, path in enumerate(paths):
+            self.report("comparing digests", done, len(paths))
+            what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
+            self.one(what, path.name, _compare, path, known[path.name])
 
+    def fits(self) -> None:
+        """Check every fit of the last run, where anchor images and target are."""
+        work = WorkFolder(self.folder / f"{self.stem}{SUFFIX}")
+        if not work.path.is_dir():
+            work = WorkFolder(self.folder)
+        outcome = history_of(self.entries).outcome
+        if outcome is None or not work.payloads.is_dir():
+            return
+        place = work.alignments / outcome.alignment
+        kept = StateFolder(place).get(TARGET)
+        if kept is None:
+            return
+        fits, uploads = FitFolder(place), UploadFolder(work.payloads)
+        kind = self.agreement.make_aligner().fit_kind
 
-def _check_told(
-    told: Mapping[str, object], agreement: Agreement, enrolled: Mapping[str, PublicIdentity]
-) -> None:
-    fields = {name: told[name] for name in Receipt.model_fields}
-    signed = SignedReceipt.model_validate(
-        {
-            "receipt": fields,
-            "signature": told["signature"],
-            "countersignature": told["countersignature"] or None,
-        }
-    )
-    _check_signed(signed, agreement)
-    party = enrolled.get(signed.receipt.party)
-    if party is None:
-        raise SignatureError(
-            f"'{signed.receipt.party}' is not enrolled, so its countersignature proves nothing. "
-            "Look which agreement it belongs to."
-        )
-    check_countersigned(signed, party=party)
+        def check(party: str) -> None:
+            image, change = uploads[party].read_image(), fits[party].change_of_basis
+            error = fit_error(image, change, target=kept[0]["rows"], kind=kind)
+            refuse_wrong_fit(error, party=party)
 
-
-def _removal(path: Path, agreement: Agreement) -> None:
-    with opened(path) as (file, _):
-        check_removal(file.read(_MAX_SMALL), analyst=_analyst(agreement))
-
-
-def _analyst(agreement: Agreement) -> PublicIdentity:
-    if agreement.analyst is None:
-        raise OptionError(
-            "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
-        )
-    return agreement.analyst
-
-
-def compared_files(
-    folder: Path, entries: Iterable[Entry], *, stem: str, report: Report
-) -> Iterator[Finding]:
-    """Compare what was sent and returned, and is in a folder, with the transcript's digests."""
-    known = _known(entries, stem)
-    paths = sorted(path for path in folder.rglob("*") if path.name in known and path.is_file())
-    for done, path in enumerate(paths):
-        report("comparing digests", done, len(paths))
-        what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
-        yield checked(what, path.name, by=partial(_compare, path, known[path.name]))
+        for done, party in enumerate(outcome.uploads):
+            self.report("checking fits", done, len(outcome.uploads))
+            self.one("fit", party, check, party)
 
 
 def _known(entries: Iterable[Entry], stem: str) -> dict[str, set[str]]:
@@ -246,34 +245,3 @@ def _compare(path: Path, digests: set[str]) -> None:
             f"'{path.name}' is not the file that the transcript names. It was changed, or is of "
             "another round. Ask for the right one."
         )
-
-
-def checked_fits(
-    folder: Path, agreement: Agreement, *, entries: Iterable[Entry], report: Report
-) -> Iterator[Finding]:
-    """Check every fit of the last run, where anchor images and target are."""
-    work, outcome = WorkFolder(folder), history_of(entries).outcome
-    if outcome is None or not work.payloads.is_dir():
-        return
-    place = work.alignments / outcome.alignment
-    kept = StateFolder(place).get(TARGET)
-    if kept is None:
-        return
-    fits, target = FitFolder(place), kept[0]["rows"]
-    uploads = UploadFolder(work.payloads)
-    for done, party in enumerate(outcome.uploads):
-        report("checking fits", done, len(outcome.uploads))
-        check = partial(_fit, party, uploads, fits=fits, target=target, agreement=agreement)
-        yield checked("fit", party, by=check)
-
-
-def _fit(
-    party: str, uploads: UploadFolder, *, fits: FitFolder, target: Matrix, agreement: Agreement
-) -> None:
-    error = fit_error(
-        uploads[party].read_image(),
-        fits[party].change_of_basis,
-        target=target,
-        kind=agreement.make_aligner().fit_kind,
-    )
-    refuse_wrong_fit(error, party=party)

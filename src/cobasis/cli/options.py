@@ -83,7 +83,9 @@ class Owner:
             agreement, home=self.home, name=self.name, passphrase=self.passphrase, sealed=sealed
         )
 
-    def analyst(self, agreement: Path, *, sealed: bool = True) -> "AnalystSession":
+    def analyst(
+        self, agreement: Path, *, sealed: bool = True, outbox: Path | None = None
+    ) -> "AnalystSession":
         """Open the analyst's session of a round; IdentityError for a party's key."""
         from cobasis.analyst_side.session import open_session
 
@@ -98,6 +100,7 @@ class Owner:
             name=self.name,
             passphrase=self.passphrase,
             sealed=sealed,
+            outbox=outbox,
         )
 
     def is_analyst(self, agreement: Path) -> bool:

@@ -94,12 +94,11 @@ def _stands(found: "Reception", agreement: "Agreement") -> list[str]:
 
 def _collected(found: "Reception", agreement: "Agreement") -> list[str]:
     """Return who is in with the files that are being collected."""
-    from cobasis.analyst_side.consensus import MIN_PARTIES
+    from cobasis.analyst_side.plan import fewest
     from cobasis.protocol.agreement import exchanges
 
-    exchange, least = found.exchange, agreement.minimum_parties
-    if exchange.message == "proposal":
-        least = max(least, MIN_PARTIES)
+    exchange = found.exchange
+    least = fewest(agreement, exchange)
     count = f"{len(found.received)} of {len(agreement.parties)}, {least} needed"
     again = " ".join(f"--with {name}" for name in found.late if name in found.without)
     return [

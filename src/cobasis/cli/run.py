@@ -63,13 +63,12 @@ def run(
     from cobasis.analyst_side.run import run as end
 
     path = alone(agreement)
-    session = owner.analyst(path)
-    to, out_of, back = out or session.outbox, without or [], again or []
-    new = _foretold(owner, session, to=to, without=out_of, again=back, yes=yes)
+    session = owner.analyst(path, outbox=out)
+    out_of, back = without or [], again or []
+    new = _foretold(owner, session, without=out_of, again=back, yes=yes)
     with progress() as report:
         found = end(
             session,
-            to=to,
             without=out_of,
             again=back,
             confirmed=new,
@@ -84,19 +83,16 @@ def _foretold(
     owner: Owner,
     session: "AnalystSession",
     *,
-    to: Path,
     without: list[str],
     again: list[str],
     yes: bool,
 ) -> tuple[str, ...]:
     """Say what will be done, and ask about those who are new; return them."""
     from cobasis.analyst_side.plan import planned
-    from cobasis.analyst_side.session import refuse_forgotten
 
-    history = session.history()
-    refuse_forgotten(session, history)
+    session.require_kept()
     try:
-        plan = planned(session, history, to=to, without=without, again=again)
+        plan = planned(session, without=without, again=again)
     except WaitingError:
         return ()  # raised again, once the news say how the round stands
     for line in _first(session, plan):
@@ -125,7 +121,7 @@ def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
         if names
         for line in wrapped(", ".join(names), lead=f"  {title:<9} ")
     ]
-    waiting = [name for name in plan.without if name in session.history().received]
+    waiting = [name for name in plan.without if name in session.history.taken()]
     if waiting:
         options = " ".join(f"--with {name}" for name in waiting)
         lines += wrapped(f"The upload of {', '.join(waiting)} is in. To take it: {options}")
@@ -185,16 +181,9 @@ def remove(
 
     path, rest = agreed(words)
     party = the_one(rest, what="the name of one party")
-    session = owner.analyst(path)
+    session = owner.analyst(path, outbox=out)
     with progress() as report:
-        done = take_out(
-            session,
-            str(party),
-            to=out or session.outbox,
-            realign=realign,
-            cluster=cluster,
-            report=report,
-        )
+        done = take_out(session, str(party), realign=realign, cluster=cluster, report=report)
     removal, concluded = done.removal, done.concluded
     written = {} if concluded is None else _names(concluded.written)
     answer = RemoveAnswer.of(

@@ -4,8 +4,7 @@ A face on :func:`cobasis.simulate` and nothing more, so everything here is a sim
 one process. Between organisations each side runs its own half, `Party` or `Analyst`.
 """
 
-from cobasis.estimators.classifier import CollaborativeClassifier
-from cobasis.estimators.regressor import CollaborativeRegressor
+from cobasis.estimators.predictor import CollaborativeClassifier, CollaborativeRegressor
 from cobasis.estimators.transformer import CollaborativeTransformer
 
 __all__ = ["CollaborativeClassifier", "CollaborativeRegressor", "CollaborativeTransformer"]

@@ -37,10 +37,11 @@ def open_table(X: npt.ArrayLike, *, names: Sequence[str] | None) -> Cells:
             "projected rows would be too. Convert it with X.toarray()."
         )
     own = column_names(X)
-    frame = as_frame(X) if own else None
+    if own and (frame := as_frame(X)) is not None:
+        return frame
     names = own or names
-    if frame is not None or names is None:
-        return X if frame is None else frame
+    if names is None:
+        return X
     array = np.asarray(X)
     if array.shape[1:] != (len(names),):
         raise ShapeError(
@@ -70,19 +71,17 @@ def take_parties(table: Cells, column: str | int) -> tuple[Cells, list[Any]]:
 
 def take_features(table: Cells, features: Features | None) -> "Matrix | nw.DataFrame[Any]":
     """Return the columns that features name, or all as numbers where none are given."""
+    if features is None:
+        return table if isinstance(table, nw.DataFrame) else as_matrix(table, name="X")
+    names = [each.name for each in features]
     if not isinstance(table, nw.DataFrame):
-        if features is None:
-            return as_matrix(table, name="X")
-        return as_table(table, name="X", columns=len(features))
-    if features is not None:
-        missing = [each.name for each in features if each.name not in table.columns]
-        if missing:
-            raise FeatureError(
-                f"X has no column {', '.join(missing[:5])}, which features= names. It has "
-                f"{', '.join(table.columns[:10])}. Correct one of the two."
-            )
-        return table[[each.name for each in features]]
-    return table
+        return as_table(table, name="X", columns=len(names))
+    if missing := [name for name in names if name not in table.columns]:
+        raise FeatureError(
+            f"X has no column {', '.join(missing[:5])}, which features= names. It has "
+            f"{', '.join(table.columns[:10])}. Correct one of the two."
+        )
+    return table[names]
 
 
 def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN401 -- of any library
@@ -94,25 +93,21 @@ def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN40
             "cross-validation params={'parties': ...}, which the default scoring passes on and "
             "scoring='accuracy' does not."
         )
-    shape = getattr(parties, "shape", None)
-    if shape is None:
+    if not hasattr(parties, "shape"):
         sized = isinstance(parties, Iterable) and not isinstance(parties, str | bytes | Mapping)
-        parties = list(parties) if sized else parties
-        shape = (len(parties),) if sized else ()
-    if tuple(shape) != (n_rows,):
+        parties = as_column(parties) if sized else np.array(parties, dtype=object)
+    if tuple(parties.shape) != (n_rows,):
         raise ShapeError(
-            f"parties has shape {tuple(shape)} for {n_rows} rows, so it is not known whose rows "
-            "they are. Give one label per row; for one party np.full(len(X), 'north')."
+            f"parties has shape {tuple(parties.shape)} for {n_rows} rows, so it is not known whose "
+            "rows they are. Give one label per row; for one party np.full(len(X), 'north')."
         )
     labels = [each.item() if isinstance(each, np.generic) else each for each in parties]
-    nobody = sum(map(_is_missing, labels))
-    if nobody:
+    if nobody := sum(map(_is_missing, labels)):
         raise OptionError(
             f"{nobody} of {n_rows} party labels are missing or empty. Every row belongs to a "
             "party: drop those that belong to nobody."
         )
-    other = [each for each in labels if not isinstance(each, Hashable)]
-    if other:
+    if other := [each for each in labels if not isinstance(each, Hashable)]:
         raise OptionError(
             f"{len(other)} of {n_rows} party labels are of type {type(other[0]).__name__}, which "
             "has no hash to tell parties apart by. Give text, numbers or tuples."
@@ -147,9 +142,8 @@ def members_of(
     labels: Sequence[Hashable], named: Mapping[Hashable, str]
 ) -> dict[str, npt.NDArray[np.intp]]:
     """Return the positions of the rows of each party that has some, by its name."""
-    numbers = {label: number for number, label in enumerate(named)}
-    column = np.array([numbers[label] for label in labels])
-    found = {name: np.flatnonzero(column == numbers[label]) for label, name in named.items()}
+    column = np.array([named[label] for label in labels])
+    found = {name: np.flatnonzero(column == name) for name in named.values()}
     return {name: own for name, own in found.items() if own.size}
 
 
@@ -178,8 +172,8 @@ def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Arr
     return labels
 
 
-def travelling_classes(labels: Array) -> tuple[Array, Array]:
-    """Return the classes, and the labels as an agreement can name them."""
+def travelling_classes(labels: Array) -> Array:
+    """Return labels as an agreement can name them; LabelError where they are no classes."""
     text = labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels)
     if not text and labels.dtype.kind not in "Uiub":
         kind = "continuous" if labels.dtype.kind == "f" else "unknown"
@@ -188,8 +182,7 @@ def travelling_classes(labels: Array) -> tuple[Array, Array]:
             "or booleans, all of one type. Convert with y.astype(int) or y.astype(str), and drop "
             "rows without a label."
         )
-    travelling = labels.astype(np.int64) if labels.dtype.kind == "b" else labels
-    return np.unique(labels), travelling
+    return labels.astype(np.int64) if labels.dtype.kind == "b" else labels
 
 
 def whole_number(value: object, *, name: str) -> int:

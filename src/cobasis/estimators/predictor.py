@@ -1,47 +1,33 @@
-"""What classifier and regressor share: a model on the aligned rows, and predictions."""
+"""The round as a classifier and as a regressor: a model on the aligned rows, and predictions."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.metaestimators import available_if
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.base import Aligner
 from cobasis.errors import OptionError
 from cobasis.estimators.inputs import Array, Features, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
-from cobasis.models import Estimator, ModelName
+from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Chain
+from cobasis.models.families import FAMILIES, default_model
 from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.party import Party
 
 
-def trained(party: Party) -> Chain | TrainedModel:
+def _trained(party: Party) -> Chain | TrainedModel:
     """Return the common model as it came back to a party."""
     return cast("Chain | TrainedModel", party.returned.model)
 
 
 class CollaborativePredictor(CollaborativeTransformer):
-    """Train a model on the aligned rows of all parties.
-
-    Parameters
-    ----------
-    estimator, allow_row_carrying
-        As `CollaborativeClassifier` says.
-    n_components, aligner, anchor, n_anchor_rows, basis, public_rows, features, party_column,
-    random_state
-        As `CollaborativeTransformer` says.
-
-    Notes
-    -----
-    **Who sees what.** As ``simulate``.
-
-    **Cost.** As ``simulate``.
-    """
-
-    _metric: ClassVar[Callable[..., float]]
+    """What classifier and regressor share: a model on the aligned rows of all parties."""
 
     __metadata_request__predict: ClassVar = REQUESTED
     __metadata_request__score: ClassVar = REQUESTED
@@ -61,6 +47,7 @@ class CollaborativePredictor(CollaborativeTransformer):
         allow_row_carrying: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        # scikit-learn reads the parameters of the class itself from this signature
         super().__init__(
             n_components=n_components,
             aligner=aligner,
@@ -80,10 +67,8 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Columns as in `fit`.
-        parties : array-like of shape (n_rows,)
-            The name of each row's party, one of `parties_`.
+        X, parties : array-like
+            As `transform`.
 
         Returns
         -------
@@ -92,12 +77,8 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         Raises
         ------
-        NotFittedError
-            `fit` has not been called.
-        UnknownPartyError
-            A party that was not in `fit`.
-        LocalError
-            The rows are not as in `fit`, or `parties` is not one name per row.
+        NotFittedError, UnknownPartyError, LocalError
+            As `transform`.
 
         Notes
         -----
@@ -105,7 +86,10 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         **Cost.** Two products and the model.
         """
-        return self._as_given(self._at_parties(X, parties, Party.predict))
+        found: Array = self._at_parties(X, parties, Party.predict)
+        if self._task == "classification":  # the agreement's, as it writes them; both are sorted
+            found = self.classes_[np.searchsorted(self.round_.agreement.classes, found)]
+        return found
 
     def score(
         self,
@@ -119,12 +103,10 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features)
-            Columns as in `fit`.
+        X, parties : array-like
+            As `transform`.
         y : array-like of shape (n_rows,)
             True labels.
-        parties : array-like of shape (n_rows,)
-            The name of each row's party, one of `parties_`.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the rows.
 
@@ -136,7 +118,7 @@ class CollaborativePredictor(CollaborativeTransformer):
         Raises
         ------
         NotFittedError, UnknownPartyError, LocalError
-            As `predict`; `y` is not one label per row.
+            As `transform`; `y` is not one label per row.
 
         Notes
         -----
@@ -147,42 +129,164 @@ class CollaborativePredictor(CollaborativeTransformer):
         """
         predicted = self.predict(X, parties=parties)
         labels = label_column(y, n_rows=len(predicted), estimator=type(self).__name__)
-        return float(self._metric(labels, predicted, sample_weight=sample_weight))
+        metric = accuracy_score if self._task == "classification" else r2_score
+        return float(metric(labels, predicted, sample_weight=sample_weight))
 
-    def _as_given(self, predicted: Array) -> Array:
-        """Return predictions in the type of `y`."""
-        return predicted
+    def _options(self, *, n_features: int) -> dict[str, Any]:
+        """Return what `simulate` is asked for; OptionError where the estimator is no model."""
+        model, task, reason = self.estimator, self._task, ""
+        if model is not None and not isinstance(model, str):
+            other = is_regressor if task == "classification" else is_classifier
+            if isinstance(model, type) or not {"fit", "predict"} <= set(dir(type(model))):
+                reason = "has no fit and predict to call"
+            elif hasattr(model, "__sklearn_tags__") and other(model):
+                reason = f"is not for {task}"
+        if reason:
+            raise OptionError(
+                f"estimator={model!r} {reason}. Give a scikit-learn estimator or pipeline for "
+                f"{task}, the name of a family such as 'rff', or None for the default."
+            )
+        options = super()._options(n_features=n_features)
+        return {**options, "model": model, "allow_row_carrying": self.allow_row_carrying}
+
+
+def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
+    """Return a check whether the model, fitted or not, has `method`."""
+
+    def check(self: "CollaborativeClassifier") -> bool:
+        model = default_model(self._task) if self.estimator is None else self.estimator
+        if hasattr(self, "round_"):
+            fitted = _trained(next(iter(self.round_.parties.values())))
+            if isinstance(fitted, Chain):
+                return fitted.method == method
+            model = fitted.estimator
+        elif isinstance(model, str) and model in FAMILIES:
+            return method == ("predict_proba" if FAMILIES[model].likely else "decision_function")
+        return hasattr(model, method)
+
+    return check
+
+
+class CollaborativeClassifier(
+    ClassifierMixin,  # type: ignore[misc]  # scikit-learn is untyped: its classes are Any
+    CollaborativePredictor,
+):
+    """Classify rows of several parties that do not pool them.
+
+    Parameters
+    ----------
+    estimator : estimator, str or None
+        Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
+        the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost",
+        "svm"), tuned by cross-validation. None is "logistic".
+    allow_row_carrying : bool
+        Accept models that store rows, such as "svm" or nearest neighbours.
+    n_components, aligner, anchor, n_anchor_rows, basis
+        As `CollaborativeTransformer`; so are the following.
+    public_rows, features, party_column, random_state
+        The same.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels that occurred, sorted, of the type of `y`.
+    round_, parties_, n_features_in_, feature_names_in_
+        As `CollaborativeTransformer`.
+
+    Raises
+    ------
+    CobasisError
+        By `fit`, as ``simulate``.
+
+    Notes
+    -----
+    As `CollaborativeTransformer`, who sees what and the cost included. Labels are text, integers
+    or booleans; the agreement writes booleans as 0 and 1, `predict` gives booleans back.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> import numpy as np
+    >>> from cobasis.estimators import CollaborativeClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> parties = np.array(["north", "south", "east", "west"])[np.arange(600) % 4]
+    >>> model = CollaborativeClassifier(n_components=24, estimator="ridge", random_state=0)
+    >>> model = model.fit(X[:600] / 16, y[:600], parties=parties)
+    >>> model.score(X[600:1200] / 16, y[600:1200], parties=parties) > 0.85
+    True
+    """
+
+    __metadata_request__predict_proba: ClassVar = REQUESTED
+    __metadata_request__decision_function: ClassVar = REQUESTED
+
+    _task: ClassVar[Task] = "classification"
+
+    score = CollaborativePredictor.score  # the mixin's has no parties
+
+    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]  # scikit-learn
+    def predict_proba(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
+        """Estimate the probability of each class, where the model can."""
+        return self._scores(X, parties, "predict_proba")
+
+    @available_if(_model_has("decision_function"))  # type: ignore[untyped-decorator]  # the same
+    def decision_function(self, X: npt.ArrayLike, *, parties: npt.ArrayLike | None = None) -> Array:
+        """Score each class, where the model can."""
+        return self._scores(X, parties, "decision_function")
 
     def _scores(self, X: npt.ArrayLike, parties: npt.ArrayLike | None, method: str) -> Array:
-        """Call `method` of the model on aligned rows."""
         return self._at_parties(
             X,
             parties,
-            lambda party, rows: trained(party).scores(party.transform(rows), method=method),
+            lambda party, rows: _trained(party).scores(party.transform(rows), method=method),
         )
 
-    def _options(self, *, n_features: int) -> dict[str, Any]:
-        """Return what `simulate` is asked for, the model included."""
-        self._refuse_estimator()
-        return {
-            **super()._options(n_features=n_features),
-            "model": self.estimator,
-            "allow_row_carrying": self.allow_row_carrying,
-        }
 
-    def _refuse_estimator(self) -> None:
-        """Refuse what is no model, or one for the other task."""
-        model, task = self.estimator, self._task
-        if model is None or isinstance(model, str):
-            return
-        other = is_regressor if task == "classification" else is_classifier
-        if isinstance(model, type) or not {"fit", "predict"} <= set(dir(type(model))):
-            reason = "has no fit and predict to call"
-        elif hasattr(model, "__sklearn_tags__") and other(model):
-            reason = f"is not for {task}"
-        else:
-            return
-        raise OptionError(
-            f"estimator={model!r} {reason}. Give a scikit-learn estimator or pipeline for {task}, "
-            "the name of a family such as 'rff', or None for the default."
-        )
+class CollaborativeRegressor(
+    RegressorMixin,  # type: ignore[misc]  # scikit-learn is untyped: its classes are Any
+    CollaborativePredictor,
+):
+    """Predict numbers for rows of several parties that do not pool them.
+
+    Parameters
+    ----------
+    estimator : estimator, str or None
+        Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
+        the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
+        cross-validation. None is "ridge".
+    allow_row_carrying
+        As `CollaborativeClassifier`.
+    n_components, aligner, anchor, n_anchor_rows, basis
+        As `CollaborativeTransformer`; so are the following.
+    public_rows, features, party_column, random_state
+        The same.
+
+    Attributes
+    ----------
+    round_, parties_, n_features_in_, feature_names_in_
+        As `CollaborativeTransformer`.
+
+    Raises
+    ------
+    CobasisError
+        By `fit`, as ``simulate``.
+
+    Notes
+    -----
+    As `CollaborativeTransformer`, who sees what and the cost included.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import numpy as np
+    >>> from cobasis.estimators import CollaborativeRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> parties = np.array(["north", "south", "east", "west"])[np.arange(len(X)) % 4]
+    >>> model = CollaborativeRegressor(n_components=7, random_state=0)
+    >>> model.fit(X[:200], y[:200], parties=parties[:200]).score(
+    ...     X[200:], y[200:], parties=parties[200:]) > 0.2
+    True
+    """
+
+    _task: ClassVar[Task] = "regression"
+
+    score = CollaborativePredictor.score  # the mixin's has no parties

@@ -18,12 +18,14 @@ from cobasis.estimators.inputs import (
     Features,
     as_column,
     generator,
+    label_column,
     members_of,
     names_of,
     open_table,
     party_labels,
     take_features,
     take_parties,
+    travelling_classes,
     whole_number,
 )
 from cobasis.features.encoder import listed_features
@@ -177,13 +179,15 @@ class CollaborativeTransformer(
         """
         names = column_names(X)
         table, held = self._opened(X, parties, names=None)
-        labels, learned = self._labels(y, n_rows=len(held))
         named = names_of(held)
-        members = members_of(held, named)
+        labels: Any = None
+        if self._task != "representation":
+            labels = label_column(y, n_rows=len(held), estimator=type(self).__name__)
+        sent = travelling_classes(labels) if self._task == "classification" else labels
         done = simulate(
             {
-                name: (table[own], None if labels is None else labels[own])
-                for name, own in members.items()
+                name: (table[own], None if sent is None else sent[own])
+                for name, own in members_of(held, named).items()
             },
             rng=generator(self.random_state),
             features=self.features,
@@ -195,8 +199,8 @@ class CollaborativeTransformer(
         self.__dict__.pop("feature_names_in_", None)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        for name, value in learned.items():
-            setattr(self, name, value)
+        if self._task == "classification":
+            self.classes_ = np.unique(labels)
         return self
 
     def fit_transform(
@@ -206,29 +210,7 @@ class CollaborativeTransformer(
         *,
         parties: npt.ArrayLike | None = None,
     ) -> Matrix:
-        """Fit, then bring the same rows into the aligned representation.
-
-        Parameters
-        ----------
-        X, y, parties : array-like
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-            Aligned rows, in the order of `X`.
-
-        Raises
-        ------
-        CobasisError
-            As `fit`.
-
-        Notes
-        -----
-        **Who sees what.** As `fit` and `transform`.
-
-        **Cost.** As `fit` and `transform`.
-        """
+        """Fit, then bring the same rows into the aligned representation, in the order of `X`."""
         aligned: Matrix = self.fit(X, y, parties=parties).transform(X, parties=parties)
         return aligned
 
@@ -321,15 +303,6 @@ class CollaborativeTransformer(
                 f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{len(agreed)} features as input. Give the columns that fit was given."
             )
-
-    def _labels(
-        self,
-        y: npt.ArrayLike | None,  # noqa: ARG002 -- a representation needs no labels
-        *,
-        n_rows: int,  # noqa: ARG002
-    ) -> tuple[Array | None, dict[str, Any]]:
-        """Return labels as they travel, and the attributes that fit learns from them."""
-        return None, {}
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for."""
