@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from cobasis.estimators import CollaborativeClassifier
+
 
 @pytest.fixture(scope="session")
 def digits():
@@ -34,6 +36,13 @@ def small():
         target=rows @ [3.0, 2.0, 1.0, 0.0, 0.0, 0.0],
         parties=rng.permutation(np.repeat(["east", "north", "south"], 30)),
     )
+
+
+@pytest.fixture(scope="session")
+def fitted(small):
+    """A classifier that nobody changes."""
+    model = CollaborativeClassifier(estimator="ridge", n_components=4, random_state=0)
+    return model.fit(small.X, small.y, parties=small.parties)
 
 
 class Frame:

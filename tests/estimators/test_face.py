@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import cobasis.estimators
-from cobasis import ODC, Round, simulate
-from cobasis.errors import LabelError, RowCarryingError
+from cobasis import ODC
+from cobasis.errors import RowCarryingError
 from cobasis.estimators import (
     CollaborativeClassifier,
     CollaborativeRegressor,
@@ -22,16 +21,6 @@ from cobasis.estimators import (
 
 def ridge(**options):
     return CollaborativeClassifier(**{"estimator": "ridge", "random_state": 0} | options)
-
-
-def test_the_public_names_are_sorted_and_complete():
-    names = cobasis.estimators.__all__
-    assert names == sorted(names)
-    assert set(names) == {
-        "CollaborativeClassifier",
-        "CollaborativeRegressor",
-        "CollaborativeTransformer",
-    }
 
 
 def test_together_is_far_better_than_what_a_party_reaches_alone(digits):
@@ -47,34 +36,14 @@ def test_together_is_far_better_than_what_a_party_reaches_alone(digits):
     assert together > 0.87
 
 
-def test_fit_is_the_round_that_simulate_runs(small):
-    model = CollaborativeRegressor(n_components=6, random_state=3)
-    model.fit(small.X, small.target, parties=small.parties)
-    rows = {
-        str(name): (small.X[small.parties == name], small.target[small.parties == name])
-        for name in np.unique(small.parties)
-    }
-    direct = simulate(rows, rng=np.random.default_rng(3), n_components=6, task="regression")
-    expected = direct.parties["north"].predict(small.X)
-    found = model.predict(small.X, parties=np.full(90, "north"))
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_everything_in_the_round_is_marked_as_simulated(small):
-    model = ridge().fit(small.X, small.y, parties=small.parties)
-    party = model.round_.parties["east"]
-    assert party.prepare(small.X, small.y).simulated
-
-
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
 def test_results_come_in_the_order_of_the_rows_when_parties_are_mixed(small, method):
     model = CollaborativeClassifier(n_components=3, estimator=LogisticRegression(), random_state=0)
     call = getattr(model.fit(small.X, small.y, parties=small.parties), method)
     mixed = call(small.X, parties=small.parties)
-    one_by_one = [
-        call(small.X[i : i + 1], parties=small.parties[i : i + 1])[0] for i in range(len(small.X))
-    ]
-    np.testing.assert_allclose(mixed, one_by_one, rtol=1e-9, atol=1e-12)
+    some = range(0, len(small.X), 9)
+    one_by_one = [call(small.X[[i]], parties=small.parties[[i]])[0] for i in some]
+    np.testing.assert_allclose(mixed[::9], one_by_one, rtol=1e-9, atol=1e-12)
     assert len(np.unique(np.round(np.ravel(mixed), 6))) > 1
 
 
@@ -106,11 +75,7 @@ def test_labels_come_back_in_the_type_they_had(small, kind):
     assert model.classes_.dtype == words.dtype
     np.testing.assert_array_equal(model.classes_, words)
     assert np.mean(found == words[small.y]) > 0.9
-
-
-def test_the_agreement_writes_booleans_as_zero_and_one(small):
-    model = ridge().fit(small.X, small.y == 1, parties=small.parties)
-    assert model.round_.agreement.classes == (0, 1)
+    assert (model.round_.agreement.classes == (0, 1)) == (kind == "booleans")
 
 
 def test_score_is_accuracy_or_r2_and_takes_weights(small):
@@ -128,12 +93,6 @@ def test_score_is_accuracy_or_r2_and_takes_weights(small):
         assert plain == pytest.approx(metric(truth, predicted))
         assert weighted == pytest.approx(metric(truth, predicted, sample_weight=weights))
         assert weighted != plain
-
-
-def test_labels_of_another_length_cannot_be_scored(small):
-    model = ridge().fit(small.X, small.y, parties=small.parties)
-    with pytest.raises(LabelError, match=r"\(89,\) for 90 rows"):
-        model.score(small.X, small.y[:-1], parties=small.parties)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +114,7 @@ def test_scores_are_offered_where_the_model_has_them(estimator, methods):
     assert offered == methods
 
 
-def test_scores_are_offered_as_the_fitted_model_has_them(small):
+def test_a_fitted_model_offers_the_scores_that_it_has(small):
     model = ridge().fit(small.X, small.y, parties=small.parties)
     model.set_params(estimator=KNeighborsClassifier())
     assert hasattr(model, "decision_function")
@@ -170,14 +129,6 @@ def test_probabilities_have_a_column_per_class_and_follow_the_predictions(digits
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     predicted = model.predict(digits.X_test, parties=digits.parties_test)
     np.testing.assert_array_equal(model.classes_[shares.argmax(axis=1)], predicted)
-
-
-def test_any_estimator_or_pipeline_can_be_inside(small):
-    inside = make_pipeline(StandardScaler(), Ridge(alpha=1e-3))
-    model = CollaborativeRegressor(estimator=inside, n_components=6, random_state=0)
-    model.fit(small.X, small.target, parties=small.parties)
-    assert model.score(small.X, small.target, parties=small.parties) > 0.95
-    assert not hasattr(inside[-1], "coef_")
 
 
 @pytest.mark.parametrize("estimator", ["svm", SVC(), KNeighborsClassifier()])
@@ -195,27 +146,9 @@ def test_the_transformer_needs_no_labels_and_trains_no_model(small):
     assert aligned.shape == (90, 4)
     np.testing.assert_array_equal(aligned, model.transform(small.X, parties=small.parties))
     assert model.round_.agreement.task == "representation"
-    assert not hasattr(model, "predict")
-    assert not hasattr(model, "score")
-
-
-def test_columns_of_the_representation_have_names(small):
-    model = CollaborativeTransformer(n_components=2).fit(small.X, parties=small.parties)
-    expected = ["collaborativetransformer0", "collaborativetransformer1"]
-    assert model.get_feature_names_out().tolist() == expected
-
-
-@pytest.mark.parametrize(("n_features", "expected"), [(6, 3), (5, 2), (1, 1)])
-def test_half_the_features_are_the_default_number_of_components(small, n_features, expected):
-    model = CollaborativeTransformer().fit(small.X[:, :n_features], parties=small.parties)
-    assert model.round_.agreement.n_components == expected
-    assert model.n_components is None
-
-
-def test_an_aligner_with_other_options_is_accepted(small):
-    model = ridge(aligner=ODC(reference="south"), n_components=6)
-    model.fit(small.X, small.y, parties=small.parties)
-    assert model.round_.analyst.alignment.target.shaped_by == ("south",)
+    assert not {"predict", "score"} & set(dir(model))
+    names = [f"collaborativetransformer{number}" for number in range(4)]
+    assert model.get_feature_names_out().tolist() == names
 
 
 @pytest.mark.filterwarnings("ignore::cobasis.PrivacyWarning")
@@ -229,41 +162,34 @@ def test_public_rows_are_used_by_public_bases_and_anchors_only(small):
         assert (digest is not None) == (options in ({"basis": "public"}, {"anchor": "smote"}))
 
 
-def test_fitted_attributes_say_what_was_seen(small):
-    model = ridge().fit(small.X, small.y, parties=small.parties.tolist())
-    assert model.n_features_in_ == 6
-    assert not hasattr(model, "feature_names_in_")
+def test_half_the_features_are_the_default_number_of_components(small):
+    for n_features, expected in ((6, 3), (5, 2), (1, 1)):
+        model = CollaborativeTransformer().fit(small.X[:, :n_features], parties=small.parties)
+        assert model.round_.agreement.n_components == expected
+
+
+def test_fitted_attributes_and_the_agreement_say_what_was_seen(small, frame):
+    model = ridge(aligner=ODC(reference="south"))
+    model.fit(small.X, small.y, parties=small.parties.tolist())
+    assert model.round_.analyst.alignment.target.shaped_by == ("south",)
+    assert (model.n_features_in_, hasattr(model, "feature_names_in_")) == (6, False)
     assert model.parties_.tolist() == ["east", "north", "south"]
-    assert isinstance(model.round_, Round)
     assert set(model.round_.analyst.certificate.parties) == {"east", "north", "south"}
-
-
-def test_column_names_are_kept_and_go_into_the_agreement(small, frame):
     names = ["age", "pulse", "lactate", "ph", "sodium", "potassium"]
-    model = ridge().fit(frame(small.X, names), small.y, parties=small.parties)
-    assert model.feature_names_in_.tolist() == names
-    assert model.round_.agreement.columns == tuple(names)
+    model.fit(frame(small.X, names), small.y, parties=small.parties)
+    assert tuple(model.feature_names_in_) == model.round_.agreement.columns == tuple(names)
     model.fit(frame(small.X, range(6)), small.y, parties=small.parties)
     assert not hasattr(model, "feature_names_in_")
 
 
 def test_one_random_state_gives_one_model_and_none_gives_another_each_time(small):
     def aligned(random_state):
+        np.random.seed(0)  # noqa: NPY002 -- what a careless caller does: it changes nothing
         model = CollaborativeTransformer(n_components=3, random_state=random_state)
         return model.fit_transform(small.X, parties=small.parties)
 
-    np.testing.assert_array_equal(aligned(5), aligned(5))
     np.testing.assert_array_equal(aligned(np.int64(5)), aligned(5))
     twins = (np.random.RandomState(5), np.random.RandomState(5))
     np.testing.assert_array_equal(aligned(twins[0]), aligned(twins[1]))
     for one, other in ((5, 6), (None, None), (twins[0], twins[0])):
         assert np.abs(aligned(one) - aligned(other)).max() > 1e-3
-
-
-def test_no_random_state_means_fresh_entropy_whatever_the_global_state(small):
-    results = []
-    for _ in range(2):
-        np.random.seed(0)  # noqa: NPY002 -- what a careless caller does
-        model = CollaborativeTransformer(n_components=3)
-        results.append(model.fit_transform(small.X, parties=small.parties))
-    assert np.abs(results[0] - results[1]).max() > 1e-3

@@ -70,8 +70,8 @@ class Outcome:
     evidence: Mapping[str, Evidence]  # what the certificate says, by party
     n_rows: int
     target_carries: tuple[str, ...]  # whose trace the target keeps
-    returns: Mapping[str, str]  # digest of the sealed return, by party
-    time: str
+    returns: Mapping[str, str] = field(default_factory=dict)  # digest of the sealed, by party
+    time: str = ""
 
     def told(self) -> dict[str, Fact]:
         """Return what the transcript says of it."""

@@ -130,7 +130,7 @@ def _send_spans(session: AnalystSession, plan: Plan) -> dict[str, Path]:
     enclosed = enclose_consensus(span, agreement=session.agreement, sender=session.name)
     for done, party in enumerate(lost):
         session.report("sealing", done, len(lost))
-        session.seal_reply(enclosed, party, exchange)
+        session.seal_reply(enclosed, party=party, exchange=exchange)
     session.report("sealing", len(lost), len(lost))
     return {party: session.reply(party, exchange) for party in lost}
 
@@ -200,29 +200,23 @@ def conclude(
             evidence={party: certificate.parties[party].evidence for party in everybody},
             n_rows=sum(received[party].n_rows for party in everybody),
             target_carries=analyst.target_carries,
-            returns={} if before is None else before.returns,
-            time="" if before is None else before.time,
         )
-        kept = made.returns if made == before else {}  # the same again: nothing is sealed anew
+        same = before is not None and made == replace(before, returns={}, time="")
+        kept = before.returns if before and same else {}  # nothing is sealed anew
         returns, written = _send_returns(session, analyst, made, kept=kept)
+    other = event == RUN and told["without"] != [*session.history.without]
     # Returns come before the line that names their digests: a kill between the two leaves returns
     # that no line names, and the same command, typed again, seals others over them.
-    if (
-        made != before
-        or written
-        or (event == RUN and told["without"] != [*session.history.without])
-    ):
+    if written or other or not same:
         versions = [f"{each} {version(each)}" for each in _NUMBERS_DEPEND_ON]
-        made = replace(made, returns=returns)
-        session.note(event, {**made.told(), **told, "versions": versions})
-        made = cast("Outcome", session.history.outcome)
+        facts = {**replace(made, returns=returns).told(), **told, "versions": versions}
+        session.note(event, facts)
     delete_targets(session, but=name)
-    last = session.exchanges[-1]
     return Concluded(
-        outcome=made,
+        outcome=cast("Outcome", session.history.outcome),
         certificate=certificate,
-        files={party: session.reply(party, last) for party in returns},
-        written={party: session.reply(party, last) for party in written},
+        files={party: session.reply(party, session.exchanges[-1]) for party in returns},
+        written=written,
     )
 
 
@@ -300,15 +294,15 @@ def _train(
 
 def _send_returns(
     session: AnalystSession, analyst: Analyst, outcome: Outcome, *, kept: Mapping[str, str]
-) -> tuple[dict[str, str], list[str]]:
+) -> tuple[dict[str, str], dict[str, Path]]:
     """Seal one return for each party, and for nobody else, unless it lies there as it was kept.
 
-    Returns the digest of each, and for whom one was written.
+    Returns the digest of each, and the paths of those that were written.
     """
     make_folder(session.outbox)
     exchange = session.exchanges[-1]
     digests: dict[str, str] = {}
-    written: list[str] = []
+    written: dict[str, Path] = {}
     for returned in analyst.returns():
         session.report("sealing returns", len(digests), len(outcome.uploads))
         party = returned.party
@@ -322,8 +316,8 @@ def _send_returns(
             sender=session.name,
             upload=outcome.uploads[party],
         )
-        digests[party] = session.seal_reply(enclosed, party, exchange)
-        written.append(party)
+        digests[party] = session.seal_reply(enclosed, party=party, exchange=exchange)
+        written[party] = path
     session.report("sealing returns", len(outcome.uploads), len(outcome.uploads))
     return digests, written
 

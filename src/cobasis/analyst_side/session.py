@@ -152,7 +152,7 @@ class AnalystSession(Hidden):
         name = f"{stem_of(self.path)}.{party}.{exchange.number}-{exchange.reply}"
         return self.outbox / name
 
-    def seal_reply(self, enclosed: Enclosed, party: str, exchange: Exchange) -> str:
+    def seal_reply(self, enclosed: Enclosed, *, party: str, exchange: Exchange) -> str:
         """Write a party's reply, signed and sealed to it; return the file's digest."""
         return write_bundle(
             self.reply(party, exchange),

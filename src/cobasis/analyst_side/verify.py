@@ -73,12 +73,12 @@ def verify(agreement_path: Path, folder: Path, *, report: Report = silent) -> Ve
     if not folder.is_dir():
         raise OptionError(f"there is no folder '{folder}'. Give the one with transcripts and news.")
     check = _Check(agreement, folder, stem=stem_of(agreement_path), report=report)
-    check.one("agreement", agreement.round_id, sealed_agreement, agreement_path)
+    check.one("agreement", agreement.round_id, agreement_path, by=sealed_agreement)
     check.transcripts()
     check.receipts()
     check.files()
     for path in sorted(folder.rglob("removal-*.json")):
-        check.one("removal", path.name, check.removal, path)
+        check.one("removal", path.name, path, by=check.removal)
     check.fits()
     if len(check.findings) == 1:
         raise OptionError(
@@ -98,12 +98,10 @@ class _Check:
         self.chains: dict[str, Checked] = {}
         self.entries: tuple[Entry, ...] = ()  # of the analyst's transcript, if it is there
 
-    def one(
-        self, what: str, name: str, by: Callable[..., Value], *of: object, **options: object
-    ) -> Value | None:
+    def one(self, what: str, name: str, *of: object, by: Callable[..., Value]) -> Value | None:
         """Check one thing; an error of ours is what came of it."""
         try:
-            found = by(*of, **options)
+            found = by(*of)
         except CobasisError as error:
             reason = str(error.args[0])
             self.findings.append(Finding(what=what, name=name, code=error.code, reason=reason))
@@ -114,7 +112,7 @@ class _Check:
     def transcripts(self) -> None:
         """Check every transcript's chain; one of them is the analyst's."""
         for path in sorted(self.folder.rglob("*.jsonl")):
-            if found := self.one("transcript", path.name, verify_transcript, path):
+            if found := self.one("transcript", path.name, path, by=verify_transcript):
                 self.chains[str(path)] = found
                 opening = [each.told["agreement"] for each in found.entries if each.event == OPENED]
                 if not self.entries and opening[-1:] == [self.agreement.digest().hex()]:
@@ -123,16 +121,16 @@ class _Check:
     def receipts(self) -> None:
         """Check news and every receipt in them, and those that parties countersigned."""
         for path in sorted(self.folder.rglob(f"*{NEWS}")):
-            news = self.one("news", path.name, self._news, path)
+            news = self.one("news", path.name, path, by=self._news)
             for signed in news.receipts if news else ():
                 what = f"{signed.receipt.party}, exchange {signed.receipt.exchange}"
-                self.one("receipt", what, self._receipt, signed)
+                self.one("receipt", what, signed, by=self._receipt)
         words = set(SignedReceipt.model_fields) - {"receipt"} | set(Receipt.model_fields)
         for chain in self.chains.values():
             for entry in chain.entries:
                 if words <= set(entry.told):
                     what = f"{entry.told['party']}, countersigned"
-                    self.one("receipt", what, self._countersigned, entry.told)
+                    self.one("receipt", what, entry.told, by=self._countersigned)
 
     def _news(self, path: Path) -> News:
         with opened(path) as (file, _):
@@ -194,7 +192,7 @@ class _Check:
         for done, path in enumerate(paths):
             self.report("comparing digests", done, len(paths))
             what = "payload" if path.suffix == ".safetensors" else path.name.rpartition("-")[2]
-            self.one(what, path.name, _compare, path, known[path.name])
+            self.one(what, path.name, path, known[path.name], by=_compare)
 
     def fits(self) -> None:
         """Check every fit of the last run, where anchor images and target are."""
@@ -218,7 +216,7 @@ class _Check:
 
         for done, party in enumerate(outcome.uploads):
             self.report("checking fits", done, len(outcome.uploads))
-            self.one("fit", party, check, party)
+            self.one("fit", party, party, by=check)
 
 
 def _known(entries: Iterable[Entry], stem: str) -> dict[str, set[str]]:

@@ -103,10 +103,12 @@ class CollaborativePredictor(CollaborativeTransformer):
 
         Parameters
         ----------
-        X, parties : array-like
-            As `transform`.
+        X : array-like or data frame of shape (n_rows, n_features)
+            Columns as in `fit`.
         y : array-like of shape (n_rows,)
             True labels.
+        parties : array-like of shape (n_rows,)
+            The name of each row's party, one of `parties_`.
         sample_weight : array-like of shape (n_rows,), optional
             Weights of the rows.
 
@@ -179,12 +181,14 @@ class CollaborativeClassifier(
         Trained on the aligned rows: a scikit-learn classifier or pipeline, fitted as it is, or
         the name of a family ("logistic", "ridge", "mlp", "rff", "boosted_trees", "xgboost",
         "svm"), tuned by cross-validation. None is "logistic".
+    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
+        As `CollaborativeTransformer`.
+    features, party_column : optional
+        The same.
     allow_row_carrying : bool
         Accept models that store rows, such as "svm" or nearest neighbours.
-    n_components, aligner, anchor, n_anchor_rows, basis
-        As `CollaborativeTransformer`; so are the following.
-    public_rows, features, party_column, random_state
-        The same.
+    random_state : int, RandomState or None
+        As `CollaborativeTransformer`.
 
     Attributes
     ----------
@@ -200,8 +204,12 @@ class CollaborativeClassifier(
 
     Notes
     -----
-    As `CollaborativeTransformer`, who sees what and the cost included. Labels are text, integers
-    or booleans; the agreement writes booleans as 0 and 1, `predict` gives booleans back.
+    As `CollaborativeTransformer`. Labels are text, integers or booleans; the agreement writes
+    booleans as 0 and 1, `predict` gives booleans back.
+
+    **Who sees what.** A simulation: one process plays all parties and the analyst.
+
+    **Cost.** As ``simulate``.
 
     Examples
     --------
@@ -253,12 +261,12 @@ class CollaborativeRegressor(
         Trained on the aligned rows: a scikit-learn regressor or pipeline, fitted as it is, or
         the name of a family ("ridge", "mlp", "rff", "boosted_trees", "xgboost", "svm"), tuned by
         cross-validation. None is "ridge".
-    allow_row_carrying
-        As `CollaborativeClassifier`.
-    n_components, aligner, anchor, n_anchor_rows, basis
-        As `CollaborativeTransformer`; so are the following.
-    public_rows, features, party_column, random_state
+    n_components, aligner, anchor, n_anchor_rows, basis, public_rows : optional
+        As `CollaborativeTransformer`.
+    features, party_column : optional
         The same.
+    allow_row_carrying, random_state : optional
+        As `CollaborativeClassifier`.
 
     Attributes
     ----------
@@ -272,7 +280,11 @@ class CollaborativeRegressor(
 
     Notes
     -----
-    As `CollaborativeTransformer`, who sees what and the cost included.
+    As `CollaborativeTransformer`.
+
+    **Who sees what.** A simulation: one process plays all parties and the analyst.
+
+    **Cost.** As ``simulate``.
 
     Examples
     --------

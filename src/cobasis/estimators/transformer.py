@@ -210,7 +210,24 @@ class CollaborativeTransformer(
         *,
         parties: npt.ArrayLike | None = None,
     ) -> Matrix:
-        """Fit, then bring the same rows into the aligned representation, in the order of `X`."""
+        """Fit, then bring the same rows into the aligned representation.
+
+        Parameters
+        ----------
+        X, y, parties : array-like
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Aligned rows, in the order of `X`.
+
+        Notes
+        -----
+        **Who sees what.** As `fit` and `transform`.
+
+        **Cost.** As `fit` and `transform`.
+        """
         aligned: Matrix = self.fit(X, y, parties=parties).transform(X, parties=parties)
         return aligned
 
