@@ -24,9 +24,8 @@ from cobasis.analyst_side.plan import Plan, lost_spans, planned
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.messages import enclose_consensus, enclose_return, model_in, proposal_in
 from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.disk.whole import file_digest
 from cobasis.disk.tensors import read_tables, write_tables
-from cobasis.disk.whole import make_folder, remove_tree, write_whole
+from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError
 from cobasis.models import ModelName
 from cobasis.models.chain_file import encode_chain
