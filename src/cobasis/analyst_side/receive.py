@@ -255,9 +255,7 @@ def _signatures(
     return verdicts
 
 
-def _taken(
-    session: AnalystSession, path: Path, *, kind: PlainKind | None
-) -> FileVerdict:
+def _taken(session: AnalystSession, path: Path, *, kind: PlainKind | None) -> FileVerdict:
     """Take one sealed file in and say what it was, or say why not."""
     if kind is not None:
         return _passed_over(path, kind)
@@ -283,9 +281,7 @@ def _taken(
     )
 
 
-def _take_in(
-    session: AnalystSession, path: Path, *, digest: str
-) -> tuple[Received, bool]:
+def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Received, bool]:
     """Take in one file, unless it was received before; ReplayError if its party was removed."""
     files = session.history.files
     for each in files.values():
