@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.errors import StepError, WaitingError
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement import Exchange
+from cobasis.protocol.agreement import Agreement, Exchange
 from cobasis.protocol.refusals import require_known
 
 

@@ -28,8 +28,7 @@ from cobasis.keys.at_rest import key_path, load_identity
 from cobasis.keys.identity import Identity
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.agreement import moment_text
+from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import News, Receipt, sign_receipt, signers
 
