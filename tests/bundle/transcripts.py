@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from cobasis.bundle.transcript import Link, Transcript, following
+from cobasis.bundle.transcript import START, Transcript, following
 
 
 class Clock:
@@ -25,9 +25,8 @@ def made(path, n_lines=5):
 
 def in_memory(n_lines):
     """The lines of a transcript, and the last one's hash."""
-    lines, last = [], Link()
+    lines, last = [], START
     for number in range(n_lines):
-        entry = following(last, "received", told={"n_rows": number}, time="2026-11-21T15:00:00Z")
-        last = Link(seq=entry.seq, hash=entry.hash)
-        lines.append(entry.line)
+        last = following(last, "received", told={"n_rows": number}, time="2026-11-21T15:00:00Z")
+        lines.append(last.line)
     return lines, last.hash
