@@ -6,10 +6,11 @@ import tomllib
 import pytest
 
 from bundle.agreements import signed, whole, written
-from cobasis.bundle.agreement_file import read_agreement, read_draft, seal
+from cobasis.bundle.agreement_file import read_agreement, read_draft, seal, sealed_agreement
 from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, OptionError
 from cobasis.party_side.draft import dp_of_words
+from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.dp_terms import DPTerms
 
 NOISY = {
@@ -35,8 +36,8 @@ def test_every_term_has_a_comment_and_reads_back(tmp_path):
         assert re.search(rf"^# .+\n{name} = ", text, re.MULTILINE), name
     found = read_agreement(path).agreement
     assert found.dp == NOISY["dp"]
-    assert read_draft(path).missing == ()
-    assert read_agreement(seal(path, signed(path))).sealed
+    assert missing_fields(read_draft(path)) == ()
+    read_agreement(seal(path, signed(path))).check_sealed()
 
 
 def test_the_example_in_comments_is_a_table_once_they_are_taken_away(tmp_path):
@@ -64,7 +65,8 @@ def test_a_change_of_a_term_makes_all_signatures_void(tmp_path):
     path = whole(tmp_path, **NOISY)
     seal(path, signed(path))
     path.write_text(path.read_text().replace("\nepsilon = 2.0", "\nepsilon = 2.5"))
-    assert not read_agreement(path).sealed
+    with pytest.raises(AgreementError, match="is not what stands in"):
+        sealed_agreement(path)
 
 
 BAD = {
@@ -102,7 +104,7 @@ def test_a_draft_with_noise_is_written_from_words(tmp_path):
     words = "epsilon=8, radius=2,most_rows=900,labels=randomised_response,label_epsilon=1"
     terms = dp_of_words(words)
     assert terms.lifetime_epsilon == 9.0
-    assert read_draft(written(tmp_path, basis="haar", dp=terms)).fields["dp"]["radius"] == 2.0
+    assert read_draft(written(tmp_path, basis="haar", dp=terms))["dp"]["radius"] == 2.0
 
 
 @pytest.mark.parametrize(

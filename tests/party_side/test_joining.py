@@ -1,12 +1,11 @@
 """Secrets are taken from those who may send them, and kept."""
 
-from dataclasses import replace
 from io import BytesIO
 
 import pytest
 
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.seal import seal
+from cobasis.bundle.seal import encrypt
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.errors import (
     CommitmentError,
@@ -57,7 +56,7 @@ class TestJoining:
             draft = site.secret_draft(sender="north")
             write_bundle(
                 path,
-                draft=replace(draft, agreement=before.digest().hex()),
+                draft={**draft, "agreement": before.digest().hex()},
                 parts={"secret.bin": site.key},
                 sign=site.identities["north"].sign,
                 recipients=[mole.public if name == "east" else site.identities[name].public],
@@ -65,7 +64,7 @@ class TestJoining:
         plain, path = BytesIO(), site.folder("east") / "east.secret"
         mole.unseal(BytesIO(path.read_bytes()), plain)
         with path.open("wb") as file:
-            seal(BytesIO(plain.getvalue()), file, recipients=[site.identities["east"].recipient])
+            encrypt(BytesIO(plain.getvalue()), file, recipients=[site.identities["east"].recipient])
         for name in ("east", "north"):
             with pytest.raises(ForeignBundleError, match="its agreement is"):
                 join(site.session(name), site.folder(name) / f"{name}.secret")

@@ -149,7 +149,7 @@ def _left_over(site):
 
 
 def _uncommitted(site):
-    commitment = read_draft(site.agreement_path).fields["commitment"]
+    commitment = read_draft(site.agreement_path)["commitment"]
     paths = [site.root / f"{name}.secret" for name in NAMES]
     parts = [opened_parts(path, by=PEOPLE[path.stem], signer=PEOPLE["north"]) for path in paths]
     keys = {each["secret.bin"] for each in parts}

@@ -15,8 +15,8 @@ from cobasis.analyst_side.forget import forget as destroy
 from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
-from cobasis.bundle.agreement_file import complete
-from cobasis.bundle.agreement_text import new_text, text_of
+from cobasis.bundle.agreement_file import complete, text_of
+from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import BundleError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from cobasis.analyst_side.history import AGREED, RECEIVED, AuditRecord, Received, audit_words
 from cobasis.analyst_side.session import AnalystSession
-from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path, stem_of
-from cobasis.bundle.agreement_text import line_in
+from cobasis.bundle.agreement_file import line_in, read_agreement, seal, sealed_path, stem_of
 from cobasis.bundle.envelope import PLAIN, Bundle, PlainKind, plain_kind
 from cobasis.bundle.manifest import AcceptedFile, refuse_replay
 from cobasis.bundle.messages import proposal_in, upload_in

@@ -150,9 +150,10 @@ def _make(
     told: dict[str, Any],
 ) -> None:
     """Make an agreement, or make one anew that was edited."""
-    from cobasis.bundle.agreement_text import draft_in, terms_in
+    from cobasis.bundle.agreement_file import read_draft, read_terms
     from cobasis.keys.at_rest import home
     from cobasis.party_side.author import Authorship, People, read_people
+    from cobasis.protocol.agreement import missing_fields
 
     people = read_people(pubs[0], analyst=pubs[1])
     if people.aside:
@@ -161,10 +162,10 @@ def _make(
     changed: tuple[str, ...] = ()
     author.refuse_signed()
     last = author.last()
-    known = People.of(draft_in(last.text, path=file).fields)
+    known = People.of(read_draft(file, text=last.text))
     if file.exists():
         _refuse_options(author, told, words)
-        people = People.of(draft_in(author.text(), path=file).fields).joined(people)
+        people = People.of(read_draft(file, text=author.text())).joined(people)
     identity = _author(owner, people)
     if file.exists():
         text = _edited(author, people)
@@ -176,11 +177,11 @@ def _make(
             owner.tell(f"  {line}")
     else:
         text = _drawn_up(told, file, people)
-    draft = draft_in(text(""), path=file)
-    if not set(draft.missing) - {*_BY_COMMAND}:
-        terms_in(text(""), path=file)  # contradictions are found before anybody is asked
+    missing = missing_fields(read_draft(file, text=text("")))
+    if not set(missing) - {*_BY_COMMAND}:
+        read_terms(file, text=text(""))  # contradictions are found before anybody is asked
     _compare(people, own=identity, known=known, compared=compared)
-    _write(author, text, identity=identity, missing=draft.missing, words=words, yes=compared[1])
+    _write(author, text, identity=identity, missing=missing, words=words, yes=compared[1])
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
     _show(owner, author, identity, changed=changed, more=void)
 
@@ -312,20 +313,20 @@ def _show(
     more: str = "",
 ) -> None:
     """Say how the agreement stands, and what is to be done with which file."""
-    from cobasis.bundle.agreement_text import agreement_in, draft_in
+    from cobasis.bundle.agreement_file import read_agreement, read_draft
     from cobasis.cli.answers import AgreementAnswer
     from cobasis.party_side.author import People
+    from cobasis.protocol.agreement import missing_fields
 
-    path, draft = author.path, draft_in(author.text(), path=author.path)
-    people = People.of(draft.fields)
+    path, fields = author.path, read_draft(author.path)
+    people, missing = People.of(fields), missing_fields(fields)
     names = [each.name for each in people.parties]
-    digest = None
-    if not draft.missing:
-        digest = agreement_in(author.text(), path=path).agreement.digest().hex()
+    digest = None if missing else read_agreement(path).agreement.digest().hex()
     answer = AgreementAnswer.of(
-        draft,
+        people,
+        missing=missing,
         command="agreement new",
-        round=str(draft.fields.get("round_id", "")),
+        round=str(fields.get("round_id", "")),
         path=str(path),
         state="draft" if digest is None else "complete",
         digest=digest,

@@ -112,7 +112,7 @@ def _sign(
 
 def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     """Whether this very signature stands there; DiskError where another file is in the way."""
-    from cobasis.bundle.agreement_text import line_in
+    from cobasis.bundle.agreement_file import line_in
     from cobasis.errors import AgreementError
     from cobasis.protocol.signatures import Signature
 

@@ -119,19 +119,20 @@ def status(
     """
     from cobasis.bundle.agreement_file import read_draft
     from cobasis.cli.answers import StatusAnswer
+    from cobasis.protocol.agreement import missing_fields
 
     path = alone(agreement)
-    draft = read_draft(path)
-    if draft.missing:
-        lead = f"{path} is a draft of round '{draft.fields.get('round_id', '')}'."
-        empty = f"To be filled before anybody signs: {', '.join(draft.missing)}."
+    fields = read_draft(path)
+    if missing := missing_fields(fields):
+        lead = f"{path} is a draft of round '{fields.get('round_id', '')}'."
+        empty = f"To be filled before anybody signs: {', '.join(missing)}."
         command = f"cobasis agreement new {path} *.pub --analyst lab.pub"
         answer = StatusAnswer(
             command="status",
-            round=str(draft.fields.get("round_id", "")),
+            round=str(fields.get("round_id", "")),
             path=str(path),
             state="draft",
-            missing=list(draft.missing),
+            missing=list(missing),
             next=command,
             now=True,
         )

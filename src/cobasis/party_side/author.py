@@ -13,8 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from cobasis.bundle.agreement_file import sealed_path, write_agreement
-from cobasis.bundle.agreement_text import agreement_in, draft_in, line_in, text_of
+from cobasis.bundle.agreement_file import (
+    line_in,
+    read_agreement,
+    read_draft,
+    sealed_path,
+    text_of,
+    write_agreement,
+)
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.lock import Lock
@@ -164,7 +170,7 @@ class Authorship:
     def whole(self) -> bool:
         """Whether the file and all sealed secrets are as they were written last."""
         last = self.last()
-        enrolled = draft_in(self.text(), path=self.path).fields.get("enrolled", [])
+        enrolled = read_draft(self.path, text=self.text()).get("enrolled", [])
         files = {_digest(self.secret(each["name"])) for each in enrolled}
         return self.text() == last.text and files == set(last.files)
 
@@ -173,7 +179,7 @@ class Authorship:
         before = self.last().text
         if not before:
             return ("This home did not write the file, so nothing can be said of what changed.",)
-        fields = [draft_in(each, path=self.path).fields for each in (before, text)]
+        fields = [read_draft(self.path, text=each) for each in (before, text)]
         return tuple(changes(*fields))
 
     def refuse_signed(self) -> None:
@@ -190,7 +196,7 @@ class Authorship:
         digests = set()
         for text in (self.text() if self.path.exists() else "", self.last().text):
             with suppress(CobasisError):  # a draft: nobody can have signed it
-                found = agreement_in(text, path=self.path)
+                found = read_agreement(self.path, text=text)
                 digests.add(found.agreement.digest().hex())
                 yield from (each.name for each in found.signatures)
         for path in sorted(self.path.parent.glob("*.sig")):
@@ -214,9 +220,9 @@ def issue(
     and overwrites what this home sealed before and nothing else.
     """
     key = secrets.token_bytes(KEY_BYTES)
-    round_id = str(draft_in(text(""), path=author.path).fields.get("round_id", ""))
+    round_id = str(read_draft(author.path, text=text("")).get("round_id", ""))
     final = text(ConsortiumSecret(key).commitment(round_id))
-    agreement = agreement_in(final, path=author.path).agreement
+    agreement = read_agreement(author.path, text=final).agreement
     refuse_other_key(identity, agreement.enrolled)
     make_folder(author.folder)
     busy = f"another command makes the agreement '{author.path}' right now. Wait for it."
