@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import Collusion
-from cobasis.privacy.attacks.release import Recovered, Release
-from experiments.attacks.anchor_image import anchor_behind, basis_behind, image_of
+from experiments.attacks import basis_behind, image_of
 
 _ROWS = 200
 """So many anchor rows tell a right guess from thousands of wrong ones; the residual decides."""
@@ -32,50 +31,38 @@ class GuessedSeed(Hidden):
 
     draw: Callable[[Any], Matrix]
     guesses: Sequence[Any]
-    average: Matrix | None = None
 
     def standings(self, release: Release) -> Matrix:
         """Say of each guess how far it stands out from wrong ones.
 
         A long row of the anchor has a long image.
         """
-        image = image_of(release)
-        lengths = _squares(image[:_ROWS])
-        drawn = (anchor_behind(image, self.draw(each))[:_ROWS] for each in self.guesses)
-        likenesses = [abs(_correlation(_squares(each), lengths)) for each in drawn]
-        standings: Matrix = np.sqrt(len(lengths)) * np.array(likenesses)
+        lengths = _squares(image_of(release)[:_ROWS])
+        drawn = (_squares(self.draw(each)[: len(lengths)]) for each in self.guesses)
+        standings: Matrix = np.sqrt(len(lengths)) * np.array(
+            [abs(_correlation(each, lengths)) for each in drawn]
+        )
         return standings
 
     def residual(self, release: Release, guess: Any) -> float:
-        """Say how much of the anchor image a guess leaves unexplained."""
-        image = image_of(release)
-        anchor = anchor_behind(image, self.draw(guess))
-        if len(anchor) <= anchor.shape[1]:
-            raise ShapeError(
-                f"{len(anchor)} anchor rows of {anchor.shape[1]} features fit any image, so no "
-                "guess can be told from another by it. Give average, and use likeness."
-            )
-        left = anchor @ basis_behind(image, anchor) - image
+        """Say how much of the anchor image a guess leaves unexplained; nothing of a square one."""
+        anchor, image = self.draw(guess), image_of(release)
+        left = anchor @ basis_behind(release, anchor) - image
         return float(np.linalg.norm(left) / np.linalg.norm(image))
 
-    def likeness(self, release: Release, guess: Any) -> float:
+    def likeness(self, release: Release, guess: Any, *, average: Matrix) -> float:
         """Say how well the released rows' average agrees with an average person seen by a guess."""
-        if self.average is None:
-            raise ShapeError(
-                "there is no average person to compare with. Give average, from public rows."
-            )
-        image = image_of(release)
-        expected = self.average @ basis_behind(image, self.draw(guess))
+        expected = average @ basis_behind(release, self.draw(guess))
         found = release.rows.mean(axis=0)
-        lengths = np.linalg.norm(expected) * np.linalg.norm(found)
-        return float(expected @ found / lengths) if lengths > 0 else 0.0
+        return float(expected @ found / (np.linalg.norm(expected) * np.linalg.norm(found)))
 
-    def recover(self, release: Release) -> Recovered:
+    def recover(self, release: Release, *, average: Matrix | None = None) -> Recovered:
         """Take the guess that agrees best, and collude with it."""
-        if self.average is None:
-            agreement: Matrix = self.standings(release)
-        else:
-            agreement = np.array([self.likeness(release, each) for each in self.guesses])
+        agreement = (
+            self.standings(release)
+            if average is None
+            else [self.likeness(release, each, average=average) for each in self.guesses]
+        )
         best = self.guesses[int(np.argmax(agreement))]
         return Collusion(anchor=self.draw(best)).recover(release)
 

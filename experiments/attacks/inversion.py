@@ -1,15 +1,15 @@
-"""A model that stores rows hands them to everybody who gets it: all share one map into it."""
+"""All parties share one map into the aligned rows: whoever has it reads others' rows and models."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.trainer import TrainedModel
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.release import Recovered, Release
 from cobasis.privacy.attacks.scores import nearest
 
 _STORES = ("support_vectors_", "_fit_X", "X_train_", "X_fit_")
@@ -36,10 +36,15 @@ class ModelInversion(Hidden):
         return self._back(_fresh(stored_rows(model), stored_rows(before)))
 
     def _back(self, stored: Matrix) -> Recovered:
-        basis = as_matrix(self.shared_map, name="shared_map")
-        if not len(stored):
-            return Recovered(rows=np.empty((0, len(basis))), basis=basis)
-        return LeakedBasis(basis=basis).recover(Release(rows=stored))
+        return LeakedBasis(basis=self.shared_map).recover(Release(rows=stored))
+
+
+def frame_of_another(shared_map: Matrix, *, change: Matrix) -> LeakedBasis:
+    """Take a party's map for that of another, whose change of basis is known: F_i ~ F_j G_j G_i^+.
+
+    Alignment makes ``F_i G_i`` (nearly) equal for all; the anchor may be long destroyed.
+    """
+    return LeakedBasis(basis=shared_map @ np.linalg.pinv(change))
 
 
 def stored_rows(model: Chain | TrainedModel) -> Matrix:

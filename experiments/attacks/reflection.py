@@ -11,45 +11,26 @@ it tells who is among them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.linalg.arrays import Matrix
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Reflection(Hidden):
-    """Parties that got the consensus and put together what each of them proposed."""
+def last_span(consensus: Matrix, proposed: Sequence[Matrix]) -> Matrix:
+    """Return the span of the one party whose proposed span is missing.
 
-    consensus: Matrix
-    proposed: Sequence[Matrix]
-
-    def last_span(self) -> Matrix:
-        """Return the span of the one party whose span is missing.
-
-        Z is an invariant span of the sum of all projectors ``V_i V_i'``, so the missing one's
-        part between Z and its complement is minus the sum of the others'. A projector whose
-        principal angles to Z are t has singular values ``sin(2 t) / 2`` there, which gives t
-        where it is below 45 degrees. With two parties this is ``2 Z Z' V_1 - V_1``.
-        """
-        span = as_matrix(self.consensus, name="consensus")
-        if not self.proposed:
-            raise ShapeError(
-                "no party helps, so there is nothing to subtract. Give one proposed span at least."
-            )
-        between = np.zeros_like(span)
-        for columns in self.proposed:
-            own = np.linalg.qr(as_matrix(columns, name="a proposed span"))[0]
-            if len(own) != len(span):
-                raise ShapeError(
-                    f"a proposed span has {len(own)} features and the consensus {len(span)}. Give "
-                    "spans of one round."
-                )
-            between -= own @ (own.T @ span)
-        between -= span @ (span.T @ between)
-        out, values, right = np.linalg.svd(between, full_matrices=False)
-        angles = np.arcsin(np.clip(2 * values, 0.0, 1.0)) / 2
-        last: Matrix = span @ right.T * np.cos(angles) + out * np.sin(angles)
-        return last
+    Z is an invariant span of the sum of all projectors ``V_i V_i'``, so the missing one's
+    part between Z and its complement is minus the sum of the others'. A projector whose
+    principal angles to Z are t has singular values ``sin(2 t) / 2`` there, which gives t
+    where it is below 45 degrees. With two parties this is ``2 Z Z' V_1 - V_1``.
+    """
+    between = np.zeros_like(consensus)
+    for columns in proposed:
+        own = np.linalg.qr(columns)[0]
+        between -= own @ (own.T @ consensus)
+    between -= consensus @ (consensus.T @ between)
+    out, values, right = np.linalg.svd(between, full_matrices=False)
+    angles = np.arcsin(np.clip(2 * values, 0.0, 1.0)) / 2
+    last: Matrix = consensus @ right.T * np.cos(angles) + out * np.sin(angles)
+    return last

@@ -15,11 +15,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.release import Recovered, Release
-from experiments.attacks.anchor_image import basis_behind, image_of
+from experiments.attacks import basis_behind
 
 _SAME = 1e-9
 """Directions that two spans share to this precision are one; rounding is no new direction."""
@@ -38,13 +37,7 @@ class Repeated(Hidden):
 
     def recover(self, release: Release) -> Recovered:
         """Solve for rows that all uploads are projections of."""
-        uploads = [release, *self.others]
-        if len({len(each.rows) for each in uploads}) > 1:
-            raise ShapeError(
-                "the uploads have different numbers of rows, so they are not of the same people. "
-                "Use Difference, or leave out rows that only some of them have."
-            )
-        bases = [basis_behind(image_of(each), self.anchor) for each in uploads]
+        bases = [basis_behind(each, self.anchor) for each in (release, *self.others)]
         seen, through = release.rows, bases[0]
         for each, basis in zip(self.others, bases[1:], strict=True):
             seen = np.hstack([seen, self._sorted(each.rows, basis, seen=seen, through=through)])

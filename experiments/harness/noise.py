@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis import align
-from cobasis.privacy.clipping import clip_rows, sensitivity_of
 from cobasis.privacy.gaussian import noise_scale
+from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
 from experiments.harness.models import Table
 from experiments.harness.systems import Dealt, Shared, generator, told_apart
 from experiments.harness.uploads import Uploads

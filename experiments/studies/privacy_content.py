@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_breast_cancer, load_digits
 
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.known_records import KnownRecords
 from cobasis.privacy.attacks.public_sample import PublicSample
-from cobasis.privacy.attacks.release import Recovered, Release
 from cobasis.privacy.attacks.scores import score_content
 from experiments.data.images import images
 from experiments.harness.models import Labels, Table
@@ -43,7 +43,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
     rows, labels, public, public_labels = drawn(data, repeat=repeat)
     rng = generator(repeat, size)
     release, anchor = released(rows, labels, size=size, rng=rng)
-    found = scored(NOTHING, Recovered(rows=np.zeros_like(rows)), rows)
+    nothing = Recovered(rows=np.zeros_like(rows), basis=np.zeros((rows.shape[1], size)))
+    found = scored(NOTHING, nothing, rows)
     for words in KNOWN:
         count = known(words, size)
         if words == "l/2" and data != DIGITS:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.public_sample import PublicSample
-from cobasis.privacy.attacks.release import Release
 from cobasis.privacy.attacks.scores import score_content
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import generator

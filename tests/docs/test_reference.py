@@ -26,7 +26,7 @@ PUBLIC = [
     *(f"cobasis.{name}" for name in cobasis.__all__ if name not in LEAVES),
     *(f"cobasis.estimators.{name}" for name in cobasis.estimators.__all__),
     *(f"cobasis.privacy.gaussian.{name}" for name in ("noise_scale", "delta_of", "epsilon_of")),
-    *(f"cobasis.privacy.clipping.{name}" for name in ("clip_rows", "sensitivity_of")),
+    *(f"cobasis.privacy.sensitivity.{name}" for name in ("clip_rows", "sensitivity_of")),
 ]
 
 

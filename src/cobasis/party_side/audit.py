@@ -20,7 +20,7 @@ from cobasis.party_side.preview import Ready
 from cobasis.party_side.rows import picked
 from cobasis.party_side.send import Projected
 from cobasis.party_side.session import PartySession, time_now
-from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit import (
     About,
     AuditReport,
@@ -86,8 +86,8 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     payload = open_payload(made.payload)
     budget = budget_of(session.agreement)
     subject = _subject(made, payload, places, asked, budget=budget)
-    own = Setting(n_components=subject.n_components, budget=budget)
-    settings = settings_of(subject, n_components=asked.n_components, noise=asked.noise, own=own)
+    own = Setting(n_components=subject.n_components, basis=session.agreement.basis, budget=budget)
+    settings = settings_of(subject, own, n_components=asked.n_components, noise=asked.noise)
     report = audit(
         subject,
         facts=_facts(made, payload.labels(), asked),

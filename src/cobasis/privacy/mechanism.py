@@ -1,8 +1,9 @@
 """The Gaussian mechanism on rows, and randomised response on labels: what noise is added, and how.
 
-Numbers of the noise come from a key stream, and what is released stands on a grid that is far
-finer than the noise. The grid keeps the last bits of a float64, which depend on the row they were
-added to, from leaving: a mitigation of attacks on floating-point arithmetic, and not a proof.
+A sum of float64 shows in its last bits what the noise was added to (Mironov, "On significance of
+the least significant bits", 2012). So what is released stands on a grid, far coarser than these
+bits and far finer than the noise, which comes from a key stream. Rounding looks at nothing private
+and costs no guarantee; against attacks on arithmetic it is a mitigation, and not a proof.
 """
 
 import math
@@ -44,8 +45,12 @@ def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibrati
 
     Dong, Roth and Su, "Gaussian differential privacy" (2019), for mu and how it adds up.
     """
+    # Columns that count as orthonormal (to 1e-10) may lengthen a row a little: the bound is on what
+    # is released, so this is paid for in noise.
     moved = sensitivity * (1 + _OBLIQUE)
     least = noise_scale(epsilon=epsilon, delta=delta, sensitivity=moved)
+    # A power of two, so that a whole number of steps is exact in float64. Rounded up, never down;
+    # and to 13 bits, in which libraries whose last bits differ agree.
     grid = math.ldexp(1.0, math.frexp(least)[1] - 1 - GRID_BITS)
     noise = math.ceil(least / grid) * grid
     return Calibration(noise=noise, grid=grid, mu=moved / noise)
@@ -53,6 +58,7 @@ def calibrated(*, epsilon: float, delta: float, sensitivity: float) -> Calibrati
 
 def noised(values: Matrix, normal: Matrix, *, calibration: Calibration) -> Matrix:
     """Add noise to clipped, projected rows, and put the sum on the grid."""
+    # the sum is rounded: noise on the grid and rows beside it would show the rows' last bits again
     steps = np.rint((values + calibration.noise * normal) / calibration.grid)
     released: Matrix = steps * calibration.grid
     return released
@@ -66,6 +72,8 @@ def keep_probability(*, epsilon: float, n_classes: int) -> float:
             f"takes two classes, and an epsilon above 0 of at most {MAX_LABEL_EPSILON:g}. Agree "
             "on such, or declare the labels public."
         )
+    # Coins are multiples of 2^-53: on such a multiple a coin falls exactly as often as it says. It
+    # is rounded down, for one unit too much would be more than exp(epsilon).
     kept = 1 / (1 + (n_classes - 1) * math.exp(-epsilon))
     return math.floor(kept * (1 - 2.0**-50) * 2.0**53) * 2.0**-53
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import BASES
-from cobasis.privacy.clipping import Adjacency, sensitivity_of
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
+from cobasis.privacy.sensitivity import Adjacency, sensitivity_of
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from cobasis.errors import AgreementError, FileChangedError
 from cobasis.linalg.arrays import Blocks, Hidden, Matrix, WholeTable
 from cobasis.linalg.threads import in_order, one_blas_thread
-from cobasis.privacy.clipping import clip_rows
 from cobasis.privacy.mechanism import noised, randomised
+from cobasis.privacy.sensitivity import clip_rows
 from cobasis.progress import Report
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import DPTerms

@@ -10,14 +10,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cobasis.linalg.arrays import principal_cosines
-from cobasis.privacy.audit.grades import per_cent
+from cobasis.privacy.audit.policy import per_cent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cobasis.algorithms.images import Images
-    from cobasis.privacy.audit.report import Distance
-    from cobasis.privacy.audit.what_if import Effect
+    from cobasis.privacy.audit.what_if import Distance, Effect
     from cobasis.report.comparison import Comparison
 
 _LEGEND: dict[str, Any] = {

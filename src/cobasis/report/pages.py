@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 import numpy as np
 
-from cobasis.privacy.audit.distances import THIS
-from cobasis.privacy.audit.grades import POLICY, per_cent
+from cobasis.privacy.audit.policy import POLICY, per_cent
 from cobasis.privacy.audit.report import AuditReport
+from cobasis.privacy.audit.what_if import THIS
 from cobasis.report.charts import angles_chart, distances_chart, effects_chart, scores_chart
 
 if TYPE_CHECKING:

@@ -1,16 +1,23 @@
-"""Rows, bases and anchors that the attacks on the construction are tried on."""
+"""Rows, bases, anchors and aligned rounds to attack, and scores of a guessed basis."""
 
 import warnings
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from aligners import haar, key_of
 from cobasis.algorithms.anchors import draw_anchor
+from cobasis.algorithms.base import align
+from cobasis.algorithms.odc import ODC
 from cobasis.errors import PrivacyWarning
+from cobasis.linalg.arrays import principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns
-from cobasis.privacy.attacks.release import Release
+from cobasis.models.trainer import TrainedModel
+from cobasis.privacy.attacks import Recovered, Release
+from models.blocks import principal_axes
 
 
 @cache
@@ -53,3 +60,90 @@ def anchor(kind, n_rows, n_features, *, number=0, **public):
 def released(rows, basis, anchor_rows=None, *, labels=None):
     image = None if anchor_rows is None else anchor_rows @ basis
     return Release(rows=rows @ basis, anchor_image=image, labels=labels)
+
+
+@dataclass
+class AlignedRound:
+    """Rows, labels, bases, releases and changes of basis, one of each per party."""
+
+    rows: list
+    labels: list
+    bases: list
+    releases: list
+    changes: list
+
+    @property
+    def shared_map(self):
+        """F_0 G_0: what the first party has."""
+        return self.bases[0] @ self.changes[0]
+
+    @property
+    def aligned(self):
+        return [each.rows @ turn for each, turn in zip(self.releases, self.changes, strict=True)]
+
+    def fitted(self, estimator, *, parties=None):
+        """A model of the first so many parties, in the axes that training would choose."""
+        rows = np.vstack(self.aligned[:parties])
+        axes = principal_axes(rows)
+        return TrainedModel(
+            axes=axes, estimator=estimator.fit(rows @ axes, np.concatenate(self.labels[:parties]))
+        )
+
+
+def aligned_round(data, *, parties, n_rows, n_components, shared=False):
+    """Split data among parties, each with its own span, or with the first one's."""
+    everything, classes = data
+    parts = np.random.default_rng(0).permutation(len(everything))[: parties * n_rows]
+    parts = parts.reshape(parties, n_rows)
+    rows, labels = [everything[part] for part in parts], [classes[part] for part in parts]
+    bases = [
+        own_basis(rows[0] if shared else table, n_components, number=number)
+        for number, table in enumerate(rows)
+    ]
+    width = everything.shape[1]
+    common = anchor("isometric", width, width)
+    releases = [
+        released(table, basis, common, labels=label)
+        for table, basis, label in zip(rows, bases, labels, strict=True)
+    ]
+    images = {str(number): each.anchor_image for number, each in enumerate(releases)}
+    fits = align(ODC(), images).fits
+    changes = [fits[str(number)].change_of_basis for number in range(parties)]
+    return AlignedRound(rows, labels, bases, releases, changes)
+
+
+def span_found(guess, basis):
+    """How much of the secret span lies in the one that was guessed; blindly l / m of it."""
+    return float(np.sum(principal_cosines(guess, basis) ** 2) / basis.shape[1])
+
+
+def entries_found(guess, basis):
+    """The cosine of a guessed basis and the secret one; blindly sqrt(2 / (pi m l))."""
+    return float(abs(np.sum(basis * guess)) / np.linalg.norm(basis) / np.linalg.norm(guess))
+
+
+def in_order(recovered, basis):
+    """Put features that were found without their names in the order that fits the truth best."""
+    likeness = basis @ recovered.basis.T
+    order = linear_sum_assignment(-np.abs(_unit(basis) @ _unit(recovered.basis).T))[1]
+    signs = np.where(likeness[np.arange(len(basis)), order] < 0, -1.0, 1.0)
+    found = recovered.basis[order] * signs[:, np.newaxis]
+    return Recovered(rows=recovered.rows[:, order] * signs, basis=found)
+
+
+def directions_found(recovered, basis):
+    """The mean cosine of features with those of the truth in their best order, and a blind one."""
+    blind = np.zeros_like(basis)
+    n_found = np.count_nonzero(np.any(recovered.basis != 0, axis=1))
+    blind[:n_found] = KeyStream(bytes(32), "tests/blind").normal((n_found, basis.shape[1]))
+    cosines = []
+    for guess in (recovered, Recovered(rows=recovered.rows, basis=blind)):
+        found = in_order(guess, basis).basis
+        asked = np.any(found != 0, axis=1)
+        cosines.append(float(np.mean(np.sum(_unit(found[asked]) * _unit(basis[asked]), axis=1))))
+    return tuple(cosines)
+
+
+def _unit(rows):
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from cobasis.privacy.attacks.release import Release
+from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit import About, Facts, Subject
 
 

@@ -1,5 +1,30 @@
-"""What an attacker makes of a release: each attack says what it knows and returns what it got.
+"""What an attacker makes of a release: arrays in, a guess of the raw rows out.
 
-``release.py`` holds the three types that all of them share, ``scoring.py`` sets what was recovered
-against the truth, with what guessing gives beside it. Attacks take arrays; none reads a file.
+What an attacker knows are the fields of a class or the arguments of a function; the truth is in
+none of them. ``scores`` sets a guess against the truth, with what guessing blindly gives beside
+it. Attacks that no audit runs are in ``experiments/attacks``.
 """
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from cobasis.linalg.arrays import Hidden, Matrix
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Release(Hidden):
+    """An upload, opened: all that an attack may look at besides what its attacker knows."""
+
+    rows: Matrix
+    anchor_image: Matrix | None = None
+    labels: npt.NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Recovered(Hidden):
+    """What an attack made of a release: raw rows, and the secret basis that it takes for true."""
+
+    rows: Matrix
+    basis: Matrix

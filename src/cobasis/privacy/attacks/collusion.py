@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
-from cobasis.privacy.attacks.release import Recovered, Release
+from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.privacy.attacks import Recovered, Release
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -18,14 +18,16 @@ class LeakedBasis(Hidden):
 
     def recover(self, release: Release) -> Recovered:
         """Put released rows back where the basis took them from."""
-        basis = as_matrix(self.basis, name="basis")
-        rows = as_matrix(release.rows, name="the release's rows", columns=basis.shape[1])
-        if self.prior_rows is None:
+        basis, rows = self.basis, release.rows
+        if self.prior_rows is None:  # nothing is known of what the basis does not span: take 0
             return Recovered(rows=rows @ np.linalg.pinv(basis), basis=basis)
-        prior = as_matrix(self.prior_rows, name="prior_rows", columns=len(basis))
-        mean = prior.mean(axis=0)
-        seen = (prior - mean) @ basis
-        back: Matrix = np.linalg.pinv(seen) @ (prior - mean)  # (F' C F)^+ F' C, never squared
+        # The best linear guess of x from x F is mean + (x F - mean F) (F'CF)^+ F'C, with C the
+        # covariance of like rows: it fills in what goes with the directions that are seen. With
+        # P the centred like rows that factor is (P F)^+ P. Through F'CF the condition number
+        # would be squared, and a prior of fewer rows than components would not be solvable.
+        mean = self.prior_rows.mean(axis=0)
+        prior = self.prior_rows - mean
+        back = np.linalg.pinv(prior @ basis) @ prior
         return Recovered(rows=mean + (rows - mean @ basis) @ back, basis=basis)
 
 
@@ -40,42 +42,11 @@ class Collusion(Hidden):
 
     def recover(self, release: Release) -> Recovered:
         """Read the basis off the anchor's image: ``F_i = A^+ A_i``."""
-        if release.anchor_image is None:
+        image = release.anchor_image
+        if image is None or len(image) != len(self.anchor):
             raise ShapeError(
-                "the release has no anchor image, so the anchor is of no use. Give anchor_image, "
-                "or use LeakedBasis."
+                f"the anchor has {len(self.anchor):,} rows and the release's image of it "
+                f"{0 if image is None else len(image):,}. Give the anchor of this release."
             )
-        anchor = as_matrix(self.anchor, name="anchor")
-        image = as_matrix(release.anchor_image, name="the release's anchor_image")
-        if len(image) != len(anchor):
-            raise ShapeError(
-                f"the anchor has {len(anchor)} rows and its image {len(image)}, so it is not "
-                "this anchor's. Give the anchor that the release was made with."
-            )
-        basis = np.linalg.lstsq(anchor, image, rcond=None)[0]
-        return LeakedBasis(basis=np.asarray(basis, dtype=np.float64)).recover(release)
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class OtherPartysFrame(Hidden):
-    """A party that has its own basis helps the analyst; the anchor may be long destroyed.
-
-    Alignment makes ``F_i G_i`` (nearly) equal for all parties, so one party's is everybody's.
-    """
-
-    basis: Matrix
-    change: Matrix
-    own_change: Matrix
-
-    def recover(self, release: Release) -> Recovered:
-        """Take the other party's frame for this one's: ``F_i ~ F_j G_j G_i^+``."""
-        basis = as_matrix(self.basis, name="basis")
-        own = as_matrix(self.own_change, name="own_change")
-        change = as_matrix(self.change, name="change", columns=own.shape[1])
-        if len(own) != basis.shape[1]:
-            raise ShapeError(
-                f"own_change has {len(own)} rows and the basis {basis.shape[1]} columns, so they "
-                "are not one party's. Give the basis and the change of basis of the same party."
-            )
-        guess: Matrix = basis @ own @ np.linalg.pinv(change)
-        return LeakedBasis(basis=guess).recover(release)
+        basis = np.asarray(np.linalg.lstsq(self.anchor, image, rcond=None)[0])
+        return LeakedBasis(basis=basis).recover(release)

@@ -1,15 +1,16 @@
-"""Somebody knows the raw records of a few of a party's people, and where they stand."""
+"""Somebody knows the records of a few of a party's people, or one fact of them, and their rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
-from cobasis.privacy.attacks.release import Recovered, Release
-from cobasis.privacy.attacks.scores import nearest
+from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.privacy.attacks import Recovered, Release
+from cobasis.privacy.attacks.scores import Places, explained, nearest, score_decision
 
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 """Shares of what known records have outside the basis: how much the fit is held back."""
@@ -17,47 +18,44 @@ _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 _NONE = 1e-13
 """Of the largest squared singular value: the least penalty, where nothing is outside."""
 
+_HALF, _ELEVENTH = 0.5, 0.09
 _ASKED = 200
 """People among whom `fewest_known` looks; of larger tables as many are drawn."""
+
+_STRENGTH = 10.0
+"""Inverse weight of the penalty, for rows of size 1: between 1 and 100 it hardly matters."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class KnownRecords(Hidden):
     """The records of k of the party's people, and which released rows are theirs."""
 
-    places: npt.NDArray[np.intp]
+    places: Places
     records: Matrix
 
     def recover(self, release: Release) -> Recovered:
         """Fit what takes the known people's released rows back to their records."""
-        rows = as_matrix(release.rows, name="the release's rows")
-        records = as_matrix(self.records, name="records")
-        places = np.asarray(self.places)
-        if places.shape != (len(records),) or len(np.unique(places)) < len(places):
-            raise ShapeError(
-                f"{len(records)} records stand at places of shape {places.shape}, of which "
-                f"{len(np.unique(places))} are different. Give each record one place of its own."
-            )
-        if not 0 <= places.min() <= places.max() < len(rows):
-            raise ShapeError(
-                f"places run from {places.min()} to {places.max()}, and the release has "
-                f"{len(rows)} rows. Count them from 0."
-            )
-        basis = np.linalg.lstsq(records, rows[places], rcond=None)[0].astype(np.float64)
-        return Recovered(rows=rows @ _back(rows[places], records), basis=basis)
+        seen = release.rows[self.places]
+        basis = np.asarray(np.linalg.lstsq(self.records, seen, rcond=None)[0])
+        return Recovered(rows=release.rows @ _back(seen, self.records), basis=basis)
 
 
 def _back(released: Matrix, records: Matrix) -> Matrix:
     """Return the l x m matrix that takes known released rows to their records."""
+    # Ridge regression, since what a record has outside the basis is noise to this fit. Plain
+    # least squares interpolates it once k reaches l: its error explodes there, so that more known
+    # people would seem to give less away (double descent). The penalty is chosen by leaving out
+    # one known person after the other, which one SVD gives for all penalties.
     left, values, right = np.linalg.svd(released, full_matrices=False)
-    if len(records) == 1:
-        penalty = 0.0
-    else:
+    penalty = 0.0  # of a single record, which nothing is left to judge by
+    if len(records) > 1:
         gram = records @ records.T
         outside = (np.trace(gram) - np.sum(values**2)) / len(records)
         scale = max(float(outside), _NONE * float(values[0] ** 2), np.finfo(np.float64).tiny)
-        penalties = [scale * share for share in _PENALTIES]
-        penalty = min(penalties, key=lambda each: _left_out(left, values, gram, penalty=each))
+        penalty = min(
+            (scale * share for share in _PENALTIES),
+            key=lambda each: _left_out(left, values, gram, penalty=each),
+        )
     weights = np.divide(
         values, values**2 + penalty, out=np.zeros_like(values), where=values > _NONE * values[0]
     )
@@ -67,6 +65,8 @@ def _back(released: Matrix, records: Matrix) -> Matrix:
 
 def _left_out(left: Matrix, values: Matrix, gram: Matrix, *, penalty: float) -> float:
     """Return the squared error of each known record when the others explain it, summed."""
+    # With H the hat matrix the error of person i is row i of (I - H) Y over 1 - H_ii; of its
+    # square only Y Y' is needed, k x k however many features there are.
     rest = np.eye(len(gram)) - (left * (values**2 / (values**2 + penalty))) @ left.T
     errors = np.einsum("ij,ij->i", rest @ gram, rest)
     return float(np.sum(errors / np.maximum(np.diag(rest), _NONE) ** 2))
@@ -74,7 +74,7 @@ def _left_out(left: Matrix, values: Matrix, gram: Matrix, *, penalty: float) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class FewestKnown:
-    """How few known people are enough."""
+    """How few known people are enough; None where the most that were tried are too few."""
 
     explained: int | None
     named: int | None
@@ -82,54 +82,32 @@ class FewestKnown:
 
 
 def fewest_known(
-    release: Release,
-    truth: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    draws: int = 5,
-    most: int | None = None,
-    explained: float = 0.5,
-    named: float = 0.09,
+    release: Release, truth: Matrix, *, rng: np.random.Generator, draws: int
 ) -> FewestKnown:
     """Find how many known people are enough to rebuild half, or to name one in eleven."""
-    rows = as_matrix(truth, name="truth")
-    if len(rows) != len(release.rows):
-        raise ShapeError(
-            f"the release has {len(release.rows)} rows and the truth {len(rows)}. Give the raw "
-            "rows that the release was made of."
-        )
-    width = release.rows.shape[1]
-    tried = max(1, min(2 * width if most is None else most, len(rows) // 2))
-    orders = [rng.permutation(len(rows)) for _ in range(draws)]
-    measured: dict[int, tuple[float, float]] = {}
+    tried = max(1, min(2 * release.rows.shape[1], len(truth) // 2))
+    orders = [rng.permutation(len(truth)) for _ in range(draws)]
+    measured: dict[int, Matrix] = {}
 
-    def at(known: int) -> tuple[float, float]:
+    def at(known: int) -> Matrix:
         if known not in measured:
-            found = [_figures(release, rows, order, known=known) for order in orders]
-            measured[known] = (
-                float(np.mean([each for each, _ in found])),
-                float(np.mean([each for _, each in found])),
-            )
+            found = [_figures(release.rows, truth, order, known=known) for order in orders]
+            measured[known] = np.mean(found, axis=0)
         return measured[known]
 
     return FewestKnown(
-        explained=_first(lambda known: at(known)[0] >= explained, tried),
-        named=_first(lambda known: at(known)[1] >= named, tried),
+        explained=_first(lambda known: bool(at(known)[0] >= _HALF), tried),
+        named=_first(lambda known: bool(at(known)[1] >= _ELEVENTH), tried),
         tried=tried,
     )
 
 
-def _figures(
-    release: Release, rows: Matrix, order: npt.NDArray[np.intp], *, known: int
-) -> tuple[float, float]:
+def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tuple[float, float]:
     """Return R2 and re-identification of people who are not known."""
     places, asked = order[:known], order[known:][-_ASKED:]
-    back = _back(release.rows[places], rows[places])
-    guessed, true = release.rows[asked] @ back, rows[asked]
-    spread = float(np.sum((true - true.mean(axis=0)) ** 2))
-    missed = float(np.sum((guessed - true) ** 2))
-    share = 1 - missed / spread if spread > 0 else float(missed == 0)
-    return share, float(np.mean(nearest(guessed, among=rows) == asked))
+    guessed = released[asked] @ _back(released[places], rows[places])
+    named = np.mean(nearest(guessed, among=rows) == asked)
+    return explained(guessed, rows[asked]), float(named)
 
 
 def _first(enough: Callable[[int], bool], most: int) -> int | None:
@@ -141,3 +119,69 @@ def _first(enough: Callable[[int], bool], most: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inferred:
+    """How well a fact is read off a release, beside what the labels say of it anyway."""
+
+    auc: float
+    from_labels: float
+
+    @property
+    def gain(self) -> float:
+        """What the rows add to the labels."""
+        return self.auc - self.from_labels
+
+
+def infer_attribute(
+    release: Release, column: Matrix, *, rng: np.random.Generator, n_known: int, draws: int = 10
+) -> Inferred:
+    """Try to read who is above a column's median, knowing it of a few; ShapeError for no two."""
+    above = column > np.median(column)
+    if not above.any():  # most people have the highest value: look for the others
+        above = column >= np.median(column)
+    rows, labels = release.rows, _label_columns(release)
+    size = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows)))) or 1.0
+    found = []
+    for _ in range(draws):
+        places = _chosen(above, n_known=n_known, rng=rng)
+        asked = np.setdiff1d(np.arange(len(above)), places)
+        scores = (_regression(each, above, places) for each in (rows / size, labels))
+        found.append([score_decision(each[asked], above[asked]).auc.value for each in scores])
+    auc, from_labels = np.mean(found, axis=0)
+    return Inferred(auc=float(auc), from_labels=float(from_labels))
+
+
+def _chosen(above: npt.NDArray[np.bool_], *, n_known: int, rng: np.random.Generator) -> Places:
+    """Choose people at random, but at least one of each kind."""
+    kinds = np.flatnonzero(above), np.flatnonzero(~above)
+    if not all(map(len, kinds)):
+        raise ShapeError(
+            "all people have one value in this column, so there is nothing to infer. Leave it out."
+        )
+    one = [int(rng.choice(kind)) for kind in kinds]
+    others = np.setdiff1d(np.arange(len(above)), one)
+    more = rng.choice(others, size=min(n_known - 2, len(others)), replace=False)
+    return np.concatenate([np.asarray(one, dtype=np.intp), more])
+
+
+def _regression(columns: Matrix, above: npt.NDArray[np.bool_], places: Places) -> Matrix:
+    """Fit a logistic regression to the known people, and score all."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 -- keeps imports light
+
+    fitted = LogisticRegression(C=_STRENGTH, max_iter=1000).fit(columns[places], above[places])
+    scores: Matrix = fitted.decision_function(columns)
+    return scores
+
+
+def _label_columns(release: Release) -> Matrix:
+    """Return labels as numbers: one column a class, or the standardised value."""
+    labels: npt.NDArray[Any] | None = release.labels
+    if labels is None:
+        return np.zeros((len(release.rows), 1))
+    if labels.dtype.kind == "f":
+        columns: Matrix = ((labels - labels.mean()) / (float(labels.std()) or 1.0)).reshape(-1, 1)
+    else:
+        columns = (labels[:, np.newaxis] == np.unique(labels)).astype(float)
+    return columns

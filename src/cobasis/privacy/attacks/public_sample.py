@@ -8,15 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.release import Recovered, Release
-
-Places = npt.NDArray[np.intp]
-
-MOST = 2000
-"""Points of a group that are matched; of larger groups as many are drawn."""
+from cobasis.privacy.attacks.scores import Places
 
 _KINDS = 20
 """Labels of more kinds than this are numbers, and points are grouped by tenths of them."""
@@ -26,6 +21,17 @@ _SPREAD = 0.97
 
 _GAIN = 1e-4
 """Refinement ends when the mean squared distance falls by less than this share."""
+
+_SEARCHED, _MIDDLE, _MOST = 300, 1000, 2000
+"""Points of which signs are tried, starts are refined and the best is: matching is cubic."""
+
+_SIGNS = 24
+"""Leading directions whose signs are tried; of weaker ones the pairs tell the sign."""
+
+_SWEEPS, _STEPS, _REFINEMENTS, _LAST_REFINEMENTS = 3, 4, 30, 8
+_PENALTIES = (0.1,) * 10 + (0.01,) * 10 + (0.001,) * 10
+_CLEARLY = 0.25
+"""A basis of leading directions is given up for one with less than this share of its misfit."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -40,39 +46,24 @@ class Clouds(Hidden):
 
     def sample(self, size: int, *, rng: np.random.Generator) -> "Clouds":
         """Return about `size` released points and as many public ones, of all groups alike."""
-        total = sum(len(ours) for ours, _ in self.groups)
-        chosen, released, public = [], [], []
-        ours_from, theirs_from = 0, 0
+        share = min(size / sum(len(ours) for ours, _ in self.groups), 1.0)
+        released, public = [], []
         for ours, theirs in self.groups:
-            wanted = max(2, round(min(size / total, 1.0) * len(ours)))
-            mine = rng.choice(ours, min(wanted, len(ours)), replace=False)
-            yours = rng.choice(theirs, min(wanted, len(theirs)), replace=False)
-            released.append(mine)
-            public.append(yours)
-            chosen.append(
-                (
-                    np.arange(ours_from, ours_from + len(mine)),
-                    np.arange(theirs_from, theirs_from + len(yours)),
-                )
-            )
-            ours_from += len(mine)
-            theirs_from += len(yours)
-        return Clouds(
+            wanted = max(2, round(share * len(ours)))
+            released.append(rng.choice(ours, min(wanted, len(ours)), replace=False))
+            public.append(rng.choice(theirs, min(wanted, len(theirs)), replace=False))
+        return replace(
+            self,
             released=self.released[np.concatenate(released)],
             public=self.public[np.concatenate(public)],
-            groups=chosen,
-            along=self.along,
+            groups=list(zip(_in_turn(released), _in_turn(public), strict=True)),
         )
 
-    def compressed(self) -> tuple["Clouds", Matrix]:
-        """Return the same with public points in coordinates of their own span, and its axes."""
-        axes: Matrix = np.linalg.svd(self.public, full_matrices=False)[2].T
-        return replace(self, public=self.public @ axes), axes
 
-    def without_labels(self) -> "Clouds":
-        """Return the same in one group of all."""
-        everything = np.arange(len(self.released)), np.arange(len(self.public))
-        return replace(self, groups=[everything])
+def _in_turn(parts: Sequence[Places]) -> list[Places]:
+    """Return where each part stands when all are put one after the other."""
+    ends = np.cumsum([len(each) for each in parts])
+    return np.split(np.arange(ends[-1]), ends[:-1])
 
 
 def grouped(
@@ -91,11 +82,9 @@ def grouped(
 
 
 def leading(released: Matrix) -> Matrix:
-    """Return the fewest principal directions that have nearly all of the variance.
-
-    In the others noise would outweigh what tells points apart: in high dimensions all points are
-    equally far from each other.
-    """
+    """Return the fewest principal directions that have nearly all of the variance."""
+    # In the others noise would outweigh what tells points apart: in high dimensions all points
+    # are equally far from each other.
     _, values, right = np.linalg.svd(released - released.mean(axis=0), full_matrices=False)
     shares = np.cumsum(values**2)
     enough = int(np.searchsorted(shares, _SPREAD * shares[-1])) + 1
@@ -107,6 +96,8 @@ def paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
     ours, theirs = [], []
     projected, points = clouds.public @ (basis @ clouds.along), clouds.released @ clouds.along
     for mine, yours in clouds.groups:
+        # an assignment leaves out whom the smaller side has no partner for: so that everybody
+        # counts, points of the smaller side stand as often as the larger one is larger
         often = max(1, len(yours) // len(mine)), -(-len(mine) // len(yours))
         left, right = np.repeat(mine, often[0]), np.repeat(yours, often[1])
         targets = projected[right]
@@ -117,7 +108,7 @@ def paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
     return np.concatenate(ours), np.concatenate(theirs)
 
 
-def laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, float]:
+def _laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, float]:
     """Match, turn released points onto their partners, and begin again.
 
     Each step lowers the distance, as in the Wasserstein-Procrustes method.
@@ -135,13 +126,13 @@ def laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, floa
     return basis, best
 
 
-def fitted(clouds: Clouds, basis: Matrix, *, penalties: Sequence[float]) -> Matrix:
+def _fitted(clouds: Clouds, basis: Matrix) -> Matrix:
     """Match, fit the basis to the pairs by penalised least squares, and begin again.
 
     For bases that are not made of leading directions, as a Haar basis is not: the distance is
     taken among components, where nothing is lost.
     """
-    for penalty in penalties:
+    for penalty in _PENALTIES:
         ours, theirs = paired(clouds, basis)
         partners = clouds.public[theirs]
         gram = partners.T @ partners
@@ -150,28 +141,11 @@ def fitted(clouds: Clouds, basis: Matrix, *, penalties: Sequence[float]) -> Matr
     return basis
 
 
-def misfit(clouds: Clouds, basis: Matrix) -> float:
+def _misfit(clouds: Clouds, basis: Matrix) -> float:
     """Return how far matched points are apart among components, as a share of released ones."""
     ours, theirs = paired(clouds, basis)
     points = clouds.released[ours]
     return float(np.sum((clouds.public[theirs] @ basis - points) ** 2) / np.sum(points**2))
-
-
-_SEARCHED = 300
-"""Points among which starting points are compared and signs are tried."""
-
-_MIDDLE = 1000
-
-_SIGNS = 24
-"""Leading directions whose signs are tried; of weaker ones the pairs tell the sign."""
-
-_STEPS = 4
-_SWEEPS = 3
-_REFINEMENTS = 30
-_LAST_REFINEMENTS = 8
-_PENALTIES = (0.1,) * 10 + (0.01,) * 10 + (0.001,) * 10
-_CLEARLY = 0.25
-"""A basis of leading directions is given up for one with less than this share of its misfit."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -193,53 +167,42 @@ class PublicSample(Hidden):
         clouds = self._clouds(release)
         middle = clouds.sample(_MIDDLE, rng=self.rng)
         begun = [
-            laid_over(middle, start, most=_REFINEMENTS) for start in _searched(clouds, self.rng)
+            _laid_over(middle, start, most=_REFINEMENTS) for start in _searched(clouds, self.rng)
         ]
         basis, _ = min(begun, key=lambda each: each[1])
         largest = max(len(ours) for ours, _ in clouds.groups)
-        whole = clouds if largest <= MOST else clouds.sample(MOST, rng=self.rng)
-        basis, _ = laid_over(whole, basis, most=_LAST_REFINEMENTS)
+        whole = clouds if largest <= _MOST else clouds.sample(_MOST, rng=self.rng)
+        basis, _ = _laid_over(whole, basis, most=_LAST_REFINEMENTS)
         if len(clouds.groups) > 1:
-            other = fitted(whole, _from_averages(clouds), penalties=_PENALTIES)
-            basis = min(basis, other, key=lambda each: _weighed(whole, each, basis))
-            if basis is other:
-                return LeakedBasis(basis=basis, prior_rows=self.rows).recover(release)
+            # a basis that need not be orthonormal fits more, whatever is true: its misfit has to
+            # be much the smaller one
+            other = _fitted(whole, _from_averages(clouds))
+            if _misfit(whole, other) < _CLEARLY * _misfit(whole, basis):
+                return LeakedBasis(basis=other, prior_rows=self.rows).recover(release)
         mean = self.rows.mean(axis=0)
         return Recovered(rows=mean + (release.rows - mean @ basis) @ basis.T, basis=basis)
 
     def _clouds(self, release: Release) -> Clouds:
         """Put all releases together, and group them with the public rows by label."""
-        public = as_matrix(self.rows, name="the public rows")
-        own = as_matrix(release.rows, name="the release's rows")
-        width = own.shape[1]
-        if width > public.shape[1]:
-            raise ShapeError(
-                f"the release has {width} components and the public rows {public.shape[1]} "
-                "features, so they are not of one kind. Give rows of all features."
-            )
-        others = [as_matrix(each.rows, name="others' rows", columns=width) for each in self.others]
-        released = np.vstack([own, *others])
-        given = [each.labels for each in (release, *self.others) if each.labels is not None]
-        labels = np.concatenate(given) if len(given) == 1 + len(others) else None
-        groups = grouped(labels, self.labels, sizes=(len(released), len(public)))
-        return Clouds(released=released, public=public, groups=groups, along=leading(released))
-
-
-def _weighed(clouds: Clouds, basis: Matrix, first: Matrix) -> float:
-    """Return a basis' misfit; the first one's counts less, for it is bound to be orthonormal."""
-    return misfit(clouds, basis) * (_CLEARLY if basis is first else 1.0)
+        uploads = (release, *self.others)
+        released = np.vstack([each.rows for each in uploads])
+        given = [each.labels for each in uploads if each.labels is not None]
+        labels = np.concatenate(given) if len(given) == len(uploads) else None
+        groups = grouped(labels, self.labels, sizes=(len(released), len(self.rows)))
+        return Clouds(released=released, public=self.rows, groups=groups, along=leading(released))
 
 
 def _searched(clouds: Clouds, rng: np.random.Generator) -> Iterator[Matrix]:
     """Yield bases to refine: each start searched with the labels, and one without them."""
-    together = clouds.without_labels()
-    for start in _starts(clouds):
-        yield _signed(clouds, start, rng=rng)
-    yield _signed(together, next(_starts(together)), rng=rng)
+    yield _signed(clouds, _from_directions(clouds), rng=rng)
+    if len(clouds.groups) > 1:
+        yield _signed(clouds, _orthonormal(_from_averages(clouds)), rng=rng)
+    everything = np.arange(len(clouds.released)), np.arange(len(clouds.public))
+    yield _signed(replace(clouds, groups=[everything]), _from_directions(clouds), rng=rng)
 
 
-def _starts(clouds: Clouds) -> Iterator[Matrix]:
-    """Yield bases to begin with: from principal directions, and from averages of classes."""
+def _from_directions(clouds: Clouds) -> Matrix:
+    """Return the basis that takes principal directions of one cloud to those of the other."""
     spectral = np.linalg.svd(clouds.released, full_matrices=False)[2]
     directions = np.linalg.svd(clouds.public, full_matrices=False)[2][: len(spectral)].T
     strongest = spectral[: directions.shape[1]]
@@ -247,9 +210,7 @@ def _starts(clouds: Clouds) -> Iterator[Matrix]:
         _sign(clouds.released @ ours, clouds.public @ theirs)
         for ours, theirs in zip(strongest, directions.T, strict=True)
     ]
-    yield _orthonormal((directions * signs) @ strongest)
-    if len(clouds.groups) > 1:
-        yield _orthonormal(_from_averages(clouds))
+    return _orthonormal((directions * signs) @ strongest)
 
 
 def _sign(ours: Matrix, theirs: Matrix) -> float:
@@ -282,12 +243,15 @@ def _signed(clouds: Clouds, basis: Matrix, *, rng: np.random.Generator) -> Matri
     """
     directions = np.linalg.svd(clouds.released, full_matrices=False)[2][:_SIGNS]
     for _ in range(_SWEEPS):
-        few, axes = clouds.sample(_SEARCHED, rng=rng).compressed()
-        basis, best = laid_over(few, axes.T @ basis, most=_STEPS)
+        few = clouds.sample(_SEARCHED, rng=rng)
+        # 300 public points span 300 of 784 features at most: in their own axes each step is small
+        axes: Matrix = np.linalg.svd(few.public, full_matrices=False)[2].T
+        few = replace(few, public=few.public @ axes)
+        basis, best = _laid_over(few, axes.T @ basis, most=_STEPS)
         changed = False
         for direction in directions:
             mirrored = basis - 2 * np.outer(basis @ direction, direction)
-            tried, apart = laid_over(few, mirrored, most=_STEPS)
+            tried, apart = _laid_over(few, mirrored, most=_STEPS)
             if apart < best:
                 basis, best, changed = tried, apart, True
         basis = axes @ basis

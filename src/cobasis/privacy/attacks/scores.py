@@ -4,19 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
 from cobasis.errors import ShapeError
-from cobasis.linalg.arrays import Matrix, as_matrix
-from cobasis.linalg.rng import KeyStream, haar_columns
-from cobasis.privacy.attacks.release import Recovered
+from cobasis.linalg.arrays import Matrix
+from cobasis.privacy.attacks import Recovered, Release
+
+Places = npt.NDArray[np.intp]
 
 CLOSE = 0.1
 """A cell counts as recovered within this share of its column's range."""
 
 _WORST = 0.01
 _BLOCK = 1024
+_SIGMAS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Content:
 
     distance: Share
     explained: Share
-    worst_explained: float
+    worst_explained: float  # of the 1 % of people who were recovered best
     cells: Share
     named: Share
 
@@ -46,53 +47,53 @@ class Decision:
     at_one_percent: Share
 
 
-def score_content(
-    recovered: Recovered, truth: npt.ArrayLike, *, known: npt.ArrayLike = ()
-) -> Content:
-    """Set recovered rows against the raw ones."""
-    rows = as_matrix(truth, name="truth")
-    if recovered.rows.shape != rows.shape:
+@dataclass(frozen=True, kw_only=True)
+class Structure:
+    """How much of the raw rows' structure the release shows as it is."""
+
+    distance_correlation: Share
+    neighbours_kept: Share
+    alone: int
+    alone_in_truth: int
+
+
+def score_content(recovered: Recovered, truth: Matrix, *, known: npt.ArrayLike = ()) -> Content:
+    """Set recovered rows against the raw ones, but for people who were known beforehand."""
+    if recovered.rows.shape != truth.shape:
         raise ShapeError(
-            f"the attack returned rows of shape {recovered.rows.shape}, the truth has {rows.shape}."
-            " Give the raw rows that the release was made of."
+            f"the attack returned rows of shape {recovered.rows.shape}, the truth has "
+            f"{truth.shape}. Give the raw rows that the release was made of."
         )
-    asked = np.setdiff1d(np.arange(len(rows)), np.asarray(known, dtype=np.intp))
+    asked = np.setdiff1d(np.arange(len(truth)), np.asarray(known, dtype=np.intp))
     if not asked.size:
         raise ShapeError(
             "all people were known beforehand, so nobody is left to be recovered. Keep some back."
         )
-    guessed, true = recovered.rows[asked], rows[asked]
+    guessed, true = recovered.rows[asked], truth[asked]
     average = np.broadcast_to(true.mean(axis=0), true.shape)
-    errors, spread = _squares(guessed - true), _squares(true - average)
-    reach = CLOSE * np.ptp(rows, axis=0)
+    errors, spread, size = (_squares(each) for each in (guessed - true, true - average, true))
+    reach = CLOSE * np.ptp(truth, axis=0)
+    best = np.argsort(errors / np.where(spread > 0, spread, 1.0), kind="stable")
+    best = best[: max(1, round(_WORST * len(best)))]
+    named = float(np.mean(nearest(guessed, among=truth) == asked))
     return Content(
-        distance=Share(
-            value=_ratio(errors.sum(), _squares(true).sum()) ** 0.5,
-            chance=_ratio(spread.sum(), _squares(true).sum()) ** 0.5,
-        ),
-        explained=Share(value=1 - _ratio(errors.sum(), spread.sum()), chance=0.0),
-        worst_explained=_worst(errors, spread),
+        distance=Share(value=_ratio(errors, size) ** 0.5, chance=_ratio(spread, size) ** 0.5),
+        explained=Share(value=1 - _ratio(errors, spread), chance=0.0),
+        worst_explained=1 - _ratio(errors[best], spread[best]),
         cells=Share(value=_within(guessed, true, reach), chance=_within(average, true, reach)),
-        named=Share(
-            value=float(np.mean(nearest(guessed, among=rows) == asked)), chance=1 / len(rows)
-        ),
+        named=Share(value=named, chance=1 / len(truth)),
     )
 
 
-def score_linkage(
-    release_rows: npt.ArrayLike,
-    recovered: Recovered,
-    *,
-    candidates: npt.ArrayLike,
-    places: npt.ArrayLike,
-) -> Share:
-    """Link released rows with a list of candidates, projected on the basis that was guessed."""
-    if recovered.basis is None:
-        raise ShapeError("the attack found no basis to project candidates on. Use score_content.")
-    listed = as_matrix(candidates, name="candidates", columns=len(recovered.basis))
-    released = as_matrix(release_rows, name="release_rows", columns=recovered.basis.shape[1])
-    found = nearest(released, among=listed @ recovered.basis)
-    return Share(value=float(np.mean(found == np.asarray(places))), chance=1 / len(listed))
+def explained(guessed: Matrix, truth: Matrix) -> float:
+    """Return R2: the share of the truth's variance that a guess has."""
+    return 1 - _ratio(_squares(guessed - truth), _squares(truth - truth.mean(axis=0)))
+
+
+def score_linkage(rows: Matrix, basis: Matrix, *, candidates: Matrix, places: Places) -> Share:
+    """Take each released person for the candidate whose projection is nearest; count who is."""
+    found = nearest(rows, among=candidates @ basis)
+    return Share(value=float(np.mean(found == places)), chance=1 / len(candidates))
 
 
 def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
@@ -104,9 +105,11 @@ def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
             f"{int(really.sum())} positives cannot be compared. Give one of each per person, "
             "and people of both kinds."
         )
+    # Mann and Whitney's statistic; ranks of equal scores are their mean, which counts them half
     ranks = rankdata(given)
     positives, negatives = int(really.sum()), int((~really).sum())
     auc = (ranks[really].sum() - positives * (positives + 1) / 2) / (positives * negatives)
+    # a score that some negative has is no hit: an attack that scores all alike finds nobody
     bar = np.quantile(given[~really], 1 - _WORST, method="higher")
     return Decision(
         auc=Share(value=float(auc), chance=0.5),
@@ -114,14 +117,56 @@ def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
     )
 
 
-def nearest(rows: Matrix, *, among: Matrix) -> npt.NDArray[np.intp]:
+def score_structure(release: Release, truth: Matrix, *, n_neighbours: int = 10) -> Structure:
+    """Compare a release's distances and neighbours with those of the raw rows."""
+    n_rows = len(release.rows)
+    seen, real = (_apart(each) for each in (release.rows, truth))
+    pairs = np.triu_indices(n_rows, 1)
+    spread = min(np.ptp(seen[pairs]), np.ptp(real[pairs]))
+    correlation = np.corrcoef(seen[pairs], real[pairs])[0, 1] if spread > 0 else 0.0
+    marks, each = np.zeros((n_rows, n_rows), dtype=np.int8), np.arange(n_rows)[:, np.newaxis]
+    for apart in (seen, real):
+        marks[each, np.argpartition(apart, n_neighbours - 1, axis=1)[:, :n_neighbours]] += 1
+    kept = np.count_nonzero(marks == 2) / (n_rows * n_neighbours)  # noqa: PLR2004 -- both
+    alone = standing_alone(release.rows) > _SIGMAS
+    return Structure(
+        distance_correlation=Share(value=float(correlation), chance=0.0),
+        neighbours_kept=Share(value=kept, chance=n_neighbours / (n_rows - 1)),
+        alone=int(alone.sum()),
+        alone_in_truth=int((alone & (standing_alone(truth) > _SIGMAS)).sum()),
+    )
+
+
+def standing_alone(rows: Matrix) -> Matrix:
+    """Return how unusually far each person's nearest neighbour is, in standard deviations."""
+    closest = np.sqrt(_apart(rows).min(axis=1))
+    far: Matrix = (closest - closest.mean()) / (float(closest.std()) or 1.0)
+    return far
+
+
+def nearest(rows: Matrix, *, among: Matrix) -> Places:
     """Return for each row the place of the nearest of some others (Euclidean, in blocks)."""
-    halves = _squares(among) / 2
+    halves = _squares(among) / 2  # |x|^2 is the same for all others, and needs no adding
     parts = [
         np.argmin(halves - rows[at : at + _BLOCK] @ among.T, axis=1)
         for at in range(0, len(rows), _BLOCK)
     ]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+
+def squared_distances(rows: Matrix, others: Matrix) -> Matrix:
+    """Return |x - y|^2 of each row and each other one."""
+    # One product, many times as fast as differences. It cancels where x is nearly y: what is off
+    # by 1e-16 |x|^2 then may be below 0, which no square root takes.
+    apart = _squares(rows)[:, np.newaxis] + _squares(others) - 2 * rows @ others.T
+    return np.maximum(apart, 0.0)
+
+
+def _apart(rows: Matrix) -> Matrix:
+    """Return squared distances among rows; infinite to oneself, who is nobody's neighbour."""
+    apart = squared_distances(rows, rows)
+    np.fill_diagonal(apart, np.inf)
+    return apart
 
 
 def _squares(rows: Matrix) -> Matrix:
@@ -130,16 +175,10 @@ def _squares(rows: Matrix) -> Matrix:
     return squares
 
 
-def _ratio(part: float, whole: float) -> float:
-    """Return part / whole; 0 / 0 is 0: where nothing varies, nothing was missed."""
-    return float(part / whole) if whole > 0 else (0.0 if part == 0 else float("inf"))
-
-
-def _worst(errors: Matrix, spread: Matrix) -> float:
-    """Return R2 over the 1 % whose records were recovered best."""
-    each = errors / np.where(spread > 0, spread, 1.0)
-    chosen = np.argsort(each, kind="stable")[: max(1, round(_WORST * len(each)))]
-    return 1 - _ratio(errors[chosen].sum(), spread[chosen].sum())
+def _ratio(part: Matrix, whole: Matrix) -> float:
+    """Return a ratio of two sums; where nothing varies, 0 if nothing was missed and else 1."""
+    missed, spread = float(part.sum()), float(whole.sum())
+    return missed / spread if spread > 0 else float(missed > 0)
 
 
 def _within(guessed: Matrix, true: Matrix, reach: Matrix) -> float:
@@ -148,89 +187,3 @@ def _within(guessed: Matrix, true: Matrix, reach: Matrix) -> float:
     if not varied.any():
         return 1.0
     return float(np.mean(np.abs(guessed - true)[:, varied] <= reach[varied]))
-
-
-def score_span(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> Share:
-    """Say how much of the secret span lies in the one that was guessed."""
-    true, guess = _two_bases(guessed, basis)
-    overlap = np.linalg.qr(guess)[0].T @ np.linalg.qr(true)[0]
-    return Share(
-        value=float(np.sum(overlap**2) / true.shape[1]), chance=min(guess.shape) / len(guess)
-    )
-
-
-def score_entries(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> Share:
-    """Say how near a guessed basis comes to the secret one, entry by entry."""
-    true, guess = _two_bases(guessed, basis)
-    _refuse_other_shape(guess, true)
-    lengths = np.linalg.norm(true) * np.linalg.norm(guess)
-    return Share(
-        value=float(abs(np.sum(true * guess)) / lengths) if lengths > 0 else 0.0,
-        chance=float(np.sqrt(2 / np.pi / true.size)),
-    )
-
-
-def in_order(recovered: Recovered, basis: npt.ArrayLike) -> Recovered:
-    """Put features that were found without their names in the order that fits the truth best."""
-    true, guessed = _two_bases(recovered.basis, basis)
-    _refuse_other_shape(guessed, true)
-    likeness = _unit(true) @ _unit(guessed).T
-    order = linear_sum_assignment(-np.abs(likeness))[1]
-    signs = np.where(likeness[np.arange(len(true)), order] < 0, -1.0, 1.0)
-    return Recovered(
-        rows=recovered.rows[:, order] * signs, basis=guessed[order] * signs[:, np.newaxis]
-    )
-
-
-def score_directions(recovered: Recovered, basis: npt.ArrayLike) -> Share:
-    """Say how near the rows of a guessed basis come to the true ones, in their best order."""
-    true = as_matrix(basis, name="basis")
-    found = _matched(recovered, true)
-    n_found = int(np.count_nonzero(np.any(found != 0, axis=1)))
-    size = true.shape[1]
-    blind = np.zeros_like(true)
-    some = haar_columns(KeyStream(bytes(32), "attacks/chance"), n_rows=size, n_columns=size)
-    blind[:n_found] = np.tile(some, (n_found // size + 1, 1))[:n_found]
-    guess = _matched(Recovered(rows=recovered.rows, basis=blind), true)
-    return Share(value=_mean_cosine(found, true), chance=_mean_cosine(guess, true))
-
-
-def _matched(recovered: Recovered, true: Matrix) -> Matrix:
-    basis = in_order(recovered, true).basis
-    return true if basis is None else basis
-
-
-def _mean_cosine(guessed: Matrix, true: Matrix) -> float:
-    """Return the mean cosine of rows; the sign is right, since rows are in their best order."""
-    asked = np.any(guessed != 0, axis=1)
-    return float(np.mean(np.sum(_unit(guessed)[asked] * _unit(true)[asked], axis=1)))
-
-
-def _unit(rows: Matrix) -> Matrix:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Matrix = rows / np.where(lengths > 0, lengths, 1.0)
-    return unit
-
-
-def _two_bases(guessed: npt.ArrayLike | None, basis: npt.ArrayLike) -> tuple[Matrix, Matrix]:
-    """Return the truth and the guess, of as many features."""
-    true = as_matrix(basis, name="basis")
-    if guessed is None:
-        raise ShapeError(
-            "the attack found no basis to compare with the secret one. Use score_content."
-        )
-    guess = as_matrix(guessed, name="the attack's basis")
-    if len(guess) != len(true):
-        raise ShapeError(
-            f"the attack returned a basis of {len(guess)} features, the truth has {len(true)}. "
-            "Give the basis that the release was made with."
-        )
-    return true, guess
-
-
-def _refuse_other_shape(guess: Matrix, true: Matrix) -> None:
-    if guess.shape != true.shape:
-        raise ShapeError(
-            f"the attack returned a basis of shape {guess.shape}, the truth has {true.shape}. "
-            "Give the basis that the release was made with."
-        )

@@ -1,12 +1,12 @@
 """What an upload gives away, measured at the party before it leaves: arrays in, a report out.
 
-Read ``running.py`` first. ``grading.py`` has the policy, ``wording.py`` what people read.
+``report`` has the whole audit, ``policy`` its bounds, ``attackers`` its figures, ``what_if`` and
+``prices`` what other choices would come to.
 """
 
-from cobasis.privacy.audit.checks import audit
-from cobasis.privacy.audit.grades import POLICY, Finding
+from cobasis.privacy.audit.policy import Finding
 from cobasis.privacy.audit.prices import Offer, Plan, plan
-from cobasis.privacy.audit.report import About, AuditReport, Distance, as_json, travelling
+from cobasis.privacy.audit.report import About, AuditReport, as_json, audit, travelling
 from cobasis.privacy.audit.subject import (
     Budget,
     Facts,
@@ -16,10 +16,9 @@ from cobasis.privacy.audit.subject import (
     sample_size,
     settings_of,
 )
-from cobasis.privacy.audit.what_if import Effect
+from cobasis.privacy.audit.what_if import Distance, Effect
 
 __all__ = [
-    "POLICY",
     "About",
     "AuditReport",
     "Budget",

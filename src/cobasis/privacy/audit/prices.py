@@ -1,22 +1,21 @@
 """What each defence that a consortium can choose would cost and win on a party's own rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import floor, log10
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
-from cobasis.errors import DimensionError, OptionError
+from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import Task
 from cobasis.models.passes import Labels
-from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.audit.grades import (
+from cobasis.privacy.attacks import Release
+from cobasis.privacy.audit.policy import (
     SMALLEST_CHANGE,
     SMALLEST_CHANGED_SHARE,
     SMALLEST_CLASS,
@@ -24,9 +23,6 @@ from cobasis.privacy.audit.grades import (
 )
 from cobasis.privacy.audit.subject import Budget, Setting, Spans, Subject, check_asked
 from cobasis.privacy.audit.what_if import Effect, as_set, effects
-
-if TYPE_CHECKING:
-    from cobasis.algorithms import BasisName
 
 NOISE, EPSILON = (0.1, 0.2, 0.4), (32.0, 8.0, 2.0)
 """What is measured where nobody asks for other values."""
@@ -47,13 +43,9 @@ class Offer:
     ball: str = ""  # where it comes from, in words
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """Settings to measure, and what is said beside them."""
-
-    settings: tuple[Setting, ...]  # the first is the agreement as it is
-    # how labels are made coarser, which rules hold, what was left out and why
-    told: tuple[str, ...] = field(repr=False)
+Settings = list[Setting]
+Told = list[str]
+"""Which rules hold, how labels are made coarser, what was left out and why."""
 
 
 def choices(
@@ -64,46 +56,38 @@ def choices(
     offer: Offer,
     classes: Sequence[object] = (),
     public: bool = False,
-) -> Choices:
-    """Return every defence as a setting, where there is one to measure."""
-    _refuse(offer, n_features=rows.shape[1])
-    size, told = own.n_components, list[str]()
+) -> tuple[Settings, Told]:
+    """Return every defence as a setting, the agreed one first, and what is said beside them."""
+    size, told = own.n_components, Told()
+    check_asked(
+        n_components=offer.n_components,
+        noise=offer.noise,
+        epsilon=offer.epsilon,
+        n_features=rows.shape[1],
+    )
     sizes = offer.n_components or (2 * size, size // 2, size // 4)
     found = [own]
-    found += [
-        replace(own, n_components=each)
-        for each in dict.fromkeys(sizes)
-        if 0 < each <= min(rows.shape) and each != size
-    ]
-    others: tuple[BasisName, ...] = ("haar", "public") if public else ("haar",)
-    found += [replace(own, basis=kind) for kind in others if kind != own.basis]
+    found += [replace(own, n_components=each) for each in sizes if 0 < each <= min(rows.shape)]
+    found.append(replace(own, basis="haar"))
+    if public:
+        found.append(replace(own, basis="public"))
     told.append(
         "Whoever has the public rows knows the span that they make, the analyst as well; only its "
         "rotation stays secret."
         if public
         else "A basis of public rows was left out: give such rows with --public."
     )
-    found += _of_labels(labels, own=own, classes=classes, told=told)
-    found += _small_classes(labels, own=own, classes=classes, told=told)
+    if labels is not None:
+        found += _of_labels(labels, own=own, classes=classes, told=told)
+        found += _small_classes(labels, own=own, classes=classes, told=told)
     found += [replace(own, budget=None, noise=each) for each in offer.noise]
     found += _guaranteed(own, offer=offer, public=public, told=told)
     told.append(_change_rule(len(rows) if labels is None else len(labels)))
-    return Choices(settings=tuple(dict.fromkeys(found)), told=tuple(told))
+    return list(dict.fromkeys(found)), told
 
 
-def _refuse(offer: Offer, *, n_features: int) -> None:
-    check_asked(n_components=offer.n_components, noise=offer.noise, n_features=n_features)
-    for each in offer.epsilon:
-        if not 0 < each <= 64:  # noqa: PLR2004 -- the most that an agreement may have
-            raise OptionError(f"epsilon={each!r} is not above 0 and at most 64. Ask for 8, say.")
-
-
-def _of_labels(
-    labels: Labels | None, *, own: Setting, classes: Sequence[object], told: list[str]
-) -> list[Setting]:
+def _of_labels(labels: Labels, *, own: Setting, classes: Sequence[object], told: Told) -> Settings:
     """Return settings with less detail of labels, and without any."""
-    if labels is None:
-        return []
     found = [replace(own, labels=False)]
     told.append(
         "Without labels the analyst trains no model: the figure is what the rows are worth to "
@@ -138,8 +122,7 @@ def _merged(labels: Labels) -> tuple[tuple[int, ...], ...]:
     groups: dict[tuple[int, ...], int] = {
         (int(each),): int(count) for each, count in zip(values, counts, strict=True)
     }
-    wanted = -(-len(groups) // 2)
-    while len(groups) > wanted:
+    for _ in range(len(groups) // 2):
         one, two = sorted(groups, key=lambda group: (groups[group], group))[:2]
         groups[tuple(sorted((*one, *two)))] = groups.pop(one) + groups.pop(two)
     return tuple(sorted(groups))
@@ -154,15 +137,13 @@ def _step(scale: float) -> float:
 
 
 def _small_classes(
-    labels: Labels | None, *, own: Setting, classes: Sequence[object], told: list[str]
-) -> list[Setting]:
+    labels: Labels, *, own: Setting, classes: Sequence[object], told: Told
+) -> Settings:
     """Return a setting without classes of a few people, where there are some."""
-    if labels is None or not classes:
+    if not classes:
         return []
     values, counts = np.unique(labels, return_counts=True)
-    small = [
-        int(each) for each, count in zip(values, counts, strict=True) if count < SMALLEST_CLASS
-    ]
+    small = [int(each) for each in values[counts < SMALLEST_CLASS]]
     if not small or len(small) == len(values):
         which = "Every" if small else "No"
         told.append(
@@ -179,7 +160,7 @@ def _small_classes(
     return [replace(own, without=tuple(small))]
 
 
-def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: list[str]) -> list[Setting]:
+def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: Told) -> Settings:
     """Return settings with a guarantee, through a basis that no private row shapes."""
     if offer.budget is None:
         told.append(
@@ -187,18 +168,15 @@ def _guaranteed(own: Setting, *, offer: Offer, public: bool, told: list[str]) ->
             "from private rows. Give public rows with --public, or agree on a [dp] section."
         )
         return []
-    kind: BasisName = "public" if public else "haar"
-    if own.basis and BASES[own.basis].under_dp:
-        kind = own.basis
-    budget = offer.budget
+    budget, made = offer.budget, own
+    if not BASES[own.basis].under_dp:
+        made = replace(own, basis="public" if public else "haar")
     told.append(
         f"Epsilon is of the features of one person, with delta {budget.delta:g}: rows are clipped "
         f"to a ball of radius {budget.radius:.3g} {offer.ball}, and the noise depends on nothing "
         f"else. Labels are {'public' if budget.label_epsilon is None else 'randomised'}."
     )
-    return [
-        replace(own, basis=kind, budget=replace(budget, epsilon=each)) for each in offer.epsilon
-    ]
+    return [replace(made, budget=replace(budget, epsilon=each)) for each in offer.epsilon]
 
 
 def _change_rule(n_rows: int) -> str:
@@ -235,55 +213,44 @@ def plan(
     public_rows: Matrix | None = None,
 ) -> Plan:
     """Measure every defence that a consortium can choose."""
-    with one_blas_thread():
-        told = []
-        if own.basis.endswith("consensus"):
-            told.append(
-                "Nobody knows the consensus before it is made: the span of your own rows stands "
-                "for it, in which more of your rows is rebuilt."
-            )
-            own = replace(own, basis="svd")
-        public = public_rows is not None
-        found = choices(rows, labels, own=own, offer=offer, classes=classes, public=public)
-        own_labels = None if labels is None else labels[places]
-        subject = _people(rows, own_labels, public_rows)
-        largest = max(each.n_components for each in found.settings)
-        spans = Spans(subject, own=own.basis or "svd", largest=largest, key=rng.bytes(KEY_BYTES))
-        made = _as_agreed(subject, own, spans=spans, key=rng.bytes(KEY_BYTES))
-        measured = effects(
-            made,
-            settings=found.settings,
-            kind=own.basis or "svd",
-            task=task,
-            spans=spans,
-            seed=int(rng.integers(2**32)),
+    told = Told()
+    if own.basis.endswith("consensus"):
+        told.append(
+            "Nobody knows the consensus before it is made: the span of your own rows stands for "
+            "it, in which more of your rows is rebuilt."
         )
+        own = replace(own, basis="svd")
+    settings, more = choices(
+        rows, labels, own=own, offer=offer, classes=classes, public=public_rows is not None
+    )
+    with one_blas_thread():
+        people = Subject(  # of whom nothing was projected yet
+            rows=rows,
+            release=Release(rows=np.empty((len(rows), 0))),
+            basis=np.empty((rows.shape[1], 0)),
+            labels=None if labels is None else labels[places],
+            public_rows=public_rows,
+        )
+        largest = max(each.n_components for each in settings)
+        spans = Spans(people, own=own.basis, largest=largest, key=rng.bytes(KEY_BYTES))
+        made = _as_agreed(people, own, spans=spans, key=rng.bytes(KEY_BYTES))
+        seed = int(rng.integers(2**32))
+        measured = effects(made, settings=settings, task=task, spans=spans, seed=seed)
     return Plan(
         effects=measured,
-        told=(*told, *found.told),
+        told=(*told, *more),
         n_rows=len(rows) if labels is None else len(labels),
         n_sampled=len(rows),
     )
 
 
-def _people(rows: Matrix, labels: Labels | None, public_rows: Matrix | None) -> Subject:
-    """Return people of whom nothing was projected yet."""
-    return Subject(
-        rows=rows,
-        release=Release(rows=np.empty((len(rows), 0))),
-        basis=np.empty((rows.shape[1], 0)),
-        labels=labels,
-        public_rows=public_rows,
-    )
-
-
-def _as_agreed(subject: Subject, own: Setting, *, spans: Spans, key: bytes) -> Subject:
+def _as_agreed(people: Subject, own: Setting, *, spans: Spans, key: bytes) -> Subject:
     """Return the upload that the agreement would have; DimensionError where there is none."""
-    basis = spans.basis(own.basis or "svd", own.n_components)
+    basis = spans.basis(own.basis, own.n_components)
     if basis is None:
         raise DimensionError(
-            f"the agreement's basis '{own.basis or 'svd'}' has {own.n_components:,} components, "
-            "and the rows it would be made of have fewer directions. Plan with fewer components, "
-            'or with basis = "haar".'
+            f"the agreement's basis '{own.basis}' has {own.n_components:,} components, and the "
+            "rows it would be made of have fewer directions. Plan with fewer components, or with "
+            'basis = "haar".'
         )
-    return as_set(subject, subject.rows @ basis, basis=basis, setting=own, key=key)
+    return as_set(people, people.rows @ basis, basis=basis, setting=own, key=key)

@@ -1,16 +1,34 @@
-"""What an audit returns and says to people: one frozen object, its sentences, the same as JSON."""
+"""The audit of an upload: one frozen object, what it says to people, and the same as JSON."""
 
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from cobasis.linalg.arrays import Hidden
-from cobasis.linalg.rng import require_key
-from cobasis.models.families import FAMILIES
-from cobasis.privacy.audit.grades import POLICY, Finding, of_ten, per_cent, times
-from cobasis.privacy.audit.subject import Facts
-from cobasis.privacy.audit.what_if import Effect
+from cobasis.linalg.rng import KEY_BYTES, require_key
+from cobasis.linalg.threads import one_blas_thread
+from cobasis.privacy.audit.attackers import (
+    acquainted,
+    attributes,
+    colluded,
+    curious,
+    linked,
+    structure,
+)
+from cobasis.privacy.audit.policy import (
+    POLICY,
+    Finding,
+    checked,
+    model_sentence,
+    of_ten,
+    per_cent,
+    times,
+)
+from cobasis.privacy.audit.subject import Facts, Setting, Spans, Subject, settings_of
+from cobasis.privacy.audit.what_if import Distance, Effect, distances, effects, swept
 from cobasis.strict_json import canonical_json
 
 Verdict = Literal["pseudonymised", "pseudonymised-with-noise", "differentially-private"]
@@ -39,7 +57,7 @@ def verdict_words(facts: Facts, findings: Mapping[str, Finding]) -> str:
     if verdict == "pseudonymised":
         return "Pseudonymised personal data. Treat as personal data."
     if verdict == "pseudonymised-with-noise":
-        linked = per_cent(float(findings["P3"].figures["linked"] or 0))
+        linked = per_cent(findings["P3"].figures["linked"])
         return f"Pseudonymised, added noise lowers linkage to {linked}; no formal guarantee."
     given = facts.guarantee
     told = "" if given is None else f"eps={given.epsilon:g}, delta={given.delta:g}, "
@@ -56,69 +74,49 @@ def guarantee_words(facts: Facts) -> str:
 
 def sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
     """Return the four sentences, each with this table's own figures."""
-    return (
-        _if_one_helps(findings["P1"], findings["P3"]),
-        _alone(findings["P2"]),
-        _who_knows(findings["P4"]),
-        _model(facts),
+    content, linkage = findings["P1"].figures, findings["P3"].figures
+    helped = (
+        f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
+        f"in each record can be rebuilt on average, "
+        f"{per_cent(content['explained_worst_percent'])} for the 1 % of people who are rebuilt "
+        f"best, and {of_ten(content['cells'])} values land within 10 % of the truth (guessing the "
+        f"average person: {of_ten(content['cells_chance'])}); given a list of candidates, the "
+        f"right person is picked {times(linkage['linked'])}."
     )
+    alone, known = _alone(findings["P2"].figures), _who_knows(findings["P4"].figures)
+    return helped, alone, known, model_sentence(facts)
 
 
-def _if_one_helps(content: Finding, linkage: Finding) -> str:
-    found = content.figures
-    explained, cells = float(found["explained"] or 0), float(found["cells"] or 0)
-    chance, worst = float(found["cells_chance"] or 0), float(found["explained_worst_percent"] or 0)
-    return (
-        f"If one partner helps the analyst, {per_cent(explained)} of the information in each "
-        f"record can be rebuilt on average, {per_cent(worst)} for the 1 % of people who are "
-        f"rebuilt best, and {of_ten(cells)} values land within 10 % of the truth (guessing the "
-        f"average person: {of_ten(chance)}); given a list of candidates, the right person is "
-        f"picked {times(float(linkage.figures['linked'] or 0))}."
-    )
-
-
-def _alone(found: Finding) -> str:
-    if "linked" not in found.figures:
+def _alone(found: Mapping[str, Any]) -> str:
+    if not found:
         return (
             "What an analyst with similar public data would find out alone cannot be measured on "
             "so few rows; take it that the right person can be picked."
         )
-    linked, chance = (float(found.figures[word] or 0) for word in ("linked", "chance"))
     return (
-        f"An analyst with {found.figures['n_public']:,} similar public records and a list of "
-        f"candidates, acting alone, would pick the right person {times(linked)} (chance: "
-        f"{times(chance)})."
+        f"An analyst with {found['n_public']:,} similar public records and a list of "
+        f"candidates, acting alone, would pick the right person {times(found['linked'])} (chance: "
+        f"{times(found['chance'])})."
     )
 
 
-def _who_knows(found: Finding) -> str:
-    if "tried" not in found.figures:
+def _who_knows(found: Mapping[str, Any]) -> str:
+    if not found:
         return "How many of your people somebody has to know cannot be measured on so few rows."
-    named, rebuilt = found.figures["named_from"], found.figures["explained_from"]
-    tried = found.figures["tried"]
+    named, rebuilt, tried = found["named_from"], found["explained_from"], found["tried"]
     first = (
-        f"Someone who knows the records of {_number(named)} of your people could name one in "
-        "eleven of the rest"
+        f"Someone who knows the records of {named:,} of your people could name one in eleven of "
+        "the rest"
         if named is not None
-        else f"Knowing {_number(tried)} of your people, the most that were tried, names fewer than "
-        "one in eleven of the rest"
+        else f"Knowing {tried:,} of your people, the most that were tried, names fewer than one in "
+        "eleven of the rest"
     )
     second = (
-        f"knowing {_number(rebuilt)} rebuilds half of the information in everybody's record"
+        f"knowing {rebuilt:,} rebuilds half of the information in everybody's record"
         if rebuilt is not None
-        else f"{_number(tried)} do not rebuild half of the information in everybody's record"
+        else f"{tried:,} do not rebuild half of the information in everybody's record"
     )
     return f"{first}; {second}."
-
-
-def _model(facts: Facts) -> str:
-    if not facts.models:
-        return "You get back no model, only your own change of basis."
-    if any(FAMILIES[name].carries_rows for name in facts.models):
-        return "The model you get back contains records of others, and theirs contains yours."
-    trees = " (boosted trees carry single values as thresholds)"
-    extra = "" if {"boosted_trees", "xgboost"}.isdisjoint(facts.models) else trees
-    return f"The model you get back contains no records{extra}."
 
 
 def effect_sentences(effects: Sequence[Effect], *, task: str) -> tuple[str, ...]:
@@ -144,10 +142,6 @@ def _moved(what: str, before: float | None, after: float | None) -> str:
     return f"{what} {per_cent(before)} -> {per_cent(after)}"
 
 
-def _number(value: float | str | None) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 @dataclass(frozen=True, kw_only=True)
 class About:
     """Which upload was looked at, by what, and when."""
@@ -165,16 +159,6 @@ class About:
     n_components: int
     basis: str
     anchor: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distance:
-    """How far a record is from what a colluding partner can make of it, for one basis and size."""
-
-    basis: str  # a kind of basis, or 'this upload'
-    n_components: int
-    mean: float  # |x - x F F'| over the mean distance between a record and the average person
-    worst: float  # over the 1 % of people for whom it is smallest
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -206,24 +190,87 @@ class AuditReport(Hidden):
         return tuple(each for each in self.findings if each.action == "sign")
 
 
+def audit(
+    subject: Subject,
+    *,
+    facts: Facts,
+    about: About,
+    rng: np.random.Generator,
+    settings: Sequence[Setting] | None = None,
+) -> AuditReport:
+    """Measure what an upload gives away, before it leaves.
+
+    Figures are lower bounds: what our attacks find, others find as well.
+
+    Chen and Liu, "Privacy preserving data classification with rotation perturbation", ICDM 2005;
+    Imakura et al., arXiv:2208.14611; Nguyen et al., arXiv:1902.10799 for epsilon-DR.
+    """
+    with one_blas_thread():
+        seed = int(rng.integers(2**32))
+        found = _findings(subject, facts, seed=seed, rng=rng)
+        known = {each.id: each for each in found}
+        own = Setting(n_components=subject.n_components, basis=facts.basis)
+        asked = settings_of(subject, own) if settings is None else settings
+        largest = swept(subject, asked)[-1]
+        spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
+        measured = effects(subject, settings=asked, task=facts.task, spans=spans, seed=seed)
+        return AuditReport(
+            about=about,
+            verdict=verdict_of(facts),
+            verdict_words=verdict_words(facts, known),
+            sentences=sentences(known, facts),
+            findings=found,
+            distances=distances(subject, settings=asked, rng=rng),
+            effects=measured,
+            changes=effect_sentences(measured, task=facts.task),
+            untested=_untested(subject, facts),
+        )
+
+
+def _findings(
+    subject: Subject, facts: Facts, *, seed: int, rng: np.random.Generator
+) -> tuple[Finding, ...]:
+    """Return P1 to P6, H1 to H6 and D1."""
+    few, inferred = rng.spawn(2)  # so that no metric moves another's numbers
+    return (
+        colluded(subject),
+        curious(subject, seed=seed),
+        linked(subject),
+        acquainted(subject, rng=few),
+        attributes(subject, rng=inferred),
+        structure(subject),
+        *checked(subject, facts),
+        Finding("D1", "told", guarantee_words(facts)),
+    )
+
+
+def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:
+    """Return what was not looked at, of this table in particular first."""
+    told = []
+    if subject.n_rows < facts.n_rows:
+        told.append(
+            f"{facts.n_rows - subject.n_rows:,} of {facts.n_rows:,} rows: {subject.n_rows:,} were "
+            "drawn at random and looked at. A list of all people is longer, and the right one "
+            "harder to pick."
+        )
+    if not subject.sensitive:
+        told.append(
+            "What can be inferred about a sensitive column: none was named. Name one with "
+            "--sensitive."
+        )
+    return (*told, *UNTESTED)
+
+
 def as_json(report: AuditReport) -> dict[str, Any]:
     """Return a report as one JSON object."""
     return {
         "policy": POLICY,
-        "about": asdict(report.about),
-        "verdict": report.verdict,
-        "verdict_words": report.verdict_words,
+        **asdict(report),
         "blocked": bool(report.blocking),
         "to_sign": [each.id for each in report.to_sign],
-        "sentences": list(report.sentences),
         "findings": [
-            {**asdict(each), "figures": dict(each.figures), "action": each.action}
-            for each in report.findings
+            {**asdict(each), "title": each.title, "action": each.action} for each in report.findings
         ],
-        "distances": [asdict(each) for each in report.distances],
-        "effects": [asdict(each) for each in report.effects],
-        "changes": list(report.changes),
-        "untested": list(report.untested),
     }
 
 

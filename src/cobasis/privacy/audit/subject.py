@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.errors import OptionError, ShapeError
-from cobasis.linalg.arrays import Hidden, Matrix, as_matrix
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.leading import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models import ModelName, Task
-from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.clipping import Adjacency, clip_rows
+from cobasis.privacy.attacks import Release
+from cobasis.privacy.sensitivity import Adjacency, clip_rows
 
 MOST_ROWS, MOST_CELLS, FEWEST_ROWS = 2_000, 1_600_000, 400
 """How large a sample is at most: so many rows, or cells where a row is wide, but not fewer rows."""
@@ -35,26 +35,21 @@ class Subject(Hidden):
     clipped: Matrix | None = None
 
     def __post_init__(self) -> None:
-        """Refuse tables that do not go together."""
-        as_matrix(self.rows, name="rows")
+        """Refuse tables of two uploads: figures of people who are not the rows' would calm."""
         n_rows, n_features = self.rows.shape
-        expected: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-            "release.rows": (self.release.rows.shape, (n_rows, self.basis.shape[1])),
-            "basis": (self.basis.shape, (n_features, self.release.rows.shape[1])),
-        }
-        for name in ("labels", "release.labels"):
-            given = self.labels if name == "labels" else self.release.labels
-            if given is not None:
-                expected[name] = (given.shape, (n_rows,))
-        if self.clipped is not None:
-            expected["clipped"] = (self.clipped.shape, self.rows.shape)
-        for name, values in self.sensitive.items():
-            expected[f"sensitive column '{name}'"] = (values.shape, (n_rows,))
-        for name, (found, wanted) in expected.items():
-            if found != wanted:
+        wanted: list[tuple[str, npt.NDArray[Any] | None, tuple[int, ...]]] = [
+            ("the release", self.release.rows, (n_rows, self.basis.shape[1])),
+            ("the basis", self.basis, (n_features, self.basis.shape[1])),
+            ("the labels", self.labels, (n_rows,)),
+            ("the release's labels", self.release.labels, (n_rows,)),
+            ("the clipped rows", self.clipped, (n_rows, n_features)),
+            *((f"column '{name}'", each, (n_rows,)) for name, each in self.sensitive.items()),
+        ]
+        for name, found, shape in wanted:
+            if found is not None and found.shape != shape:
                 raise ShapeError(
-                    f"{name} has shape {found}, and with rows of shape {self.rows.shape} it has "
-                    f"to have {wanted}. Give the tables of one upload, in one order."
+                    f"{name} of shape {found.shape} cannot go with rows of shape "
+                    f"{self.rows.shape}: {shape} was expected. Give the tables of one upload."
                 )
 
     @property
@@ -169,12 +164,12 @@ class Spans(Hidden):
 
     def _directions(self, kind: BasisName) -> Matrix:
         """Return as many directions of a kind as there are, strongest first."""
-        subject = self._subject
-        n_features, most = subject.basis.shape[0], self._largest
+        subject, most = self._subject, self._largest
+        n_features = subject.rows.shape[1]
         if kind == "haar":
             stream = KeyStream(self._key, "audit/haar")
             return haar_columns(stream, n_rows=n_features, n_columns=most)
-        if "consensus" in kind:
+        if "consensus" in kind:  # a party alone can only leave out directions of the common span
             inside = subject.rows @ subject.basis
             return subject.basis @ leading_directions(inside, n_wanted=inside.shape[1]).directions
         rows = subject.public_rows if kind == "public" else subject.rows
@@ -210,7 +205,7 @@ class Setting:
     """One way in which an upload could be made."""
 
     n_components: int
-    basis: BasisName | Literal[""] = ""  # empty for the upload's own
+    basis: BasisName
     # standard deviation as a share of the rows' root mean square distance from their mean
     noise: float = 0.0
     budget: Budget | None = None
@@ -226,7 +221,7 @@ class Setting:
             told.append(f"{self.n_components:,} component{'s' * (self.n_components > 1)}")
         if self.budget is not None and self.budget != own.budget:
             told.append(f"epsilon {self.budget.epsilon:g}")
-        if self.basis and self.basis != own.basis:
+        if self.basis != own.basis:
             told.append(f"{_KINDS.get(self.basis, self.basis)} basis")
         told += [f"noise {self.noise:g}"] if self.noise else []
         told += [] if self.labels else ["no labels"]
@@ -239,35 +234,36 @@ class Setting:
 
 
 def settings_of(
-    subject: Subject,
-    *,
-    n_components: Sequence[int] = (),
-    noise: Sequence[float] = (),
-    own: Setting | None = None,
+    subject: Subject, own: Setting, *, n_components: Sequence[int] = (), noise: Sequence[float] = ()
 ) -> tuple[Setting, ...]:
-    """Return what to measure: as it is, then what was asked for, or the usual."""
-    size = subject.n_components
+    """Return what to measure: the own setting, then what was asked for, or the usual."""
+    size = own.n_components
     check_asked(n_components=n_components, noise=noise, n_features=subject.rows.shape[1])
-    now = own or Setting(n_components=size)
-    fewer = n_components or sorted({max(1, size // 2), max(1, size // 4)} - {size}, reverse=True)
-    found = [now]
-    found += [replace(now, n_components=each) for each in fewer if each != size]
-    found += [replace(now, noise=scale, budget=None) for scale in noise or (0.1, 0.4)]
-    found.append(replace(now, basis="haar"))
+    fewer = n_components or [max(1, size // 2), max(1, size // 4)]
+    found = [own, *(replace(own, n_components=each) for each in fewer)]
+    found += [replace(own, noise=scale, budget=None) for scale in noise or (0.1, 0.4)]
+    found.append(replace(own, basis="haar"))
     if subject.classes is not None:
-        found.append(replace(now, labels=False))
-    return tuple(found)
+        found.append(replace(own, labels=False))
+    return tuple(dict.fromkeys(found))
 
 
-def check_asked(*, n_components: Sequence[int], noise: Sequence[float], n_features: int) -> None:
-    """Raise OptionError for more components than features, and for noise that is none."""
+def check_asked(
+    *,
+    n_components: Sequence[int],
+    noise: Sequence[float],
+    n_features: int,
+    epsilon: Sequence[float] = (),
+) -> None:
+    """Refuse more components than features, noise that is none, and what no agreement may have."""
     for size in n_components:
         if not 1 <= size <= n_features:
             raise OptionError(
                 f"n_components={size} is not from 1 to {n_features}, the features. Ask for less."
             )
-    for scale in noise:
-        if not 0 < scale <= 100:  # noqa: PLR2004 -- a hundred times as long as the rows
-            raise OptionError(
-                f"noise={scale!r} is no share of the rows' length above 0. Ask for 0.1, say."
-            )
+    for name, values, most, usual in (("noise", noise, 100, 0.1), ("epsilon", epsilon, 64, 8)):
+        for each in values:
+            if not 0 < each <= most:
+                raise OptionError(
+                    f"{name}={each!r} is not above 0 and at most {most}. Ask for {usual}, say."
+                )

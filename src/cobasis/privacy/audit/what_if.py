@@ -1,28 +1,44 @@
-"""What would change the figures: fewer components, noise, another basis, other labels."""
+"""What would change the figures: other components, noise, bases, labels; and the papers' distance.
 
-from collections.abc import Sequence
+The distance is epsilon-DR as the papers mean it: how far records stay from what a colluder rebuilds
+of them. It is an average over people, and relative to an attacker who knows nothing else: the
+weakest figure of an audit.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from cobasis.algorithms import BasisName
+from cobasis.algorithms.consensus import consensus_span
+from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.leading import right_singular
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
 from cobasis.models.passes import Labels
-from cobasis.privacy.attacks.release import Release
-from cobasis.privacy.audit.attackers import explained, guessed, linkage, rebuilt
+from cobasis.privacy.attacks import Release
+from cobasis.privacy.attacks.scores import explained
+from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
 from cobasis.privacy.audit.subject import Budget, Setting, Spans, Subject
-from cobasis.privacy.clipping import sensitivity_of
 from cobasis.privacy.mechanism import calibrated, noised, randomised
+from cobasis.privacy.sensitivity import sensitivity_of
 
-_ROWS, _ROWS_OF_CONTENT = 240, 1000
-"""So many people are enough to compare settings: what is linked, and what is rebuilt."""
+_ROWS, _ROWS_OF_CONTENT, _ROWS_OF_DISTANCES = 240, 1000, 800
+"""So many people are enough to compare settings and bases."""
 
 _FEWEST = 60
 """With fewer people no model is fitted."""
 
-SPLITS = 3
+_SPLITS = 3
 """One split says how well a model did; three also say by how much that is chance."""
+
+_PARTIES = 3
+"""As many as a consensus takes."""
+
+_WORST = 0.01
+
+THIS = "this upload"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,26 +61,18 @@ class Effect:
 
 
 def effects(
-    subject: Subject,
-    *,
-    settings: Sequence[Setting],
-    kind: BasisName,
-    task: str,
-    spans: Spans,
-    seed: int,
+    subject: Subject, *, settings: Sequence[Setting], task: str, spans: Spans, seed: int
 ) -> tuple[Effect, ...]:
-    """Measure what settings come to."""
+    """Measure what settings come to; the first is how the upload was made."""
     part = subject.some(_ROWS_OF_CONTENT, seed=seed)
     key = np.random.default_rng(seed).bytes(KEY_BYTES)
     found = []
     for setting in settings:
-        own = settings[0]
-        basis = spans.basis(setting.basis or kind, setting.n_components)
-        if setting == own:
-            made = part
-        elif basis is None:
+        made, own = part, settings[0]
+        basis = spans.basis(setting.basis, setting.n_components)
+        if basis is None:
             continue
-        else:
+        if setting != own:
             exact = basis is part.basis and own.budget is None
             rows = part.release.rows if exact else part.rows @ basis
             made = as_set(part, rows, basis=basis, setting=setting, key=key)
@@ -79,29 +87,22 @@ def as_set(
     labels, budget = subject.labels, setting.budget
     own = labels if labels is None else _coarser(labels, setting, truth=True)
     sent = labels if labels is None or not setting.labels else _coarser(labels, setting)
-    if sent is not None and budget is not None and budget.label_epsilon is not None:
-        stream = KeyStream(key, "audit/labels")
-        sent = randomised(
-            sent.astype(np.int64),
-            stream,
-            epsilon=budget.label_epsilon / budget.rows_per_person,
-            n_classes=budget.n_classes,
-        )
-    if budget is None:
-        clipped, rows = None, projected
-    else:
+    rows, clipped = projected, None
+    if budget is not None:
         clipped = budget.clipped(subject.rows)
         rows = _private(clipped @ basis, budget=budget, key=key)
+        if sent is not None and budget.label_epsilon is not None:
+            sent = randomised(
+                sent.astype(np.int64),
+                KeyStream(key, "audit/labels"),
+                epsilon=budget.label_epsilon / budget.rows_per_person,
+                n_classes=budget.n_classes,
+            )
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
         rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
-    made = replace(
-        subject,
-        basis=basis,
-        release=Release(rows=rows, labels=sent),
-        labels=own,
-        clipped=clipped,
-    )
+    release = Release(rows=rows, labels=sent)
+    made = replace(subject, basis=basis, release=release, labels=own, clipped=clipped)
     if labels is None or not setting.without:
         return made
     return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
@@ -131,35 +132,25 @@ def _measured(subject: Subject, setting: Setting, *, name: str, task: str, seed:
     """Attack one upload, and fit a model on it."""
     some = subject.some(_ROWS, seed=seed)
     leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
-    worth = accuracy(subject, task=task, seed=seed)
+    scores = accuracies(subject, task=task, seed=seed)
     return Effect(
         name=name,
         setting=setting,
         n_rows=some.n_rows,
-        content=explained(subject, rebuilt(subject)),
+        content=explained(rebuilt(subject).rows, subject.rows),
         alone=None if alone is None else alone[1].value,
         leaked=leaked.value,
         chance=leaked.chance,
         chance_alone=0.0 if alone is None else alone[1].chance,
-        accuracy=None if worth is None else worth.mean,
-        accuracy_least=None if worth is None else worth.least,
-        accuracy_most=None if worth is None else worth.most,
-        n_scored=0 if worth is None else worth.n_rows,
+        accuracy=float(np.mean(scores)) if scores else None,
+        accuracy_least=min(scores, default=None),
+        accuracy_most=max(scores, default=None),
+        n_scored=subject.n_rows - subject.n_rows // 2 if scores else 0,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Worth:
-    """What a simple model makes of released rows."""
-
-    mean: float  # over three splits: accuracy, or R2 for numbers
-    least: float
-    most: float
-    n_rows: int  # people that each split is scored on, whom its model was not fitted on
-
-
-def accuracy(subject: Subject, *, task: str, seed: int) -> Worth | None:
-    """Fit a ridge model on half of the released rows, and score it on the other half's people.
+def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
+    """Fit a ridge model on half of the released rows, score it on the other half's people: thrice.
 
     It is fitted on labels as they are sent, and scored on the table's own; where none are sent,
     on the table's own as well: what the rows are worth to whoever has labels from elsewhere. It
@@ -168,32 +159,92 @@ def accuracy(subject: Subject, *, task: str, seed: int) -> Worth | None:
     """
     labels = subject.labels
     if labels is None or task == "representation" or subject.n_rows < _FEWEST:
-        return None
-    taught = labels if subject.release.labels is None else subject.release.labels
-    rng, half = np.random.default_rng(seed), subject.n_rows // 2
-    rows, exact = subject.release.rows, subject.rows @ subject.basis
-    classes, scores = task == "classification", []
-    for _ in range(SPLITS):
-        order = rng.permutation(subject.n_rows)
-        fitted, held = order[:half], order[half:]
-        if classes and len(np.unique(taught[fitted])) == 1:
-            return None
-        seen, unseen = (rows[fitted], taught[fitted]), (exact[held], labels[held])
-        scores.append(_scored(seen, unseen, classes=classes))
-    return Worth(
-        mean=float(np.mean(scores)),
-        least=min(scores),
-        most=max(scores),
-        n_rows=subject.n_rows - half,
-    )
-
-
-def _scored(seen: tuple[Matrix, Labels], unseen: tuple[Matrix, Labels], *, classes: bool) -> float:
-    """Fit on some people and score on others."""
+        return []
     from sklearn.linear_model import RidgeClassifierCV, RidgeCV  # noqa: PLC0415 -- a second to load
 
-    rows = seen[0]
-    scales = np.logspace(-4, 3, 8) * float(np.mean(np.einsum("ij,ij->i", rows, rows)) or 1.0)
-    model = (RidgeClassifierCV if classes else RidgeCV)(alphas=scales)
-    model.fit(*seen)
-    return float(model.score(*unseen))
+    taught = labels if subject.release.labels is None else subject.release.labels
+    rows, exact = subject.release.rows, subject.rows @ subject.basis
+    rng, scores = np.random.default_rng(seed), []
+    for _ in range(_SPLITS):
+        fitted, held = np.split(rng.permutation(subject.n_rows), [subject.n_rows // 2])
+        if task == "classification" and len(np.unique(taught[fitted])) == 1:
+            return []
+        size = float(np.mean(np.einsum("ij,ij->i", rows[fitted], rows[fitted])) or 1.0)
+        family: Any = RidgeClassifierCV if task == "classification" else RidgeCV
+        model = family(alphas=np.logspace(-4, 3, 8) * size).fit(rows[fitted], taught[fitted])
+        scores.append(float(model.score(exact[held], labels[held])))
+    return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distance:
+    """How far a record is from what a colluding partner can make of it, for one basis and size."""
+
+    basis: str  # a kind of basis, or 'this upload'
+    n_components: int
+    mean: float  # |x - x F F'| over the mean distance between a record and the average person
+    worst: float  # over the 1 % of people for whom it is smallest
+
+
+def distances(
+    subject: Subject, *, settings: Sequence[Setting], rng: np.random.Generator
+) -> tuple[Distance, ...]:
+    """Measure the distance of the upload, and over numbers of components for each kind of basis."""
+    own = _distance(THIS, subject.rows, subject.basis)
+    rows = subject.some(_ROWS_OF_DISTANCES, seed=int(rng.integers(2**32))).rows
+    sizes = swept(subject, settings)
+    nested = {
+        "svd": right_singular(rows).directions,
+        "haar": np.linalg.qr(rng.normal(size=(rows.shape[1], sizes[-1])))[0],
+    }
+    if subject.public_rows is not None:
+        nested["public"] = right_singular(subject.public_rows).directions
+    found = [
+        _distance(kind, rows, columns[:, :size])
+        for kind, columns in nested.items()
+        for size in sizes
+        if size <= columns.shape[1]
+    ]
+    try:
+        found += _of_consensus(rows, sizes, rng=rng)
+    except ConsensusError:  # of rows that are nearly all alike
+        return (own,)
+    return (own, *found)
+
+
+def swept(subject: Subject, settings: Sequence[Setting]) -> list[int]:
+    """Return the numbers of components to sweep: a quarter to twice the own, and those asked."""
+    own = subject.n_components
+    sizes = {own // 4, own // 2, own, 2 * own, *(each.n_components for each in settings)}
+    return sorted(each for each in sizes if 0 < each <= subject.rows.shape[1])
+
+
+def _of_consensus(
+    rows: Matrix, sizes: Iterable[int], *, rng: np.random.Generator
+) -> list[Distance]:
+    """Measure the common span of three parties like this one: an isometric anchor changes none."""
+    dealt = np.array_split(rng.permutation(len(rows)), _PARTIES)
+    parts = [right_singular(rows[places]).directions for places in dealt if len(places)]
+    most = min(each.shape[1] for each in parts) if len(parts) == _PARTIES else 0
+    found = []
+    for size in (each for each in sizes if each <= most):
+        span = np.eye(size)
+        if size < rows.shape[1]:
+            proposed = {f"party-{index}": each[:, :size] for index, each in enumerate(parts)}
+            span = consensus_span(proposed, n_components=size)
+        found.append(_distance("consensus", rows, span))
+    return found
+
+
+def _distance(kind: str, rows: Matrix, basis: Matrix) -> Distance:
+    """Measure what is lost of rows by a basis that colluders know."""
+    axes = np.linalg.qr(basis)[0]
+    lost = np.sort(np.linalg.norm(rows - (rows @ axes) @ axes.T, axis=1))
+    few = max(1, round(_WORST * len(lost)))
+    whole = float(np.linalg.norm(rows - rows.mean(axis=0), axis=1).mean()) or 1.0
+    return Distance(
+        basis=kind,
+        n_components=basis.shape[1],
+        mean=float(lost.mean()) / whole,
+        worst=float(lost[:few].mean()) / whole,
+    )

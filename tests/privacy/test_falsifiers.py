@@ -1,4 +1,5 @@
-"""A black-box attack on what a party really releases: the guarantee holds, wrong ones break.
+"""A black-box attack on noise and on what a party really releases: the guarantee holds, and wrong
+ones break.
 
 The attacker knows two neighbouring tables, the basis, the order of rows and everything but the
 noise, and says which table was released. From how often it is right follows a lower bound on the
@@ -14,17 +15,68 @@ from scipy import stats
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.algorithms.bases import BASES
-from cobasis.privacy.gaussian import delta_of
+from cobasis.privacy.gaussian import delta_of, noise_scale
 from cobasis.privacy.mechanism import keep_probability
+from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
 from cobasis.protocol import dp_terms
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.projection import RowsInMemory
 
 EPSILON, DELTA, RADIUS, WIDTH = 2.0, 1e-3, 1.0, 5
-TRIALS, AT_ONCE = 60_000, 100
+TRIALS, AT_ONCE, PEOPLE = 30_000, 100, 60_000
+DRAWS = 200_000
 SECRET = ConsortiumSecret(b"s" * 32)
 SURE = 1 - 1e-3
 """How sure each of the two bounds is."""
+
+
+def measured_delta(noise, *, moved, seed):
+    """What the most powerful test of one released number finds, less three standard errors."""
+    rng = np.random.default_rng(seed)
+    cut = EPSILON * noise**2 / moved  # where the log of the likelihood ratio is epsilon
+    first, second = (
+        noise * rng.standard_normal(DRAWS) + side * moved / 2 > cut for side in (1, -1)
+    )
+    found = first.mean() - np.exp(EPSILON) * second.mean()
+    error = np.sqrt((first.var() + np.exp(2 * EPSILON) * second.var()) / DRAWS)
+    return found - 3 * error
+
+
+@pytest.fixture
+def neighbours():
+    """Two clipped neighbours as far apart as the ball allows, on a fixed basis."""
+    basis = np.eye(6)[:, :3]
+    near, far = np.r_[5.0, 0, 0, 0, 0, 0], np.r_[-70.0, 0, 0, 0, 0, 0]
+    return [clip_rows(row[np.newaxis], radius=RADIUS) @ basis for row in (near, far)]
+
+
+def test_noise_for_twice_the_radius_on_a_fixed_basis_holds(neighbours):
+    moved = float(np.linalg.norm(neighbours[0] - neighbours[1]))
+    noise = noise_scale(epsilon=EPSILON, delta=DELTA, sensitivity=sensitivity_of(radius=RADIUS))
+    assert measured_delta(noise, moved=moved, seed=0) <= DELTA
+
+
+def test_noise_for_one_radius_as_the_papers_have_it_is_falsified(neighbours):
+    moved = float(np.linalg.norm(neighbours[0] - neighbours[1]))
+    noise = noise_scale(epsilon=EPSILON, delta=DELTA, sensitivity=RADIUS)
+    assert measured_delta(noise, moved=moved, seed=0) > 50 * DELTA
+
+
+@pytest.mark.parametrize("n_rows", [101, 1001])
+def test_a_basis_that_rows_shape_lets_one_record_move_them_all(n_rows):
+    half = (n_rows - 1) // 2
+    rows = np.zeros((n_rows, 2))
+    rows[:half, 0] = rows[half : 2 * half, 1] = RADIUS
+    releases = []
+    for axis in (0, 1):
+        table = rows.copy()
+        table[-1, axis] = RADIUS  # the record that decides which direction leads
+        lead = np.linalg.svd(table, full_matrices=False)[2][:1].T
+        releases.append(table @ np.abs(lead))
+    moved = float(np.linalg.norm(releases[0] - releases[1]))
+    assert moved == pytest.approx(RADIUS * np.sqrt(n_rows - 1))
+    noise = noise_scale(epsilon=EPSILON, delta=DELTA, sensitivity=sensitivity_of(radius=RADIUS))
+    assert measured_delta(noise, moved=moved, seed=1) > 100 * DELTA
 
 
 def party(*, basis="haar", n_components=2, most_rows=AT_ONCE, **terms):
@@ -82,13 +134,18 @@ def scores_of_rows(north):
     return found
 
 
-def test_the_guarantee_holds_for_the_two_rows_that_are_farthest_apart():
-    found = epsilon_at_least(*scores_of_rows(party()), delta=DELTA)
+@pytest.fixture(scope="module")
+def scores():
+    return scores_of_rows(party())
+
+
+def test_the_guarantee_holds_for_the_two_rows_that_are_farthest_apart(scores):
+    found = epsilon_at_least(*scores, delta=DELTA)
     assert 1.0 < found <= EPSILON
 
 
-def test_at_no_cut_do_the_releases_differ_by_more_than_the_noise_allows():
-    first, second = scores_of_rows(party())
+def test_at_no_cut_do_the_releases_differ_by_more_than_the_noise_allows(scores):
+    first, second = scores
     terms = party().agreement.dp
     for cut in np.linspace(-12, 12, 25):
         hits, false = (first > cut).mean(), (second > cut).mean()
@@ -121,13 +178,13 @@ def tie():
     return tables, few
 
 
-def scores_of_tables(tables, few, *, basis):
+def scores_of_tables(tables, few, *, basis, trials):
     """Every release is a trial: how much more the few rows say than the many."""
     north = party(basis=basis, n_components=1, most_rows=len(tables[0]))
     found = []
     for table in tables:
         scores = []
-        for trial in range(120):
+        for trial in range(trials):
             again = table.copy()
             again[:, -1] += 1e-12 * trial  # no other basis, and other noise
             rows, _ = released(north, again)
@@ -139,33 +196,33 @@ def scores_of_tables(tables, few, *, basis):
 def test_a_basis_that_rows_shape_is_falsified_with_the_right_noise(monkeypatch, tie):
     rule = BASES["svd"]
     monkeypatch.setitem(BASES, "svd", type(rule)(**{**vars(rule), "under_dp": True}))
-    found = epsilon_at_least(*scores_of_tables(*tie, basis="svd"), delta=DELTA, cut=0)
+    found = epsilon_at_least(*scores_of_tables(*tie, basis="svd", trials=120), delta=DELTA, cut=0)
     assert found > EPSILON
 
 
 def test_the_same_two_tables_are_not_told_apart_on_a_basis_that_no_row_shapes(tie):
-    first, second = scores_of_tables(*tie, basis="haar")
+    first, second = scores_of_tables(*tie, basis="haar", trials=40)
     for cut in np.quantile(first, [0.1, 0.5, 0.9]):
         assert epsilon_at_least(first, second, delta=DELTA, cut=cut) < 0.5
 
 
 def test_randomised_labels_say_no_more_than_they_should():
-    north = party(labels="randomised_response", label_epsilon=1.0, most_rows=TRIALS)
-    rows = np.zeros((TRIALS, WIDTH))
-    first, second = (released(north, rows, np.full(TRIALS, label))[1] == 0 for label in (0, 1))
+    north = party(labels="randomised_response", label_epsilon=1.0, most_rows=PEOPLE)
+    rows = np.zeros((PEOPLE, WIDTH))
+    first, second = (released(north, rows, np.full(PEOPLE, label))[1] == 0 for label in (0, 1))
     found = epsilon_at_least(first, second, delta=0.0, cut=0)
     assert 0.9 < found <= 1.0
     kept = keep_probability(epsilon=1.0, n_classes=3)
-    assert stats.binomtest(int(first.sum()), TRIALS, kept).pvalue > 1e-4
+    assert stats.binomtest(int(first.sum()), PEOPLE, kept).pvalue > 1e-4
 
 
 def test_labels_of_a_person_with_two_rows_share_the_epsilon():
     north = party(
-        labels="randomised_response", label_epsilon=1.0, rows_per_person=2, most_rows=TRIALS
+        labels="randomised_response", label_epsilon=1.0, rows_per_person=2, most_rows=PEOPLE
     )
-    rows = np.zeros((TRIALS, WIDTH))
+    rows = np.zeros((PEOPLE, WIDTH))
     first, second = (
-        (released(north, rows, np.full(TRIALS, label))[1] == 0).mean() for label in (0, 1)
+        (released(north, rows, np.full(PEOPLE, label))[1] == 0).mean() for label in (0, 1)
     )
     assert first / second == pytest.approx(math.exp(0.5), rel=0.05)
 

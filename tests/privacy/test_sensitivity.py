@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cobasis.errors import DtypeError, NotFiniteError, OptionError, ShapeError
-from cobasis.privacy.clipping import clip_rows, sensitivity_of
+from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
 
 NUMBERS = st.floats(-1e6, 1e6)
 TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), elements=NUMBERS)
@@ -41,7 +41,7 @@ def test_two_rows_are_never_further_apart_than_the_sensitivity(rows, radius):
     assert apart <= sensitivity_of(radius=radius)
 
 
-def test_clipping_twice_is_clipping_once_to_rounding():
+def test_sensitivity_twice_is_clipping_once_to_rounding():
     rows = np.random.default_rng(0).normal(size=(50, 8))
     once = clip_rows(rows, radius=2, centre=np.full(8, 0.1))
     twice = clip_rows(once, radius=2, centre=np.full(8, 0.1))

@@ -1,0 +1,263 @@
+"""What an audit holds its figures against: bounds, grades, and the checks that need no attack.
+
+9 % is the re-identification threshold of EMA Policy 0070 and Health Canada (about one in eleven),
+33 % the usual most under controlled access; neither is legal advice. A bound of this file is a
+policy, and a policy has a name: changing one changes `POLICY`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from cobasis.algorithms.bases import BASES
+from cobasis.models.families import FAMILIES
+from cobasis.privacy.audit.subject import Facts, Subject
+
+POLICY = "cobasis/audit/1"
+"""Names the metrics and the bounds below; it travels with an upload."""
+
+TITLES = {
+    "P1": "Content, if one party helps the analyst",
+    "P2": "A curious analyst with similar public records, alone",
+    "P3": "Linkage, if the secret basis leaks",
+    "P4": "People whose records have to be known",
+    "P5": "Sensitive columns, if 20 people are known",
+    "P6": "What distances show, to anybody who opens the file",
+    "H1": "Anchor",
+    "H2": "Rows for each component",
+    "H3": "Smallest class",
+    "H4": "Earlier uploads of these rows",
+    "H5": "The model that comes back",
+    "H6": "Labels",
+    "D1": "Formal guarantee",
+}
+
+Grade = Literal["green", "amber", "red", "told"]
+"""Told is a figure without a bound."""
+
+Action = Literal["none", "sign", "block"]
+"""What has to happen before rows leave: nothing, a signature, or two names and a reason."""
+
+BLOCKING = ("H1", "H4", "H5")
+"""Whose red blocks; any other red needs a signature."""
+
+CONTENT, LINKAGE, ATTRIBUTE = (0.10, 0.50), (0.09, 1 / 3), (0.05, 0.15)
+"""Up to the first a figure is green, the bound itself included; above the second it is red."""
+
+KNOWN_GREEN, KNOWN_RED = 100, 20
+"""People who have to be known: green above the first, red below the second."""
+
+ROWS_PER_COMPONENT_GREEN, ROWS_PER_COMPONENT_RED = 20, 5
+SMALLEST_CLASS = 11
+SMALLEST_CHANGE, SMALLEST_CHANGED_SHARE = 11, 0.05
+WORST_CONDITION = 1e6
+
+_SAFE_ANCHORS = ("isometric", "gaussian")
+_TREES = {"boosted_trees", "xgboost"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of an audit."""
+
+    id: str  # P1 to P6, H1 to H6, D1
+    grade: Grade
+    words: str  # a sentence with its figures
+    figures: Mapping[str, Any] = field(default_factory=dict)  # for machines; shares are 0 to 1
+
+    @property
+    def title(self) -> str:
+        """What was looked at."""
+        return TITLES[self.id]
+
+    @property
+    def action(self) -> Action:
+        """What has to happen before rows leave."""
+        if self.grade != "red":
+            return "none"
+        return "block" if self.id in BLOCKING else "sign"
+
+
+def graded(value: float, bounds: tuple[float, float]) -> Grade:
+    """Return the grade of a figure of which less is better."""
+    green, red = bounds
+    return "green" if value <= green else "amber" if value <= red else "red"
+
+
+def worst(*grades: Grade) -> Grade:
+    """Return the worst of some grades."""
+    order: tuple[Grade, ...] = ("told", "green", "amber", "red")
+    return max(grades, key=order.index)
+
+
+def per_cent(share: float) -> str:
+    """Return a share in per cent; what is worse than guessing is 0, and nearly all is not all."""
+    percent = 100 * min(max(share, 0.0), 1.0)
+    if 0 < percent < 1:
+        return f"{percent:.1f} %" if percent >= 0.05 else "less than 0.1 %"  # noqa: PLR2004
+    if 99.5 < percent < 100:  # noqa: PLR2004
+        return f"{percent:.1f} %" if percent < 99.95 else "more than 99.9 %"  # noqa: PLR2004
+    return f"{percent:.0f} %"
+
+
+def times(share: float) -> str:
+    """Return how often in a thousand something happens."""
+    thousand = 1000 * share
+    if share >= 1:
+        return "every time"
+    if 0 < thousand < 1:
+        return "less than once in 1,000"
+    text = f"{thousand:.0f}" if thousand >= 10 else f"{thousand:.1f}".removesuffix(".0")  # noqa: PLR2004
+    often = {"0": "never", "1": "once", "1000": "999 times"}
+    return f"{often.get(text, f'{text} times')} in 1,000"
+
+
+def of_ten(share: float) -> str:
+    """Return a share as so many of ten."""
+    tenths = round(10 * share)
+    if share < 0.05:  # noqa: PLR2004
+        return "fewer than 1 in 10"
+    return "more than 9 in 10" if tenths == 10 and share < 1 else f"{tenths} in 10"  # noqa: PLR2004
+
+
+def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
+    """Return H1 to H6, of what is agreed and was uploaded before."""
+    return (
+        _anchor(subject, facts),
+        _rows_per_component(subject, facts),
+        _smallest_class(facts),
+        _history(facts),
+        _models(facts),
+        _labels(subject, facts),
+    )
+
+
+def _anchor(subject: Subject, facts: Facts) -> Finding:
+    """H1: the anchor's kind, and whether its image has full rank."""
+    if facts.anchor not in _SAFE_ANCHORS:
+        words = (
+            f"The agreed anchor is '{facts.anchor}': its image alone gives the secret basis away, "
+            'or its rows can be found. Agree on anchor = "isometric" or "gaussian".'
+        )
+        return Finding("H1", "red", words)
+    image = subject.release.anchor_image
+    condition = float("inf") if image is None else float(np.linalg.cond(image))
+    figures = {"condition": condition if np.isfinite(condition) else None}
+    if condition >= WORST_CONDITION:
+        words = (
+            f"The anchor is '{facts.anchor}', but its image is nearly rank-deficient, which no "
+            "honest draw is. Do not send this; ask for a new consortium secret and round."
+        )
+        return Finding("H1", "red", words, figures)
+    words = (
+        f"The anchor is '{facts.anchor}', drawn from a secret of 256 random bits that the analyst "
+        "does not have; its image by itself tells nothing of the basis."
+    )
+    return Finding("H1", "green", words, figures)
+
+
+def _rows_per_component(subject: Subject, facts: Facts) -> Finding:
+    """H2: with few rows per component, the basis tells who was in the table."""
+    ratio = facts.n_rows / subject.n_components
+    figures, rule = {"rows_per_component": ratio}, BASES[facts.basis]
+    if not rule.span.startswith("own") and rule.exchanges == 1:
+        words = (
+            f"{facts.n_rows:,} rows, {subject.n_components:,} components. The basis is not made of "
+            "your rows, so it says nothing about who is in the table."
+        )
+        return Finding("H2", "green", words, figures)
+    few: Grade = "red" if ratio < ROWS_PER_COMPONENT_RED else "amber"
+    grade = "green" if ratio > ROWS_PER_COMPONENT_GREEN else few
+    words = (
+        f"{facts.n_rows:,} rows make a basis of {subject.n_components:,} components, "
+        f"{ratio:.1f} rows for each. Whoever learns the basis can tell who is in the table the "
+        "better, the fewer there are: nearly surely at 3, hardly at 20."
+    )
+    return Finding("H2", grade, words, figures)
+
+
+def _smallest_class(facts: Facts) -> Finding:
+    """H3: few people with one label stand out, whatever their numbers are."""
+    if not facts.class_counts:
+        return Finding("H3", "green", "No classes are sent.")
+    least = min(facts.class_counts)
+    words = (
+        f"The smallest class that is sent has {least:,} {'person' if least == 1 else 'people'}; "
+        f"fewer than {SMALLEST_CLASS} stand out."
+    )
+    figures = {"smallest_class": least, "n_classes": len(facts.class_counts)}
+    return Finding("H3", "green" if least >= SMALLEST_CLASS else "red", words, figures)
+
+
+def _history(facts: Facts) -> Finding:
+    """H4: rows that were uploaded before go through the span of then, and few do not change."""
+    figures = {"n_uploads": facts.n_uploads, "added": facts.added, "gone": facts.gone}
+    if facts.span == "forced":
+        words = (
+            "Some of these rows were uploaded before, and now go through a second span. Every "
+            "further span shows them from another side, until nothing is hidden."
+        )
+        return Finding("H4", "red", words, figures)
+    if facts.added is None or facts.gone is None:
+        words = "None of these rows was uploaded before from this home folder."
+        return Finding("H4", "green", words, figures)
+    words = (
+        f"These rows go through the basis that they went through before. Since the last upload "
+        f"{facts.added:,} came and {facts.gone:,} went."
+    )
+    least = min((each for each in (facts.added, facts.gone) if each), default=np.inf)
+    few: Grade = "amber" if least < SMALLEST_CHANGED_SHARE * facts.n_rows else "green"
+    return Finding("H4", "red" if least < SMALLEST_CHANGE else few, words, figures)
+
+
+def _models(facts: Facts) -> Finding:
+    """H5: what may come back."""
+    carrying = [name for name in facts.models if FAMILIES[name].carries_rows]
+    if carrying:
+        words = (
+            f"The agreement allows {', '.join(carrying)}, whose file holds records of every party: "
+            "each of you could read the others'. Agree on logistic, ridge, mlp or rff."
+        )
+        return Finding("H5", "red", words)
+    if not facts.models:
+        words = "No model is trained; a change of basis comes back, and nothing that can run."
+        return Finding("H5", "green", words)
+    words = (
+        f"What may come back is {', '.join(facts.models)}, as a checked model file: weights, "
+        "no records, nothing that could run by itself."
+    )
+    if _TREES.isdisjoint(facts.models):
+        return Finding("H5", "green", words)
+    words += " Thresholds of boosted trees are single values of somebody's projected rows."
+    return Finding("H5", "amber", words)
+
+
+def _labels(subject: Subject, facts: Facts) -> Finding:
+    """H6: labels travel beside the rows."""
+    if subject.release.labels is None:
+        return Finding("H6", "green", "No labels are sent.")
+    if facts.sensitive_label:
+        words = "The label was declared sensitive, and the analyst sees it, one for each row."
+        return Finding("H6", "red", words)
+    if facts.guarantee is not None:
+        return Finding("H6", "green", f"Labels: {facts.guarantee.labels}.")
+    n_classes = len(facts.class_counts)
+    kind = "one of two" if n_classes == 2 else f"one of {n_classes:,}"  # noqa: PLR2004
+    words = (
+        f"The analyst sees the label of each row, {f'{kind} classes' if n_classes else 'a number'},"
+        " as it is. If the label itself is sensitive, name it with --sensitive."
+    )
+    return Finding("H6", "amber", words, {"n_classes": n_classes or None})
+
+
+def model_sentence(facts: Facts) -> str:
+    """Return what the model that comes back holds, in one sentence."""
+    if not facts.models:
+        return "You get back no model, only your own change of basis."
+    if any(FAMILIES[name].carries_rows for name in facts.models):
+        return "The model you get back contains records of others, and theirs contains yours."
+    trees = " (boosted trees carry single values as thresholds)"
+    extra = "" if _TREES.isdisjoint(facts.models) else trees
+    return f"The model you get back contains no records{extra}."

@@ -1,0 +1,285 @@
+"""What an anchor's image gives away by itself: an anchor of uniform entries, of a bad draw or of
+public rows shows the secret basis; ours stays at chance.
+
+Figures of notes/privacy 2.5, on digits and breast cancer. The bad draws are the mutants that the
+tests of `HaarIsometry` have to catch.
+"""
+
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from experiments.attacks.anchor_ica import anchor_ica, row_sums
+from experiments.attacks.bad_haar import read_by, typical_anchor
+from experiments.attacks.public_anchor import anchor_rows
+
+from cobasis.errors import ShapeError
+from cobasis.linalg.rng import KeyStream
+from cobasis.privacy.attacks import Release
+from cobasis.privacy.attacks.collusion import Collusion
+from cobasis.privacy.attacks.public_sample import PublicSample
+from cobasis.privacy.attacks.scores import nearest, score_content
+from linalg.test_haar_isometry import MUTANTS, blocked, literal, stream_of
+from privacy.attacks.constructions import (
+    anchor,
+    cancer,
+    digits,
+    directions_found,
+    entries_found,
+    haar_basis,
+    in_order,
+    own_basis,
+    released,
+    span_found,
+)
+
+CANCER, DIGITS = cancer()[0][:280], digits()[0][:280]
+SLACK = 0.05
+SAFE = ["gaussian", "isometric"]
+
+
+def by_ica(rows, kind, *, n_components, n_rows):
+    """What independent components make of a party's upload, and the secret basis."""
+    basis = own_basis(rows, n_components)
+    release = released(rows, basis, anchor(kind, n_rows, rows.shape[1]))
+    return anchor_ica(release, n_features=rows.shape[1]), basis
+
+
+def n_columns_read(recovered, rows):
+    """How many features correlate above .95 with one of the sources that were found."""
+    sources = recovered.rows[:, np.any(recovered.basis != 0, axis=1)]
+    likeness = np.corrcoef(sources, rows, rowvar=False)[: sources.shape[1], sources.shape[1] :]
+    return int(np.count_nonzero(np.abs(likeness).max(axis=0) > 0.95))
+
+
+def test_a_uniform_anchor_shows_every_record_at_full_width():
+    """The attacker knows that entries are positive, which gives it the signs as well."""
+    found, basis = by_ica(CANCER, "uniform", n_components=30, n_rows=5000)
+    content = score_content(in_order(found, basis), CANCER)
+    assert content.named.value == 1.0
+    assert content.explained.value > 0.97
+    assert directions_found(found, basis)[0] > 0.99
+    likeness = found.basis @ basis.T
+    assert np.all(likeness[np.arange(30), np.abs(likeness).argmax(axis=1)] > 0)
+
+
+def test_a_thousand_uniform_anchor_rows_are_enough():
+    """The notes have 0.81 to 0.84 and 11 of 30 columns: their search found less."""
+    found, basis = by_ica(CANCER, "uniform", n_components=30, n_rows=1000)
+    assert directions_found(found, basis)[0] > 0.95
+    assert n_columns_read(found, CANCER) == 30
+    again, _ = by_ica(CANCER, "uniform", n_components=30, n_rows=1000)
+    np.testing.assert_array_equal(found.basis, again.basis)
+
+
+@pytest.mark.slow
+def test_a_uniform_anchor_shows_every_digit_at_full_width():
+    rows = digits()[0][:800]
+    content = score_content(
+        in_order(*by_ica(rows, "uniform", n_components=64, n_rows=20_000)), rows
+    )
+    assert content.explained.value > 0.99
+    assert content.named.value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("n_components", "least", "most"), [(28, 28, 30), (25, 24, 30), (20, 17, 28), (10, 2, 10)]
+)
+def test_fewer_components_hide_few_columns_from_a_uniform_anchor(n_components, least, most):
+    found, _ = by_ica(CANCER, "uniform", n_components=n_components, n_rows=5000)
+    assert least <= n_columns_read(found, CANCER) <= most
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind", "n_components", "n_rows"),
+    [
+        (CANCER, "gaussian", 30, 1000),
+        (CANCER, "isometric", 30, 1000),
+        (CANCER, "gaussian", 10, 5000),
+        (CANCER, "isometric", 10, 5000),
+        (DIGITS, "isometric", 16, 64),  # the default: as many anchor rows as features
+    ],
+)
+def test_a_safe_anchor_stays_at_chance(rows, kind, n_components, n_rows):
+    found, basis = by_ica(rows, kind, n_components=n_components, n_rows=n_rows)
+    read, blind = directions_found(found, basis)
+    assert read <= blind + 2 * SLACK
+    named = score_content(in_order(found, basis), rows).named
+    assert named.value <= named.chance + SLACK
+    if rows is CANCER:  # whose features go together
+        assert n_columns_read(found, rows) <= 3
+
+
+def sums_read(rows, kind, *, n_components, draws):
+    """How row sums go with those that are read, and with blind directions, on average."""
+    basis, found = own_basis(rows, n_components), []
+    for number in range(draws):
+        release = released(rows, basis, anchor(kind, 200, rows.shape[1], number=number))
+        blind = release.rows @ KeyStream(bytes(32), "tests/blind").normal((n_components, 200))
+        seen = np.column_stack([rows.sum(axis=1), row_sums(release), blind])
+        likeness = np.abs(np.corrcoef(seen, rowvar=False)[0, 1:])
+        found.append((likeness[0], likeness[1:].mean()))
+    return np.mean(found, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_components", "least"), [(CANCER, 10, 0.999), (DIGITS, 16, 0.95)]
+)
+def test_the_mean_row_of_a_uniform_anchor_shows_the_row_sums(rows, n_components, least):
+    value, chance = sums_read(rows, "uniform", n_components=n_components, draws=3)
+    assert value > least
+    assert chance < 0.6
+    many = anchor("uniform", 5000, rows.shape[1])
+    read = row_sums(released(rows, own_basis(rows, n_components), many))
+    np.testing.assert_allclose(read, rows.sum(axis=1), rtol=0.12)
+
+
+@pytest.mark.parametrize("kind", SAFE)
+def test_the_mean_row_of_a_safe_anchor_shows_nothing(kind):
+    value, chance = sums_read(DIGITS, kind, n_components=16, draws=20)
+    assert value <= chance + SLACK
+
+
+SIZE, KEPT, TRIALS = 32, 8, 20
+OTHERS = 10_000
+"""Keys from here on are the attacker's own, below it the consortium's."""
+
+
+@cache
+def read_of(name):
+    """Entries and span that a typical anchor reads, as means over secret anchors."""
+    apply = {**MUTANTS, "Stewart": blocked}[name]
+    typical = typical_anchor(
+        apply(stream_of(OTHERS + each), np.eye(SIZE), SIZE) for each in range(200)
+    )
+    basis, found = haar_basis(SIZE, KEPT), []
+    for trial in range(TRIALS):
+        release = released(basis.T, basis, apply(stream_of(trial), np.eye(SIZE), SIZE))
+        guess = read_by(release, typical).basis
+        found.append((entries_found(guess, basis), span_found(guess, basis)))
+    return np.mean(found, axis=0)
+
+
+BLIND_ENTRIES, BLIND_SPAN = np.sqrt(2 / np.pi / SIZE / KEPT), KEPT / SIZE
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_shortcut_lets_entries_of_the_basis_be_read(name):
+    """0.09 to 0.67, where chance is 0.05 and the mean over 20 draws is within 0.01 of it."""
+    assert read_of(name)[0] > BLIND_ENTRIES + 0.025
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("stops after a quarter", 0.5), ("stops after 16", 0.3), ("full-length vectors", 0.3)],
+)
+def test_the_worst_shortcuts_let_the_span_be_read(name, least):
+    assert read_of(name)[1] > least > BLIND_SPAN
+
+
+def test_stewarts_construction_stays_at_chance():
+    np.testing.assert_allclose(read_of("Stewart"), (BLIND_ENTRIES, BLIND_SPAN), atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        (partial(literal, reflections=16), 0.96),
+        (partial(literal, reflections=200), 0.60),
+        (partial(literal, full_length=True), np.exp(-1)),
+        (MUTANTS["full-length g itself"], np.exp(-2)),
+        (blocked, 0.0),
+    ],
+    ids=["16 reflections", "200 reflections", "full length", "full-length g", "Stewart"],
+)
+def test_the_size_of_an_image_has_the_cosines_of_the_design(apply, expected):
+    """784 features, and nothing known but that a bad draw is near the identity."""
+    size, kept = 784, 8
+    basis = haar_basis(size, kept)
+    release = Release(rows=basis[:1], anchor_image=apply(stream_of(1), basis, size))
+    found = read_by(release, np.eye(size))
+    assert entries_found(found.basis, basis) == pytest.approx(expected, abs=0.05)
+    assert np.linalg.norm(found.basis) == pytest.approx(np.sqrt(kept))
+
+
+def test_a_typical_anchor_does_not_depend_on_a_common_sign():
+    drawn = [blocked(stream_of(draw), np.eye(6), 8) for draw in range(5)]
+    one, other = typical_anchor(drawn), typical_anchor([drawn[0], -drawn[1], *drawn[2:]])
+    assert abs(np.sum(one * other)) == pytest.approx(np.sum(one * one))
+
+
+def test_an_anchor_of_another_shape_or_a_release_without_its_image_is_refused():
+    release = released(np.ones((4, 3)), np.eye(3)[:, :2], np.ones((7, 3)))
+    for refused in (
+        lambda: read_by(release, np.ones((4, 3))),
+        lambda: row_sums(Release(rows=np.ones((3, 2)))),
+    ):
+        with pytest.raises(ShapeError, match=r"this attack needs another.*\[CB"):
+            refused()
+
+
+def sides(data, *, n_own, n_public):
+    """A party's rows and labels, a collection, and a first guess's maker."""
+    rows, labels = data()
+    stop = n_own + n_public
+    pool, theirs = rows[n_own:stop], labels[n_own:stop]
+    first = PublicSample(rows=pool, labels=theirs, rng=np.random.default_rng(0))
+    return rows[:n_own], labels[:n_own], pool, first
+
+
+def chosen(pool, count):
+    return np.random.default_rng(0).choice(len(pool), count, replace=False)
+
+
+def test_every_anchor_row_of_cancer_records_is_identified():
+    rows, labels, pool, first = sides(cancer, n_own=280, n_public=280)
+    places = chosen(pool, 100)
+    secret = anchor("public", 100, 30, public_rows=pool[places])
+    release = released(rows, own_basis(rows, 10), secret, labels=labels)
+    found = anchor_rows(release, pool=pool, first=first.recover(release).basis)
+    np.testing.assert_array_equal(pool[found], pool[places])
+
+
+def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions():
+    rows, labels, pool, first = sides(digits, n_own=400, n_public=400)
+    secret = anchor("public", 120, 64, public_rows=pool[chosen(pool, 120)])
+    release = released(rows, own_basis(rows, 16), secret, labels=labels)
+    places = anchor_rows(release, pool=pool, first=first.recover(release).basis)
+    found, expected = (
+        score_content(Collusion(anchor=each).recover(release), rows)
+        for each in (pool[places], secret)
+    )
+    assert found.explained.value == pytest.approx(expected.explained.value, abs=1e-9)
+    assert found.explained.value > 0.82
+    assert found.named == expected.named
+
+
+@pytest.mark.parametrize(
+    ("data", "n_components", "count", "wrong"), [(cancer, 10, 100, 0.8), (digits, 16, 120, 1.0)]
+)
+def test_a_poor_first_guess_is_enough(data, n_components, count, wrong):
+    """One match in ten, or in three, is right at first; in the end all are."""
+    rows, _, pool, _ = sides(data, n_own=280, n_public=280)
+    places, basis = chosen(pool, count), own_basis(rows, n_components)
+    secret = anchor("public", count, rows.shape[1], public_rows=pool[places])
+    noise = np.random.default_rng(0).normal(size=basis.shape) / np.sqrt(rows.shape[1])
+    guess = basis + wrong * noise
+    release = released(rows, basis, secret)
+    assert np.mean(nearest(release.anchor_image, among=pool @ guess) == places) < 0.6
+    found = anchor_rows(release, pool=pool, first=guess)
+    np.testing.assert_array_equal(pool[found], pool[places])
+
+
+def test_an_anchor_that_was_drawn_has_no_rows_to_find():
+    """With the public rows' mean and covariance it keeps what they add to accuracy."""
+    rows, labels, pool, first = sides(cancer, n_own=280, n_public=280)
+    factor = np.linalg.cholesky(np.cov(pool, rowvar=False) + 1e-12 * np.eye(30))
+    gaussian, guess = anchor("gaussian", 100, 30), None
+    for secret in (anchor("isometric", 100, 30), gaussian, pool.mean(axis=0) + gaussian @ factor.T):
+        release = released(rows, own_basis(rows, 10), secret, labels=labels)
+        if guess is None:  # it does not look at the anchor
+            guess = first.recover(release).basis
+        places = anchor_rows(release, pool=pool, first=guess)
+        content = score_content(Collusion(anchor=pool[places]).recover(release), rows)
+        assert content.named.value <= content.named.chance + 0.05
+        assert content.explained.value < 0

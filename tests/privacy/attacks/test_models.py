@@ -1,0 +1,198 @@
+"""With its own map a party reads the others' records out of a model that stores rows; who was
+trained on, and who lies in a shared span, simple thresholds tell."""
+
+import numpy as np
+import pytest
+from experiments.attacks.inversion import ModelInversion, stored_rows
+from experiments.attacks.membership import by_fit, by_span, by_stored_rows
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from cobasis.errors import RowCarryingError
+from cobasis.models.row_carrying import refuse_row_carrying
+from cobasis.models.sources import read_chain
+from cobasis.models.trainer import TrainedModel
+from cobasis.privacy.attacks.scores import nearest, score_content, score_decision
+from privacy.attacks.constructions import aligned_round, cancer, digits, own_basis
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Three parties of 60 digits."""
+    return aligned_round(digits(), parties=3, n_rows=60, n_components=16)
+
+
+def named(recovered, everybody, places):
+    return float(np.mean(nearest(recovered.rows, among=everybody) == places))
+
+
+SIZES = {
+    "digits": (digits, {"parties": 4, "n_rows": 300, "n_components": 16}),
+    "cancer": (cancer, {"parties": 3, "n_rows": 130, "n_components": 10}),
+}
+FOUND = [  # stored share, R2, re-identified
+    ("digits", True, (0.48, 0.81, 0.93)),
+    ("digits", False, (0.49, 0.77, 0.90)),
+    ("cancer", True, (0.20, 0.90, 0.98)),
+    ("cancer", False, (0.20, 0.86, 0.98)),
+]
+
+
+@pytest.mark.parametrize(("name", "shared", "found"), FOUND)
+def test_support_vectors_give_the_others_records_away(name, shared, found):
+    data, sizes = SIZES[name]
+    done = aligned_round(data(), shared=shared, **sizes)
+    model = done.fitted(SVC())
+    support = model.estimator.support_
+    others = np.flatnonzero(support >= sizes["n_rows"])
+    back = ModelInversion(shared_map=done.shared_map).recover(model)
+    everybody = np.vstack(done.rows)
+    theirs = type(back)(rows=back.rows[others], basis=back.basis)
+    measured = (
+        len(others) / (len(everybody) - sizes["n_rows"]),
+        score_content(theirs, everybody[support[others]]).explained.value,
+        named(theirs, everybody, support[others]),
+    )
+    np.testing.assert_allclose(measured, found, atol=0.05)
+
+
+EVERYBODY = [
+    KNeighborsClassifier(),
+    GaussianProcessRegressor(),
+    GaussianProcessClassifier(),
+    KernelRidge(),
+]
+WEIGHTS = [
+    LogisticRegression(max_iter=2000),
+    RidgeClassifier(),
+    MLPClassifier(max_iter=500, tol=1e-2),
+    make_pipeline(RBFSampler(random_state=0), RidgeClassifier()),
+    HistGradientBoostingClassifier(max_iter=3),
+]
+
+
+@pytest.mark.parametrize("estimator", EVERYBODY, ids=lambda each: type(each).__name__)
+def test_neighbours_gaussian_processes_and_kernel_ridge_store_everybody(small, estimator):
+    rows = stored_rows(small.fitted(estimator))
+    np.testing.assert_allclose(rows, np.vstack(small.aligned), atol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", WEIGHTS, ids=lambda each: type(each).__name__)
+def test_families_of_weights_give_nobody_away_to_it(small, estimator):
+    model = small.fitted(estimator)
+    refuse_row_carrying(model.estimator, np.vstack(small.aligned) @ model.axes)
+    assert len(ModelInversion(shared_map=small.shared_map).recover(model).rows) == 0
+
+
+@pytest.mark.parametrize("estimator", [SVC(), *EVERYBODY], ids=lambda each: type(each).__name__)
+def test_what_it_opens_is_refused(small, estimator):
+    model = small.fitted(estimator)
+    assert len(stored_rows(model)) > 50
+    with pytest.raises(RowCarryingError):
+        refuse_row_carrying(model.estimator)
+
+
+def test_two_models_in_one_hand_say_who_came(small):
+    done = aligned_round(digits(), parties=4, n_rows=300, n_components=16)
+    before, after = done.fitted(SVC(), parties=3), done.fitted(SVC())
+    came = ModelInversion(shared_map=done.shared_map).recover_newcomers(after, before)
+    everybody = np.vstack(done.aligned) @ done.shared_map.T
+    places = nearest(came.rows, among=everybody)
+    assert np.mean(places >= 900) == pytest.approx(0.95, abs=0.04)
+    assert np.sum(places >= 900) / 300 == pytest.approx(0.5, abs=0.06)
+    model, inversion = small.fitted(SVC()), ModelInversion(shared_map=small.shared_map)
+    assert len(inversion.recover_newcomers(model, model).rows) == 0
+
+
+SPANS = [  # n / l; AUC, true positives at 1 %, and how far seeds spread
+    (digits, 16, 3, (0.94, 0.36), 0.04),
+    (digits, 16, 6, (0.77, 0.06), 0.05),
+    (digits, 16, 50, (0.53, 0.01), 0.03),
+    (cancer, 10, 5, (0.72, 0.10), 0.06),
+]
+
+
+def told_by_span(data, *, n_components, n_rows, seed):
+    rows = np.random.default_rng(seed).permutation(data()[0])[: 2 * n_rows]
+    scores = by_span(own_basis(rows[:n_rows], n_components), rows)
+    return score_decision(scores, np.arange(2 * n_rows) < n_rows)
+
+
+@pytest.mark.parametrize(("data", "width", "times", "found", "spread"), SPANS)
+def test_a_shared_span_of_one_party_tells_its_people_from_others(data, width, times, found, spread):
+    told = [
+        told_by_span(data, n_components=width, n_rows=times * width, seed=seed)
+        for seed in range(10)
+    ]
+    measured = np.mean([(each.auc.value, each.at_one_percent.value) for each in told], axis=0)
+    assert measured[0] == pytest.approx(found[0], abs=spread)
+    assert measured[1] == pytest.approx(found[1], abs=0.1)
+
+
+@pytest.mark.parametrize("data", [digits, cancer])
+def test_it_is_exact_where_a_party_has_no_more_rows_than_components(data):
+    told = told_by_span(data, n_components=16, n_rows=16, seed=0)
+    assert (told.auc.value, told.at_one_percent.value) == (1, 1)
+
+
+@pytest.fixture(scope="module", params=[(digits, 4, 200, 16), (cancer, 3, 90, 10)])
+def asked(request):
+    """A round, and people of whom half were in it: all but the attacker's own."""
+    data, parties, n_rows, n_components = request.param
+    done = aligned_round(data(), parties=parties, n_rows=n_rows, n_components=n_components)
+    order = np.random.default_rng(0).permutation(len(data()[0]))
+    outside = order[parties * n_rows : 2 * parties * n_rows]
+    records = np.vstack([*done.rows[1:], data()[0][outside]])
+    labels = np.concatenate([*done.labels[1:], data()[1][outside]])
+    members = np.arange(len(records)) < (parties - 1) * n_rows
+    return done, records @ done.shared_map, labels, members
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")  # the network need not converge
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(max_iter=2000), MLPClassifier((256,), max_iter=60, random_state=0)],
+    ids=lambda each: type(each).__name__,
+)
+def test_models_of_weights_hardly_tell_who_trained_them(asked, estimator):
+    done, aligned, labels, members = asked
+    told = score_decision(by_fit(done.fitted(estimator), aligned, labels), members)
+    assert 0.45 < told.auc.value < 0.58
+    assert told.at_one_percent.value < 0.06
+
+
+def test_a_model_that_fits_by_heart_tells(asked):
+    done, aligned, labels, members = asked
+    scores = by_fit(done.fitted(SVC(C=1e6, gamma=30.0)), aligned, labels)
+    assert score_decision(scores, members).auc.value > 0.6
+
+
+def test_stored_rows_tell_without_any_label(asked):
+    done, aligned, _, members = asked
+    told = score_decision(by_stored_rows(done.fitted(SVC()), aligned), members)
+    assert told.auc.value > 0.53
+    assert told.at_one_percent.value > 0.12
+
+
+def test_a_regression_is_asked_for_its_error(asked):
+    _, aligned, labels, _ = asked
+    model = TrainedModel(axes=np.eye(aligned.shape[1]), estimator=Ridge().fit(aligned, labels))
+    errors = (model.predict(aligned) - labels) ** 2
+    np.testing.assert_allclose(by_fit(model, aligned, labels), -errors)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression(max_iter=2000), RidgeClassifier(), Ridge()])
+def test_a_model_that_came_as_a_chain_tells_as_much_and_stores_no_row(asked, kind):
+    done, aligned, labels, _ = asked
+    model, task = done.fitted(kind), "regression" if isinstance(kind, Ridge) else "classification"
+    chain = read_chain(model, task=task, n_classes=labels.max() + 1)
+    found = by_fit(chain, aligned, labels)
+    np.testing.assert_allclose(found, by_fit(model, aligned, labels), rtol=1e-9)
+    assert len(stored_rows(chain)) == 0

@@ -1,0 +1,177 @@
+"""Figures are what their names say, guessing scores what stands as chance, and known people do
+not count."""
+
+import numpy as np
+import pytest
+
+from cobasis.errors import SecretError, ShapeError
+from cobasis.privacy.attacks import Recovered, Release
+from cobasis.privacy.attacks.scores import (
+    nearest,
+    score_content,
+    score_decision,
+    score_linkage,
+    score_structure,
+    standing_alone,
+)
+from privacy.attacks.constructions import (
+    cancer,
+    digits,
+    directions_found,
+    entries_found,
+    haar_basis,
+    in_order,
+    own_basis,
+    released,
+    span_found,
+)
+
+ROWS = np.random.default_rng(0).normal(2, 1, size=(200, 6))
+
+
+def content(rows, truth=ROWS, **known):
+    return score_content(Recovered(rows=np.asarray(rows), basis=np.eye(6)), truth, **known)
+
+
+def test_everything_recovered_is_everything():
+    found = content(ROWS)
+    assert (found.distance.value, found.explained.value, found.worst_explained) == (0, 1, 1)
+    assert (found.cells.value, found.named.value) == (1, 1)
+
+
+def test_guessing_the_average_person_scores_what_stands_as_chance():
+    found = content(np.tile(ROWS.mean(axis=0), (200, 1)))
+    assert found.explained.value == pytest.approx(found.explained.chance, abs=1e-12)
+    assert found.distance.value == pytest.approx(found.distance.chance)
+    assert found.cells.value == found.cells.chance
+    assert found.named.value == found.named.chance == 1 / 200  # all are taken for one person
+
+
+def test_other_peoples_rows_score_below_the_average_person_and_name_nobody():
+    found = content(np.roll(ROWS, 1, axis=0))
+    assert found.explained.value == pytest.approx(-1, abs=0.1)
+    assert found.named.value == 0
+
+
+def test_figures_are_those_of_a_table_by_hand():
+    found = content([[0.9, 0.0], [10.0, 1.7]], np.array([[0.0, 0.0], [10.0, 2.0]]))
+    assert found.distance.value == pytest.approx((0.9 / 104) ** 0.5)
+    assert found.explained.value == pytest.approx(1 - 0.9 / 52)
+    assert found.cells.value == 0.75  # 0.9 is within a tenth of 10, 0.3 is not within one of 2
+    assert found.named.value == 1
+    assert found.worst_explained == pytest.approx(1 - 0.09 / 26)
+
+
+def test_columns_that_do_not_vary_are_no_recovered_cells():
+    constant = np.hstack([ROWS, np.full((200, 6), 7.0)])
+    wrong = np.hstack([ROWS + 50, np.full((200, 6), 7.0 + 1e-12)])
+    assert content(wrong, constant).cells.value == 0
+    assert content(constant, constant).cells.value == 1
+    found = content(np.ones((3, 2)), np.ones((3, 2)))
+    assert (found.cells.value, found.explained.value) == (1, 1)
+
+
+def test_known_people_do_not_count_but_others_can_be_taken_for_them():
+    guessed = ROWS + 100
+    guessed[:50] = ROWS[:50]
+    assert content(guessed).named.value == pytest.approx(0.25, abs=0.01)
+    guessed[60] = ROWS[3]
+    found = content(guessed, known=np.arange(50))
+    assert found.named.value <= 1 / 150  # only whoever is nearest to the far corner
+    assert found.named.chance == 1 / 200
+
+
+def test_a_right_basis_links_everybody_and_a_random_one_hardly_anybody():
+    rng = np.random.default_rng(1)
+    basis, order = np.linalg.qr(rng.normal(size=(6, 3)))[0], rng.permutation(200)
+    found = score_linkage(ROWS[order] @ basis, basis, candidates=ROWS, places=order)
+    assert (found.value, found.chance) == (1, 1 / 200)
+    assert score_linkage(ROWS[order] @ basis, -basis, candidates=ROWS, places=order).value < 0.05
+
+
+def test_scores_without_a_signal_are_at_chance_and_ties_are_no_hits():
+    truth = np.arange(20_000) % 2 == 0
+    found = score_decision(np.random.default_rng(2).normal(size=20_000), truth)
+    assert found.auc.value == pytest.approx(found.auc.chance, abs=0.02)
+    assert found.at_one_percent.value == pytest.approx(found.at_one_percent.chance, abs=0.005)
+    tied, sure = score_decision(np.zeros(20_000), truth), score_decision(truth, truth)
+    assert (tied.auc.value, tied.at_one_percent.value) == (0.5, 0)
+    assert (sure.auc.value, sure.at_one_percent.value) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (lambda: content(ROWS[:3]), "the truth has"),
+        (lambda: content(ROWS, known=np.arange(200)), "nobody is left"),
+        (lambda: score_decision([0.1, 0.2], [True, True]), "cannot be compared"),
+        (lambda: score_decision([0.1, 0.2], [False, False]), "cannot be compared"),
+        (lambda: score_decision([0.1, 0.2], [True]), "cannot be compared"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(score, words):
+    with pytest.raises(ShapeError, match=words):
+        score()
+
+
+def test_nearest_goes_through_blocks_of_rows():
+    others = np.random.default_rng(3).normal(size=(40, 5))
+    rows = others[np.arange(3000) % 40] + 1e-3
+    np.testing.assert_array_equal(nearest(rows, among=others), np.arange(3000) % 40)
+
+
+def test_what_was_released_and_recovered_is_not_shown():
+    for each in (Release(rows=ROWS), Recovered(rows=ROWS, basis=np.eye(6))):
+        assert repr(each) == f"<{type(each).__name__}, hidden>"
+        with pytest.raises(SecretError):
+            each.__reduce__()
+
+
+FOUND = [  # correlation of squared distances, nearest ten kept
+    (cancer, 280, 3, 0.97, 0.53),
+    (cancer, 280, 10, 0.999, 0.89),
+    (digits, 800, 4, 0.75, 0.38),
+    (digits, 800, 8, 0.92, 0.64),
+    (digits, 800, 16, 0.983, 0.83),
+    (digits, 800, 32, 0.999, 0.94),
+]
+
+
+@pytest.mark.parametrize(("data", "n_rows", "n_components", "correlation", "kept"), FOUND)
+def test_distances_and_neighbours_survive_projection(data, n_rows, n_components, correlation, kept):
+    rows = data()[0][:n_rows]
+    seen = score_structure(released(rows, own_basis(rows, n_components)), rows)
+    assert seen.distance_correlation.value == pytest.approx(correlation, abs=0.02)
+    assert seen.neighbours_kept.value == pytest.approx(kept, abs=0.04)
+    assert seen.neighbours_kept.chance == 10 / (n_rows - 1)
+
+
+def test_unrelated_rows_keep_no_more_than_chance_and_equal_rows_nothing():
+    rng = np.random.default_rng(0)
+    seen = score_structure(Release(rows=rng.normal(size=(400, 5))), rng.normal(size=(400, 7)))
+    assert abs(seen.distance_correlation.value) < 0.05
+    assert seen.neighbours_kept.value == pytest.approx(seen.neighbours_kept.chance, abs=0.01)
+    equal = score_structure(Release(rows=np.ones((20, 2))), np.ones((20, 3)))
+    assert (equal.distance_correlation.value, equal.alone, equal.alone_in_truth) == (0, 0, 0)
+
+
+def test_whoever_is_like_nobody_is_seen_in_the_release():
+    rows = cancer()[0][:200].copy()
+    rows[17] *= 3
+    release = released(rows, own_basis(rows, 10))
+    scores = standing_alone(release.rows)
+    assert scores.argmax() == 17
+    assert scores[17] > 3
+    seen = score_structure(release, rows)
+    assert seen.alone == np.sum(scores > 3) >= seen.alone_in_truth >= 1
+
+
+def test_the_secret_basis_scores_one_whatever_its_frame_and_its_complement_nothing():
+    basis = haar_basis(6, 2)
+    assert span_found(basis @ [[2.0, 1.0], [0.0, -3.0]], basis) == pytest.approx(1)
+    assert entries_found(-basis, basis) == pytest.approx(1)
+    assert span_found(np.eye(6)[:, 2:], np.eye(6)[:, :2]) == pytest.approx(0)
+    assert entries_found(np.eye(6)[:, 2:4], np.eye(6)[:, :2]) == 0
+    jumbled = Recovered(rows=ROWS[:, ::-1], basis=-basis[::-1])
+    assert directions_found(jumbled, basis)[0] == pytest.approx(1)
+    np.testing.assert_array_equal(in_order(jumbled, basis).rows, -ROWS)

@@ -1,0 +1,137 @@
+"""H1 to H6 and who has to answer: from what is agreed and was uploaded before."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cobasis.errors import ShapeError
+from cobasis.privacy.audit import Finding, Guarantee
+from cobasis.privacy.audit.policy import (
+    KNOWN_RED,
+    LINKAGE,
+    TITLES,
+    checked,
+    graded,
+    of_ten,
+    per_cent,
+    times,
+    worst,
+)
+from privacy.audit.uploads import cancer, facts, subject
+
+ROWS, LABELS = cancer()
+UPLOAD = subject(ROWS, LABELS, n_components=5)
+GUARANTEE = Guarantee(
+    epsilon=8, delta=1e-6, statement="differential privacy, epsilon 8", labels="randomised response"
+)
+SINGULAR = UPLOAD.release.anchor_image[:, [0, 0, 2, 3, 4]]
+KEPT = {"span": "kept", "n_uploads": 1}
+
+
+def found(which, upload=UPLOAD, **changes):
+    told = replace(facts(upload), **changes)
+    [each] = [each for each in checked(upload, told) if each.id == which]
+    return each
+
+
+GRADES = [
+    ("H1", {"anchor": "isometric"}, "green"),
+    ("H1", {"anchor": "gaussian"}, "green"),
+    ("H1", {"anchor": "uniform"}, "red"),
+    ("H1", {"anchor": "public"}, "red"),
+    ("H1", {"anchor": "smote"}, "red"),
+    # rows per component
+    ("H2", {"n_rows": 101}, "green"),
+    ("H2", {"n_rows": 100}, "amber"),
+    ("H2", {"n_rows": 25}, "amber"),
+    ("H2", {"n_rows": 24}, "red"),
+    ("H2", {"n_rows": 10, "basis": "haar"}, "green"),  # no basis of the rows
+    ("H2", {"n_rows": 10, "basis": "public"}, "green"),
+    ("H2", {"n_rows": 10, "basis": "consensus"}, "red"),
+    # eleven people of a class
+    ("H3", {"class_counts": (11, 90)}, "green"),
+    ("H3", {"class_counts": (10, 90)}, "red"),
+    ("H3", {"class_counts": ()}, "green"),
+    # one to ten rows came or went, or less than a twentieth
+    ("H4", {**KEPT, "added": None, "gone": None}, "green"),
+    ("H4", {**KEPT, "added": 0, "gone": 0}, "green"),
+    ("H4", {**KEPT, "added": 1, "gone": 0}, "red"),
+    ("H4", {**KEPT, "added": 0, "gone": 10}, "red"),
+    ("H4", {**KEPT, "added": 40, "gone": 1}, "red"),
+    ("H4", {**KEPT, "added": 11, "gone": 0}, "green"),
+    ("H4", {**KEPT, "added": 11, "gone": 11}, "green"),
+    ("H4", {**KEPT, "added": 40, "gone": 40}, "green"),
+    ("H4", {**KEPT, "added": 49, "gone": 0, "n_rows": 1000}, "amber"),
+    ("H4", {**KEPT, "added": 50, "gone": 0, "n_rows": 1000}, "green"),
+    ("H4", {"span": "forced"}, "red"),
+    # models that carry rows
+    ("H5", {"models": ("logistic", "mlp")}, "green"),
+    ("H5", {"models": ("rff",)}, "green"),
+    ("H5", {"models": ("ridge", "boosted_trees")}, "amber"),
+    ("H5", {"models": ("svm",)}, "red"),
+    ("H5", {"models": ()}, "green"),
+    # how labels leave
+    ("H6", {}, "amber"),
+    ("H6", {"sensitive_label": True}, "red"),
+    ("H6", {"guarantee": GUARANTEE}, "green"),
+]
+
+
+@pytest.mark.parametrize(("which", "changes", "grade"), GRADES)
+def test_a_check_has_the_grade_of_the_policy(which, changes, grade):
+    each = found(which, **changes)
+    assert each.grade == grade
+    blocks = "block" if which in {"H1", "H4", "H5"} else "sign"
+    assert each.action == (blocks if grade == "red" else "none")
+
+
+def test_an_image_without_full_rank_blocks_and_labels_that_stay_are_green():
+    release = replace(UPLOAD.release, anchor_image=SINGULAR, labels=None)
+    upload = replace(UPLOAD, release=release)
+    assert found("H1", upload).action == "block"
+    assert found("H6", upload).grade == "green"
+
+
+def test_only_three_reds_block():
+    actions = {each: Finding(each, "red", "").action for each in TITLES if each != "D1"}
+    assert {each for each, action in actions.items() if action == "block"} == {"H1", "H4", "H5"}
+    assert set(actions.values()) == {"block", "sign"}
+
+
+def test_bounds_are_those_of_the_policy():
+    grades = [graded(share, LINKAGE) for share in (0.09, 0.0901, 1 / 3, 0.34)]
+    assert grades == ["green", "amber", "amber", "red"]
+    assert worst("told", "green", "amber") == "amber"
+    assert KNOWN_RED == 20
+
+
+WORDS = [
+    (per_cent, (-1, 0, 0.0004, 0.004, 0.42), "0 %, 0 %, less than 0.1 %, 0.4 %, 42 %"),
+    (per_cent, (0.995, 0.9962, 0.99999, 1), "100 %, 99.6 %, more than 99.9 %, 100 %"),
+    (times, (0, 0.0004, 0.001), "never in 1,000, less than once in 1,000, once in 1,000"),
+    (times, (0.0025, 0.4, 0.9999), "2.5 times in 1,000, 400 times in 1,000, 999 times in 1,000"),
+    (times, (1,), "every time"),
+    (of_ten, (0.01, 0.42, 0.99, 1), "fewer than 1 in 10, 4 in 10, more than 9 in 10, 10 in 10"),
+]
+
+
+@pytest.mark.parametrize(("say", "shares", "words"), WORDS)
+def test_a_share_in_words_never_says_all_or_nothing_where_it_is_not(say, shares, words):
+    assert ", ".join(map(say, shares)) == words
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"labels": np.zeros(3)},
+        {"basis": UPLOAD.basis[:-1]},
+        {"clipped": ROWS[:-1]},
+        {"rows": ROWS[:-1]},
+        {"sensitive": {"age": np.zeros(3)}},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+def test_a_subject_of_tables_that_do_not_go_together_is_refused(other):
+    with pytest.raises(ShapeError, match="Give the tables of one upload"):
+        replace(UPLOAD, **other)
