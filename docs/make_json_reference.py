@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cobasis.cli import analyst_answers, answers
+from cobasis.cli import answers
 from cobasis.cli.answers import Answer
 
 PAGE = Path(__file__).parent / "reference" / "json.md"
 
 HEAD = """# What `--json` prints
 
-Written by `docs/make_json_reference.py` from the models in `src/cobasis/cli`.
+Written by `docs/make_json_reference.py` from the models in `src/cobasis/cli/answers.py`.
 
 With `--json` a command, `demo` aside, prints one JSON object on one line of standard output, and
 nothing else there; progress, questions and errors go to standard error. The exit code says the
@@ -28,10 +28,10 @@ something does not hold. Fields are added in later releases, and none is renamed
 
 
 def models() -> list[type[Answer]]:
-    """Return every model of an answer, in the order of the files."""
-    found = [*vars(answers).values(), *vars(analyst_answers).values()]
+    """Return every model of an answer, in the order of the file."""
+    found = vars(answers).values()
     chosen = [each for each in found if isinstance(each, type) and issubclass(each, Answer)]
-    return [each for each in dict.fromkeys(chosen) if not each.__subclasses__()]
+    return [each for each in chosen if not each.__subclasses__()]
 
 
 def page() -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from cobasis.analyst_side.history import UNREADABLE, audit_words
 from cobasis.analyst_side.receive import FileVerdict
-from cobasis.cli.analyst_answers import said_of_files
+from cobasis.cli.receive import said_of_files
 
 TOLD = {"policy": "cobasis/audit/1", "verdict": "pseudonymised", "report": "a" * 64}
 

@@ -9,7 +9,7 @@ from typer.main import get_command
 from cli.round_by_commands import NAMES, Typed, write_table
 from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.seal import look
-from cobasis.cli import agreement, options, questions
+from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.protocol.enrolment import PublicIdentity
 
@@ -82,8 +82,7 @@ TERMS = "--purpose study --retention-days 30 --task regression --label lactate -
 @pytest.fixture
 def asked(monkeypatch):
     """Somebody sits at the terminal."""
-    for module in (agreement, options, questions):
-        monkeypatch.setattr(module, "on_terminal", lambda: True)
+    monkeypatch.setattr(options, "on_terminal", lambda: True)
 
 
 @pytest.mark.usefixtures("asked")
@@ -208,8 +207,7 @@ def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
     assert prints["lab"] in cobasis(f"{line} {given}", code=2).stderr
     wrong = cobasis(f"{line} --fingerprint '1234 5678 9abc def0' --yes", code=2).stderr
     assert "123456789abcdef0 is of no file" in wrong
-    for module in (agreement, options, questions):
-        monkeypatch.setattr(module, "on_terminal", lambda: True)
+    monkeypatch.setattr(options, "on_terminal", lambda: True)
     cobasis(f"{line} {given}", typed="n\n", code=2)
     assert not (cobasis.folder / "icu.toml").exists()
     done = cobasis(line, typed="y\ny\ny\n")

@@ -1,5 +1,6 @@
 """The tutorial as it is typed: two rounds, five folders, files copied one by one."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -172,7 +173,7 @@ def models():
 
 def fits(model, found):
     try:
-        model.model_validate(found, strict=True)
+        model.model_validate_json(json.dumps(found), strict=True)
     except ValidationError:
         return False
     return f"`{found['command']}" in model.__doc__

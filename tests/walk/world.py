@@ -11,7 +11,7 @@ import pyrage
 import pytest
 from typer.testing import CliRunner
 
-from cobasis.cli import agreement, options, questions
+from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.keys import identity
 from walk.pages import practice, steps
@@ -105,8 +105,7 @@ class World:
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
             patch.setattr(identity, "pyrage", Library)
-            for module in (options, agreement, questions):
-                patch.setattr(module, "on_terminal", lambda: typed != "")
+            patch.setattr(options, "on_terminal", lambda: typed != "")
             done = CliRunner().invoke(
                 app,
                 self.expanded(words, folder),

@@ -2,31 +2,26 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
+from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, wrapped
 from cobasis.errors import CobasisError, WaitingError
 
 if TYPE_CHECKING:
-    from cobasis.cli.answers import NewsAnswer, ReturnAnswer, SpanAnswer
-    from cobasis.party_side.accept import Came, Taken
+    from cobasis.party_side.accept import Came
     from cobasis.party_side.score import Scores
     from cobasis.party_side.session import PartySession
-    from cobasis.protocol.signatures import News, SignedReceipt
+
+Told = tuple[object, list[str]]
+"""A part of the answer, and what it says in words."""
 
 
-@owned
+@grouped
 def accept(
     owner: Owner,
-    words: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[AGREEMENT] [FILES]...",
-            help="What came, or folders of it; else what lies beside the agreement.",
-        ),
-    ] = None,
+    words: Files = None,
 ) -> None:
     """Take what came from the analyst: news with receipts, a span, a return.
 
@@ -37,22 +32,35 @@ def accept(
     """
     from cobasis.cli.answers import AcceptAnswer
 
-    agreement, given = agreed(words or [])
+    agreement, given = agreed(words)
     session = owner.party(agreement)
-    taking = _Taking(session)
-    for came in taking.looked_at(given or _beside(session)):
-        taking.take(came)
+    found, passed, refused = _looked_at(session, given or _beside(session))
+    takers = {"news": _take_news, "span": _take_span, "return": _take_return}
+    told: dict[str, Any] = {}
+    lines: list[str] = []
+    for kind, take in takers.items():
+        for path in (each.path for each in found if each.kind == kind):
+            try:
+                told[kind], said = take(session, path)
+                lines += said
+            except CobasisError as error:
+                refused[path] = error
     answer = AcceptAnswer.by(
         session,
         command="accept",
-        news=taking.news,
-        span=taking.span,
-        returned=taking.returned,
-        refused=[str(each) for each in taking.refused.values()],
-        passed_over=[path.name for path in taking.passed],
+        news=told.get("news"),
+        span=told.get("span"),
+        returned=told.get("return"),
+        refused=[str(each) for each in refused.values()],
+        passed_over=[path.name for path in passed],
     )
-    owner.say(answer, lines=taking.lines)
-    taking.end()
+    owner.say(answer, lines)
+    for path, why in refused.items():
+        if len(refused) == 1 and not lines:
+            raise why
+        typer.echo(f"Refused {path.name}: {type(why).__name__}: {why}", err=True)
+    for why in refused.values():
+        raise typer.Exit(why.exit_code)
 
 
 def _places(session: "PartySession") -> list[Path]:
@@ -82,125 +90,89 @@ def _beside(session: "PartySession") -> list[Path]:
     return new
 
 
-class _Taking:
-    """What is taken of some files, the newest of each kind, and what is refused."""
+def _looked_at(
+    session: "PartySession", paths: list[Path]
+) -> "tuple[list[Came], list[Path], dict[Path, CobasisError]]":
+    """Return what files are, what of a folder is not for this party, and what is refused."""
+    from cobasis.party_side.accept import look_at
 
-    def __init__(self, session: "PartySession") -> None:
-        self.session = session
-        self.news: NewsAnswer | None = None
-        self.span: SpanAnswer | None = None
-        self.returned: ReturnAnswer | None = None
-        self.lines: list[str] = []
-        self.refused: dict[Path, CobasisError] = {}
-        self.passed: list[Path] = []
-
-    def looked_at(self, paths: list[Path]) -> "list[Came]":
-        """Return what the files are, news first; of a folder, what is for this party."""
-        from cobasis.party_side.accept import look_at
-
-        found: list[Came] = []
-        ours = {path.name for path in _places(self.session)}
-        for path in paths:
-            folder = path.is_dir()
-            for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
-                try:
-                    found.append(look_at(self.session, each))
-                except CobasisError as error:
-                    if folder and each.name not in ours:
-                        self.passed.append(each)
-                    else:
-                        self.refused[each] = error
-        if not found and not self.refused:
-            raise WaitingError(
-                f"of {len(self.passed):,} file(s) in {', '.join(map(str, paths))} none is for "
-                f"'{self.session.name}'. Ask '{self.session.analyst.name}' for yours."
-            )
-        return sorted(found, key=lambda each: ("news", "span", "return").index(each.kind))
-
-    def take(self, came: "Came") -> None:
-        """Take one file, or note why not."""
-        try:
-            {"news": self._news, "span": self._span, "return": self._return}[came.kind](came.path)
-        except CobasisError as error:
-            self.refused[came.path] = error
-
-    def end(self) -> None:
-        """Say what was refused, and end with the code of the first; alone, as any command."""
-        for path, error in self.refused.items():
-            if len(self.refused) == 1 and not self.lines:
-                raise error
-            typer.echo(f"Refused {path.name}: {type(error).__name__}: {error}", err=True)
-        for error in self.refused.values():
-            raise typer.Exit(error.exit_code)
-
-    def _news(self, path: Path) -> None:
-        from cobasis.cli.answers import NewsAnswer
-        from cobasis.party_side.accept import accept_news
-
-        news, signed = accept_news(self.session, path)
-        files = [each.receipt.file for each in signed]
-        self.news = NewsAnswer.of(news, receipts=files)
-        self.lines += _news_in_words(self.session, news, signed)
-
-    def _span(self, path: Path) -> None:
-        from cobasis.cli.answers import SpanAnswer
-        from cobasis.party_side.accept import adopt
-
-        contributors = adopt(self.session, path)
-        self.span = SpanAnswer(contributors=list(contributors))
-        self.lines += wrapped(
-            f"Accepted {path.name}: the common span of {', '.join(contributors)}. It is of this "
-            "round's anchor, and is kept for the upload."
+    found, passed, refused = [], [], {}
+    ours = {path.name for path in _places(session)}
+    for path in paths:
+        folder = path.is_dir()
+        for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
+            try:
+                found.append(look_at(session, each))
+            except CobasisError as error:
+                if folder and each.name not in ours:
+                    passed.append(each)
+                else:
+                    refused[each] = error
+    if not found and not refused:
+        raise WaitingError(
+            f"of {len(passed):,} file(s) in {listed(paths)} none is for '{session.name}'. Ask "
+            f"'{session.analyst.name}' for yours."
         )
-        if not self.session.history("prepared"):
-            self.lines += ["Next:", f"  cobasis send {self.session.path.name} DATA"]
-
-    def _return(self, path: Path) -> None:
-        from cobasis.cli.answers import ReturnAnswer
-        from cobasis.party_side import accept as accepting
-        from cobasis.party_side.score import score_quietly
-
-        taken = accepting.accept(self.session, path)
-        with progress() as report:
-            scores = score_quietly(self.session, report=report)
-        self.returned = ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores)
-        self.lines += [*_return_in_words(path, taken), *scores_in_words(scores)]
-        if taken.model_sha256:
-            name = self.session.path.name
-            self.lines += ["Next:", f"  cobasis predict {name} NEW.csv -o OUT.csv"]
+    return found, passed, refused
 
 
-def _news_in_words(
-    session: "PartySession", news: "News", signed: "tuple[SignedReceipt, ...]"
-) -> Iterator[str]:
-    """Yield what news say, for people."""
-    yield f"Accepted the news of {news.time}, signed by '{news.analyst}'."
-    for each in signed:
-        told = each.receipt
-        yield f"  Your file of exchange {told.exchange} was received on {told.time}:"
-        yield f"  {told.file}"
-        yield "  The receipt is right, countersigned, and in your transcript."
+def _take_news(session: "PartySession", path: Path) -> Told:
+    from cobasis.cli.answers import NewsAnswer
+    from cobasis.party_side.accept import accept_news
+
+    news, signed = accept_news(session, path)
+    lines = [f"Accepted the news of {news.time}, signed by '{news.analyst}'."]
+    for each in (one.receipt for one in signed):
+        lines += [
+            f"  Your file of exchange {each.exchange} was received on {each.time}:",
+            f"  {each.file}",
+            "  The receipt is right, countersigned, and in your transcript.",
+        ]
     for word, names in (("goes on without", news.without), ("has removed", news.removed)):
         if names:
-            yield from wrapped(f"'{news.analyst}' {word} {', '.join(names)}.", lead="  ")
-    yield f"  Where the round stands: cobasis status {session.path.name}"
+            lines += wrapped(f"'{news.analyst}' {word} {listed(names)}.", lead="  ")
+    lines.append(f"  Where the round stands: cobasis status {session.path.name}")
+    return NewsAnswer.of(news, receipts=[each.receipt.file for each in signed]), lines
 
 
-def _return_in_words(path: Path, taken: "Taken") -> Iterator[str]:
-    """Yield what a return says, for people."""
-    from cobasis.algorithms.certificate import CAVEAT
+def _take_span(session: "PartySession", path: Path) -> Told:
+    from cobasis.cli.answers import SpanAnswer
+    from cobasis.party_side.accept import adopt
 
-    yield f"Accepted {path.name}."
-    yield from wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}.")
-    yield from wrapped(f"Trained on {', '.join(taken.trained_on) or 'nobody'}.")
-    yield from wrapped(
-        f"The target keeps a trace of {', '.join(taken.target_carries) or 'nobody'}."
+    contributors = adopt(session, path)
+    lines = wrapped(
+        f"Accepted {path.name}: the common span of {listed(contributors)}. It is of this round's "
+        "anchor, and is kept for the upload."
     )
+    if not session.history("prepared"):
+        lines += ["Next:", f"  cobasis send {session.path.name} DATA"]
+    return SpanAnswer.of(contributors=contributors), lines
+
+
+def _take_return(session: "PartySession", path: Path) -> Told:
+    from cobasis.algorithms.certificate import CAVEAT
+    from cobasis.cli.answers import ReturnAnswer
+    from cobasis.party_side import accept as accepting
+    from cobasis.party_side.score import score_quietly
+
+    taken = accepting.accept(session, path)
+    with progress() as report:
+        scores = score_quietly(session, report=report)
+    lines = [
+        f"Accepted {path.name}.",
+        *wrapped(f"The certificate says of your basis: {taken.evidence}; {CAVEAT}."),
+        *wrapped(f"Trained on {listed(taken.trained_on)}."),
+        *wrapped(f"The target keeps a trace of {listed(taken.target_carries)}."),
+    ]
     if taken.orthogonality is not None:
-        yield f"The change of basis is a rotation to {taken.orthogonality:.0e}."
+        lines.append(f"The change of basis is a rotation to {taken.orthogonality:.0e}.")
     if taken.model_sha256:
-        yield "The model, the same at every party, has the SHA-256"
-        yield f"  {taken.model_sha256}"
+        model = "The model, the same at every party, has the SHA-256"
+        lines += [model, f"  {taken.model_sha256}"]
+    lines += scores_in_words(scores)
+    if taken.model_sha256:
+        lines += ["Next:", f"  cobasis predict {session.path.name} NEW.csv -o OUT.csv"]
+    return ReturnAnswer.of(taken, return_sha256=taken.bundle, score=scores), lines
 
 
 def scores_in_words(scores: "Scores") -> Iterator[str]:

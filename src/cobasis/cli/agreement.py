@@ -2,16 +2,19 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
-from cobasis.cli.options import Owner, consent, on_terminal, owned, wrapped
-from cobasis.errors import OptionError
+from cobasis.cli import options
+from cobasis.cli.options import Owner, consent, grouped, listed, wrapped
+from cobasis.errors import CobasisError, OptionError
 from cobasis.models import ModelName, Task
 
 if TYPE_CHECKING:
@@ -19,112 +22,119 @@ if TYPE_CHECKING:
     from cobasis.keys.identity import Identity
     from cobasis.party_side.author import Authorship, People
 
-NewFile = Annotated[Path, typer.Argument(metavar="FILE", help="The agreement, like icu.toml.")]
-Pubs = Annotated[
-    list[Path] | None, typer.Argument(metavar="PUB", help="Who takes part: their .pub files.")
-]
-Lab = Annotated[Path | None, typer.Option(help="The analyst's .pub file.")]
-Example = Annotated[
-    Path | None,
-    typer.Option(help="A public table: its columns, words, means and spreads become public."),
-]
-Numbers = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns of numbers: age,pulse or age:centre=60,scale=20,unit=years."),
-]
-Categories = Annotated[
-    list[str] | None, typer.Option("--category", help="A column of words: sex=female,male.")
-]
-Cells = Annotated[
-    Literal["refuse", "fill"] | None,
-    typer.Option(help="Empty cells; fill: the centre, or a level."),
-]
-RoundId = Annotated[str | None, typer.Option("--round", help="Its name, which no other has.")]
-Purpose = Annotated[str | None, typer.Option(help="What the model is for, in words.")]
-Days = Annotated[int | None, typer.Option(help="For how many days the analyst keeps uploads.")]
-Deadline = Annotated[
-    str | None, typer.Option(help="A day or time in UTC: 2026-12-31, 2026-12-31T12:00:00Z.")
-]
-Least = Annotated[int | None, typer.Option(help="With fewer uploads nothing is run.")]
-TaskWord = Annotated[Task | None, typer.Option(help="What the model does.")]
-Label = Annotated[str | None, typer.Option(help="The column of labels.")]
-Classes = Annotated[
-    str | None, typer.Option(help="Labels that may occur: no,yes; by default the example's.")
-]
-Id = Annotated[str | None, typer.Option("--id", help="The column of identifiers; never uploaded.")]
-Family = Annotated[
-    ModelName | None, typer.Option(help="The model's family; rff came nearest to pooled rows.")
-]
-Families = Annotated[str | None, typer.Option(help="Families the analyst may choose from.")]
-Holdout = Annotated[float | None, typer.Option(help="Share of rows that stays at a party.")]
-Components = Annotated[int | None, typer.Option(help="Columns of every secret basis.")]
-AnchorRows = Annotated[int | None, typer.Option(help="By default as many as encoded features.")]
-Anchor = Annotated[AnchorKind | None, typer.Option(help="The anchor's kind.")]
-Basis = Annotated[
-    BasisName | None,
-    typer.Option(help="How parties choose their bases; consensus is best, from 3 on."),
-]
-Aligner = Annotated[AlignerName | None, typer.Option(help="The method.")]
-Precision = Annotated[
-    Literal["fp64", "fp32", "fp16", "int8"] | None, typer.Option(help="Numbers of an upload.")
-]
-Int8Range = Annotated[float | None, typer.Option(help="With int8: largest projected value.")]
-PublicRows = Annotated[
-    str | None, typer.Option(help="SHA-256 of public rows, where anchor or basis need them.")
-]
-Noise = Annotated[
-    str | None,
-    typer.Option("--dp", help="Noise with a guarantee: epsilon=8,radius=2,most_rows=900,..."),
-]
+Text = Callable[[str], str]
+"""An agreement's text, for a commitment."""
 
-Fingerprints = Annotated[
-    list[str] | None,
-    typer.Option("--fingerprint", help="Read to you by its owner: 'a17c 0d01 d502 2747'; repeat."),
-]
-Compared = Annotated[bool, typer.Option("--yes", help="All fingerprints are compared; ask none.")]
+_BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
+"""Fields that this command fills in, from .pub files and with the secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Enrolment:
+    """Who takes part, and whose fingerprint somebody compared."""
+
+    pubs: Annotated[list[Path] | None, Argument(metavar="PUB", help="The .pub files of all.")] = (
+        None
+    )
+    analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
+    fingerprint: Annotated[
+        list[str] | None, Option(help="Read to you by its owner: 'a17c 0d01 d502 2747'; repeat.")
+    ] = None
+    yes: Annotated[bool, Option("--yes", help="All fingerprints are compared; ask none.")] = False
+
+    def compare(self, people: "People", *, own: "Identity | None", known: "People") -> None:
+        """Have every fingerprint confirmed that is neither one's own nor confirmed before."""
+        told = {"".join(each.split()).lower() for each in self.fingerprint or ()}
+        prints = {each: f"{each.name} {each.fingerprint}" for each in people.everybody}
+        by_digits = {each.fingerprint.replace(" ", ""): each for each in people.everybody}
+        if wrong := told - set(by_digits):
+            raise OptionError(
+                f"--fingerprint {', '.join(sorted(wrong))} is of no file that was given: "
+                f"{'; '.join(prints.values())}. If that is what its owner read to you, the file is "
+                "not theirs."
+            )
+        seen = {*known.everybody, own and own.public, *(by_digits[each] for each in told)}
+        left = [each for each in people.everybody if each not in seen and not self.yes]
+        if left and not options.on_terminal():
+            open_ones = "; ".join(prints[each] for each in left)
+            raise OptionError(
+                f"nobody is here to confirm fingerprints: {open_ones}. Compare each with its "
+                "owner, over the telephone, then give it with --fingerprint, or all with --yes."
+            )
+        for each in left:
+            question = f"{each.role} {each.name}: {each.fingerprint}. Did its owner read you this?"
+            consent(question, yes=False, what="the agreement")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What is agreed, as far as it is told; fields of the agreement, and words for some."""
+
+    columns: Annotated[
+        Path | None, Option(help="A public table: columns, words, means and spreads become public.")
+    ] = None
+    numbers: Annotated[
+        list[str] | None, Option(help="Columns of numbers: age or age:centre=60,unit=years.")
+    ] = None
+    categories: Annotated[
+        list[str] | None, Option("--category", help="A column: sex=female,male.")
+    ] = None
+    missing: Annotated[
+        Literal["refuse", "fill"] | None, Option(help="Empty cells; fill: the centre, or a level.")
+    ] = None
+    round_id: Annotated[str | None, Option("--round", help="Its name, which no other has.")] = None
+    purpose: Annotated[str | None, Option(help="What the model is for, in words.")] = None
+    retention_days: Annotated[int | None, Option(help="Days that uploads are kept.")] = None
+    deadline: Annotated[str | None, Option(help="In UTC: 2026-12-31 or 2026-12-31T12:00:00Z.")] = (
+        None
+    )
+    minimum_parties: Annotated[int | None, Option(help="With fewer uploads nothing is run.")] = None
+    task: Annotated[Task | None, Option(help="What the model does.")] = None
+    label: Annotated[str | None, Option(help="The column of labels.")] = None
+    classes: Annotated[str | None, Option(help="Labels; by default the example's.")] = None
+    id: Annotated[str | None, Option(help="The column of identifiers; never uploaded.")] = None
+    model: Annotated[
+        ModelName | None, Option(help="The family; rff is nearest to pooled rows.")
+    ] = None
+    models: Annotated[str | None, Option(help="Families the analyst may choose from.")] = None
+    holdout: Annotated[float | None, Option(help="Share of rows that stays at a party.")] = None
+    n_components: Annotated[int | None, Option(help="Columns of every secret basis.")] = None
+    n_anchor_rows: Annotated[int | None, Option(help="By default one per encoded feature.")] = None
+    anchor: Annotated[AnchorKind | None, Option(help="The anchor's kind.")] = None
+    basis: Annotated[BasisName | None, Option(help="The bases; consensus is best, from 3 on.")] = (
+        None
+    )
+    aligner: Annotated[AlignerName | None, Option(help="The method.")] = None
+    precision: Annotated[
+        Literal["fp64", "fp32", "fp16", "int8"] | None, Option(help="Numbers of an upload.")
+    ] = None
+    int8_range: Annotated[float | None, Option(help="With int8: largest projected value.")] = None
+    public_rows_sha256: Annotated[str | None, Option(help="SHA-256 of public rows.")] = None
+    dp: Annotated[
+        str | None, Option(help="Noise with a guarantee: epsilon=8,radius=2,most_rows=900,...")
+    ] = None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What was told."""
+        return {word: each for word, each in vars(self).items() if each is not None}
+
+    @property
+    def digest(self) -> str:
+        """By which the same command is known when it is typed again."""
+        return hashlib.sha256(json.dumps(self.told, default=str).encode()).hexdigest()
+
 
 app = typer.Typer(help="The agreement that everybody signs.", no_args_is_help=True)
 
 
-@app.callback()
-def _group() -> None:
-    """Keep this a group, though it has one command."""
-
-
 @app.command()
-@owned
+@grouped
 def new(
     owner: Owner,
-    file: NewFile,
-    pubs: Pubs = None,
-    analyst: Lab = None,
-    fingerprints: Fingerprints = None,
-    yes: Compared = False,
-    columns: Example = None,
-    numbers: Numbers = None,
-    categories: Categories = None,
-    missing: Cells = None,
-    round_id: RoundId = None,
-    purpose: Purpose = None,
-    retention_days: Days = None,
-    deadline: Deadline = None,
-    minimum_parties: Least = None,
-    task: TaskWord = None,
-    label: Label = None,
-    classes: Classes = None,
-    identifier: Id = None,
-    model: Family = None,
-    models: Families = None,
-    holdout: Holdout = None,
-    n_components: Components = None,
-    n_anchor_rows: AnchorRows = None,
-    anchor: Anchor = None,
-    basis: Basis = None,
-    aligner: Aligner = None,
-    precision: Precision = None,
-    int8_range: Int8Range = None,
-    public_rows_sha256: PublicRows = None,
-    noise: Noise = None,
+    terms: Terms,
+    enrolment: Enrolment,
+    file: Annotated[Path, Argument(metavar="FILE", help="The agreement, like icu.toml.")],
 ) -> None:
     """Make the agreement, enrol who takes part, and seal a secret to each party.
 
@@ -134,71 +144,49 @@ def new(
 
     Example: cobasis agreement new icu.toml *.pub --analyst lab.pub --columns codebook.csv
     """
-    given = {**locals(), "id": identifier, "dp": noise}
-    for word in ("owner", "file", "pubs", "analyst", "fingerprints", "yes", "identifier", "noise"):
-        given.pop(word)
-    told = {word: each for word, each in given.items() if each is not None}
-    _make(owner, file, pubs=(pubs or [], analyst), compared=(fingerprints or [], yes), told=told)
-
-
-def _make(
-    owner: Owner,
-    file: Path,
-    *,
-    pubs: tuple[list[Path], Path | None],
-    compared: tuple[list[str], bool],
-    told: dict[str, Any],
-) -> None:
-    """Make an agreement, or make one anew that was edited."""
-    from cobasis.bundle.agreement_file import read_draft, read_terms
-    from cobasis.keys.at_rest import home
-    from cobasis.party_side.author import Authorship, People, read_people
+    from cobasis.bundle.agreement_file import read_draft, read_terms, write_agreement
+    from cobasis.party_side.author import Authorship, People, issue, read_people
     from cobasis.protocol.agreement import missing_fields
 
-    people = read_people(pubs[0], analyst=pubs[1])
+    people = read_people(enrolment.pubs or [], analyst=enrolment.analyst)
     if people.aside:
-        owner.tell(f"{people.aside} is the analyst's, and is set aside from the parties'.")
-    author, words = Authorship(file, home=home(owner.home)), _digest(told)
-    changed: tuple[str, ...] = ()
+        owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
+    author, edited = Authorship(file, home=owner.folder()), file.exists()
     author.refuse_signed()
     last = author.last()
     known = People.of(read_draft(file, text=last.text))
-    if file.exists():
-        _refuse_options(author, told, words)
-        people = People.of(read_draft(file, text=author.text())).joined(people)
+    if edited:
+        _refuse_options(author, terms)
+        people = People.of(read_draft(file)).joined(people)
     identity = _author(owner, people)
-    if file.exists():
-        text = _edited(author, people)
-        changed = author.changed(text(""))
-        if not changed and author.whole():
-            _show(owner, author, identity, note="Nothing changed since it was written.")
-            return
-        for line in changed:
-            owner.tell(f"  {line}")
-    else:
-        text = _drawn_up(told, file, people)
-    missing = missing_fields(read_draft(file, text=text("")))
-    if not set(missing) - {*_BY_COMMAND}:
+    text = _edited(author, people) if edited else _drawn_up(author, people, terms)
+    changed = author.changed(text("")) if edited else ()
+    if edited and not changed and author.whole():
+        _show(owner, author, identity, lead="Nothing changed since it was written.")
+        return
+    owner.tell(f"  {line}" for line in changed)
+    missing = set(missing_fields(read_draft(file, text=text(""))))
+    if not missing - _BY_COMMAND:
         read_terms(file, text=text(""))  # contradictions are found before anybody is asked
-    _compare(people, own=identity, known=known, compared=compared)
-    _write(author, text, identity=identity, missing=missing, words=words, yes=compared[1])
+    enrolment.compare(people, own=identity, known=known)
+    if identity is None or missing - {"commitment"}:
+        author.keep(replace(last, text=text(""), words=terms.digest))
+        write_agreement(file, text(""))
+    else:
+        if edited and last.files:
+            what = "the new secret"
+            consent(
+                "Draw a new secret, and replace every NAME.secret?", yes=enrolment.yes, what=what
+            )
+        issue(author, text=text, identity=identity, words=terms.digest)
     void = "The secrets are new: what was sent before is of no use. " if last.files else ""
     _show(owner, author, identity, changed=changed, more=void)
 
 
-_BY_COMMAND = ("parties", "enrolled", "analyst", "commitment")
-"""Fields that this command fills in, from .pub files and with the secret."""
-
-
-def _digest(told: Mapping[str, Any]) -> str:
-    """Return a digest of options, by which the same command is known when it is typed again."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _refuse_options(author: "Authorship", told: Mapping[str, Any], words: str) -> None:
+def _refuse_options(author: "Authorship", terms: Terms) -> None:
     """Raise OptionError where a file is there and options describe another one."""
     last = author.last()
-    if told and (last.words, last.text) != (words, author.text()):
+    if terms.told and (last.words, last.text) != (terms.digest, author.text()):
         raise OptionError(
             f"'{author.path}' exists, and options describe a new agreement. Edit the file, and "
             f"type 'cobasis agreement new {author.path}' without options, or choose another name."
@@ -207,109 +195,146 @@ def _refuse_options(author: "Authorship", told: Mapping[str, Any], words: str) -
 
 def _author(owner: Owner, people: "People") -> "Identity | None":
     """Open the key of the party that makes the secret; None while somebody is not enrolled."""
-    from cobasis.keys.at_rest import home
     from cobasis.party_side.author import maker_of, refuse_other_key
 
     if not people.parties or people.analyst is None:
         return None
-    identity = owner.identity(maker_of(people, home=home(owner.home), name=owner.name))
+    identity = owner.identity(maker_of(people, home=owner.folder(), name=owner.name))
     refuse_other_key(identity, people.parties)
     return identity
 
 
-def _edited(author: "Authorship", people: "People") -> Callable[[str], str]:
-    """Return the file's text with who takes part, for a commitment."""
+def _edited(author: "Authorship", people: "People") -> Text:
+    """Return the file's text with who takes part."""
     from cobasis.bundle.agreement_file import complete
 
-    text = author.text()
-
-    def committed(commitment: str) -> str:
-        return complete(
-            text,
-            path=author.path,
-            parties=people.parties,
-            analyst=people.analyst,
-            commitment=commitment,
-        )
-
-    return committed
+    text, parties, analyst = author.text(), people.parties, people.analyst
+    return lambda commitment: complete(
+        text, path=author.path, parties=parties, analyst=analyst, commitment=commitment
+    )
 
 
-def _drawn_up(told: Mapping[str, Any], file: Path, people: "People") -> Callable[[str], str]:
-    """Return a new agreement's text, for a commitment, from options, questions and defaults."""
+def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Text:
+    """Return a new agreement's text from options, questions and defaults."""
     from cobasis.bundle.agreement_text import new_text
-    from cobasis.cli.questions import asked
     from cobasis.party_side.draft import draft_fields
 
-    fields = draft_fields(asked(dict(told), len(people.parties)), stem=file.stem)
+    fields = draft_fields(_asked(terms.told, len(people.parties)), stem=author.path.stem)
     fields |= {"enrolled": people.parties, "analyst": people.analyst}
     return lambda commitment: new_text({**fields, "commitment": commitment or None})
 
 
-def _compare(
-    people: "People",
+_WORDS = {"columns", "numbers", "categories", "missing", "classes", "models", "dp"}
+"""Terms that are read by themselves; every other one is a field of the agreement."""
+
+
+def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
+    """Return the fields that were told, and on a terminal those that were asked for."""
+    from cobasis.party_side import draft
+
+    def table(said: str) -> Path:
+        draft.refuse_other_columns(Path(said))
+        return Path(said)
+
+    def column(word: str, said: str) -> str:
+        if example is not None:
+            draft.refuse_other_columns(example, **{word: said})
+        return said
+
+    fields = {word: draft.field_of_words(word, told[word]) for word in set(told) - _WORDS}
+    missing, example = told.get("missing", "refuse"), told.get("columns")
+    columns = told.get("numbers", []), told.get("categories", [])
+    found = draft.features_of_words(*columns, missing=missing)
+    _ask(fields, "purpose", "What is the model for, and who may use it")
+    if not found and example is None:
+        _ask(fields, "example", "Public table with all columns (CSV, Parquet)", read=table)
+        example = fields.pop("example", None)
+    for word in {"label", "id"} & set(fields):
+        column(word, fields[word])
+    _ask(fields, "task", "classification, regression or representation", default="classification")
+    if fields.get("task") != "representation":
+        _ask(fields, "label", "Column of labels", read=partial(column, "label"))
+    question = "Column of identifiers, which never leaves (empty: none)"
+    _ask(fields, "id", question, read=partial(column, "id"))
+    if example is not None:
+        leave = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
+        found += draft.features_of_example(example, leave_out=leave, missing=missing)
+    fields["features"] = found or None
+    fields["classes"] = _classes(_words(told.get("classes", "")), fields, example)
+    fields["models"] = _words(told.get("models", "")) or None
+    fields["dp"] = draft.dp_of_words(told["dp"]) if "dp" in told else None
+    _ask_numbers(fields, n_parties)
+    return fields
+
+
+def _classes(
+    told: tuple[str, ...], fields: dict[str, Any], example: Path | None
+) -> tuple[str, ...] | tuple[int, ...] | None:
+    """Return the classes that were told, or that the public table has, or that were asked for."""
+    from cobasis.party_side.draft import labels_of_example
+
+    if not told and fields.get("task") == "classification" and fields.get("label"):
+        if example is not None:
+            return labels_of_example(example, fields["label"])
+        _ask(fields, "classes", "Labels that may occur, like no,yes", read=_words)
+        told = fields.get("classes") or ()
+    if told and all(each.lstrip("-").isdigit() for each in told):
+        return tuple(map(int, told))
+    return told or None
+
+
+def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
+    """Ask for sizes and times."""
+    from cobasis.features.encoder import width_of
+    from cobasis.party_side.draft import likely_components
+
+    width = width_of(fields["features"] or ())
+    of_width, of_all = f", of {width}" if width else "", f", of {n_parties}" if n_parties else ""
+    size = str(likely_components(width)) if width else ""
+    for word, question, default in (
+        ("n_components", f"Numbers that stand for a row{of_width}", size),
+        ("retention_days", "Days that the analyst keeps uploads", "90"),
+        ("minimum_parties", f"Parties that are needed{of_all}", str(max(2, n_parties - 1))),
+        ("deadline", "Deadline in UTC, like 2026-12-31 (empty: none)", ""),
+        ("holdout", "Share of rows that stays at a party, to score on", "0.2"),
+    ):
+        _ask(fields, word, question, default=default)
+
+
+def _ask(
+    fields: dict[str, Any],
+    word: str,
+    question: str,
     *,
-    own: "Identity | None",
-    known: "People",
-    compared: tuple[list[str], bool],
+    default: str = "",
+    read: Callable[[str], object] | None = None,
 ) -> None:
-    """Have every fingerprint confirmed that is neither the author's own nor confirmed before."""
-    said, yes = {"".join(each.split()).lower() for each in compared[0]}, compared[1]
-    everybody = people.everybody
-    by_digits = {each.fingerprint.replace(" ", ""): each for each in everybody}
-    if said - set(by_digits):
-        listed = "; ".join(f"{each.name} {each.fingerprint}" for each in everybody)
-        raise OptionError(
-            f"--fingerprint {', '.join(sorted(said - set(by_digits)))} is of no file that was "
-            f"given: {listed}. If that is what its owner read to you, the file is not theirs."
-        )
-    seen = {own.public if own is not None else None, *known.everybody}
-    open_ones = [
-        each for digits, each in by_digits.items() if each not in seen and digits not in said
-    ]
-    if yes:
-        return
-    if open_ones and not on_terminal():
-        listed = "; ".join(f"{each.name} {each.fingerprint}" for each in open_ones)
-        raise OptionError(
-            f"nobody is here to confirm fingerprints: {listed}. Compare each with its owner, over "
-            "the telephone, then give it with --fingerprint, or all of them with --yes."
-        )
-    for each in open_ones:
-        question = f"{each.role} {each.name}: {each.fingerprint}. Did its owner read you this?"
-        consent(question, yes=False, what="the agreement")
+    """Ask on a terminal for a field that was not told, until the answer can stand; or leave it."""
+    from cobasis.party_side.draft import field_of_words
+
+    read = read or partial(field_of_words, word)
+    while fields.get(word) is None and options.on_terminal():
+        said = typer.prompt(question, default=default, show_default=bool(default), err=True)
+        if not said.strip():
+            return
+        try:
+            fields[word] = read(said.strip())
+        except CobasisError as error:
+            typer.echo("\n".join(wrapped(f"{error}", lead="  ")), err=True)
 
 
-def _write(
-    author: "Authorship",
-    text: Callable[[str], str],
-    *,
-    identity: "Identity | None",
-    missing: Iterable[str],
-    words: str,
-    yes: bool,
-) -> None:
-    """Write the agreement and its sealed secrets; a draft alone while something is to be filled."""
-    from cobasis.bundle.agreement_file import write_agreement
-    from cobasis.party_side.author import issue
-
-    last = author.last()
-    if identity is None or set(missing) - {"commitment"}:
-        author.keep(replace(last, text=text(""), words=words))
-        write_agreement(author.path, text(""))
-        return
-    if author.path.exists() and last.files:
-        consent("Draw a new secret, and replace every NAME.secret?", yes=yes, what="the new secret")
-    issue(author, text=text, identity=identity, words=words)
+def _words(said: str) -> tuple[str, ...]:
+    """Return words that commas part."""
+    return tuple(each.strip() for each in said.split(",") if each.strip())
 
 
 def _show(
     owner: Owner,
     author: "Authorship",
-    identity: "Identity | None",
+    own: "Identity | None",
     *,
     changed: Iterable[str] = (),
-    note: str = "",
+    lead: str = "",
     more: str = "",
 ) -> None:
     """Say how the agreement stands, and what is to be done with which file."""
@@ -320,27 +345,20 @@ def _show(
 
     path, fields = author.path, read_draft(author.path)
     people, missing = People.of(fields), missing_fields(fields)
-    names = [each.name for each in people.parties]
     digest = None if missing else read_agreement(path).agreement.digest().hex()
     answer = AgreementAnswer.of(
-        people,
         missing=missing,
         command="agreement new",
         round=str(fields.get("round_id", "")),
-        path=str(path),
-        state="draft" if digest is None else "complete",
+        path=path,
+        state="complete" if digest else "draft",
         digest=digest,
-        changed=tuple(changed),
+        changed=changed,
         people=people.everybody,
-        secrets={} if digest is None else {each: str(author.secret(each)) for each in names},
+        secrets={each.name: author.secret(each.name) for each in people.parties if digest},
     )
-    owner.say(
-        answer,
-        lines=[
-            note or f"Wrote {path}, of round '{answer.round}'.",
-            *_lines(answer, own=identity, more=more),
-        ],
-    )
+    lead = lead or f"Wrote {path}, of round '{answer.round}'."
+    owner.say(answer, [lead, *_lines(answer, own=own, more=more)])
 
 
 def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> Iterator[str]:
@@ -349,17 +367,16 @@ def _lines(answer: "AgreementAnswer", *, own: "Identity | None", more: str) -> I
         you = "  (you)" if own is not None and each.fingerprint == own.public.fingerprint else ""
         yield f"  {each.role:<8} {each.name:<20} {each.fingerprint}{you}"
     if answer.digest is None:
-        gaps = [each for each in answer.missing if each not in _BY_COMMAND]
-        if gaps:
+        if gaps := [each for each in answer.missing if each not in _BY_COMMAND]:
             yield from wrapped(f"To be filled by hand: {', '.join(gaps)}.")
         pubs = " *.pub" if "enrolled" in answer.missing else ""
         lab = " --analyst lab.pub" if "analyst" in answer.missing else ""
         yield f"Next: cobasis agreement new {answer.path}{pubs}{lab}"
         return
-    name = Path(answer.path).name
+    name = answer.path.name
     yield "Digest, which everybody signs:"
     yield f"  {answer.digest}"
     yield "One file for each party, with the secret sealed to it; none for the analyst:"
-    yield from wrapped(", ".join(Path(each).name for each in answer.secrets.values()), lead="  ")
+    yield from wrapped(listed(each.name for each in answer.secrets.values()), lead="  ")
     yield from wrapped(f"{more}Send {name} to everybody, and to each party its own .secret file.")
     yield f"Next, everybody: cobasis sign {name}"

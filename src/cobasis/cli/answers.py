@@ -1,14 +1,14 @@
-"""What ``--json`` prints: one object per command, with the same fields in every release 1.x.
+"""What ``--json`` prints; ``docs/reference/json.md`` is written from these models."""
 
-``docs/reference/json.md`` is written from these models.
-"""
-
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from cobasis.party_side.session import PartySession
+
+_ATTRIBUTES = {"round": "round_id", "exchange": "number"}  # of an agreement, and of an exchange
 
 
 class Part(BaseModel):
@@ -17,9 +17,14 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
     @classmethod
-    def of(cls, source: object, **more: object) -> Self:
-        """Take the fields that are not given from what has attributes of their names."""
-        found = {name: getattr(source, name) for name in cls.model_fields if name not in more}
+    def of(cls, *sources: object, **more: object) -> Self:
+        """Take each field that is not given from the first source with an attribute for it."""
+        found = {
+            name: getattr(source, _ATTRIBUTES.get(name, name))
+            for source in reversed(sources)
+            for name in cls.model_fields
+            if hasattr(source, _ATTRIBUTES.get(name, name))
+        }
         return cls.model_validate({**found, **more})
 
 
@@ -36,28 +41,16 @@ class PartyAnswer(Answer):
     party: str
 
     @classmethod
-    def by(cls, session: "PartySession", source: object = None, **more: object) -> Self:
+    def by(cls, session: "PartySession", *sources: object, **more: object) -> Self:
         """Take who answers in which round from a session, and the rest as `of` does."""
-        about = {"round": session.agreement.round_id, "party": session.name}
-        return cls.of(source, **about, **more)
-
-
-class KeyAnswer(Answer):
-    """`key new`: the public half of a key, and where it was written."""
-
-    name: str = Field(description="Whose it is.")
-    role: str = Field(description="party or analyst.")
-    fingerprint: str = Field(description="To be compared over another channel.")
-    path: str = Field(description="The .pub file.")
+        return cls.of(*sources, session.agreement, party=session.name, **more)
 
 
 class ColumnAnswer(Part):
     """One finding about a column."""
 
     column: str
-    problem: str = Field(
-        description="absent, type, missing, infinite, range, vocabulary or unused."
-    )
+    problem: str = Field(description="absent, type, missing, infinite, range, vocabulary, unused.")
     refused: bool = Field(description="Whether the agreement forbids it.")
     n_rows: int | None
     text: str
@@ -145,9 +138,7 @@ class AuditAnswer(PartyAnswer):
     """`audit`: what an upload would give away."""
 
     policy: str
-    verdict: str = Field(
-        description="pseudonymised, pseudonymised-with-noise or differentially-private."
-    )
+    verdict: str = Field(description="pseudonymised(-with-noise) or differentially-private.")
     verdict_words: str
     sentences: list[str]
     blocked: bool
@@ -156,8 +147,8 @@ class AuditAnswer(PartyAnswer):
     effects: list[EffectAnswer]
     untested: list[str]
     report_sha256: str = Field(description="The salted hash that would travel.")
-    report_path: str = Field(description="The whole report and its salt, at the party.")
-    pages: list[str] = Field(description="Files that -o wrote.")
+    report_path: Path = Field(description="The whole report and its salt, at the party.")
+    pages: list[Path] = Field(description="Files that -o wrote.")
 
 
 class PlanAnswer(Answer):
@@ -182,7 +173,7 @@ class SendAnswer(PartyAnswer):
 
     exchange: int = Field(description="Which of the round's exchanges it belongs to, from 1.")
     message: str = Field(description="proposal or upload.")
-    path: str
+    path: Path
     sha256: str = Field(description="Of the sealed file; the receipt names it.")
     n_bytes: int = Field(description="Of the sealed file.")
     again: bool = Field(description="The file was made before, and is the same to the last byte.")
@@ -221,14 +212,14 @@ class ScoreAnswer(PartyAnswer):
 class PredictAnswer(PartyAnswer):
     """`predict`: predictions were written."""
 
-    path: str
+    path: Path
     n_rows: int
 
 
 class ExportAnswer(PartyAnswer):
     """`export`: a secret model file was written."""
 
-    path: str
+    path: Path
     n_bytes: int
 
 
@@ -240,16 +231,22 @@ class PersonAnswer(Part):
     fingerprint: str = Field(description="To be compared over another channel.")
 
 
+class KeyAnswer(PersonAnswer, Answer):
+    """`key new`: the public half of a key, and where it was written."""
+
+    path: Path = Field(description="The .pub file.")
+
+
 class AgreementAnswer(Answer):
     """`agreement new`: the agreement as it was written."""
 
-    path: str
+    path: Path
     state: str = Field(description="draft or complete.")
     digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
     missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
     changed: list[str] = Field(description="In words, since it was written before.")
     people: list[PersonAnswer]
-    secrets: dict[str, str] = Field(description="The sealed secret of each party.")
+    secrets: dict[str, Path] = Field(description="The sealed secret of each party.")
 
 
 class SignAnswer(Answer):
@@ -258,7 +255,7 @@ class SignAnswer(Answer):
     name: str
     role: str = Field(description="party or analyst.")
     digest: str = Field(description="SHA-256 that was signed.")
-    path: str
+    path: Path
     again: bool = Field(description="The same signature stood there before.")
     secret_from: str = Field(description="Which party made the secret; empty if none was read.")
 
@@ -275,19 +272,129 @@ class StandingPart(Part):
 class StatusAnswer(Answer):
     """`status`: how a round stands."""
 
-    path: str
+    path: Path
     state: str = Field(description="draft, unsigned or sealed.")
-    missing: list[str] = Field(default=[], description="Of a draft: the fields to be filled.")
-    name: str = Field(default="", description="Whose key is here; empty for nobody's.")
-    role: str = Field(default="", description="party, analyst or empty.")
-    as_of: str | None = Field(
-        default=None, description="When the news were signed; null without any."
-    )
-    exchange: int | None = Field(default=None, description="Which is open, from 1; null for none.")
+    missing: list[str] = Field([], description="Of a draft: the fields to be filled.")
+    name: str = Field("", description="Whose key is here; empty for nobody's.")
+    role: str = Field("", description="party, analyst or empty.")
+    as_of: str | None = Field(None, description="When the news were signed; null without any.")
+    exchange: int | None = Field(None, description="Which is open, from 1; null for none.")
     n_exchanges: int = 0
     parties: list[StandingPart] = []
     deadline: str = ""
     minimum_parties: int = 0
-    waits_for: list[str] = Field(default=[], description="In their order.")
+    waits_for: list[str] = Field([], description="In their order.")
     next: str = Field(description="The command to type; empty for none.")
     now: bool = Field(description="Whether to type it now, or when others' files have come.")
+
+
+class AuditRecordAnswer(Part):
+    """What an upload says of the audit that its party made: the party's own claim."""
+
+    policy: str
+    verdict: str = Field(description="As `audit` has it.")
+    report: str = Field(description="Salted hash of the report that the party keeps.")
+
+
+class FileAnswer(Part):
+    """What became of one file."""
+
+    file: str
+    verdict: str = Field(description="accepted, received before, passed over or refused.")
+    message: str = Field(description="signature, proposal or upload; empty where it is none.")
+    party: str | None
+    n_rows: int | None
+    code: str = Field(description="Of the refusal; empty otherwise.")
+    reason: str
+    audit: AuditRecordAnswer | None = Field(description="Null without one, and for other files.")
+
+
+class ReceiveAnswer(Answer):
+    """`receive`: a verdict for each file; exit code 3 where one was refused."""
+
+    files: list[FileAnswer]
+    agreed: list[str] = Field(description="Who has signed the agreement.")
+    unsigned: list[str] = Field(description="Who has not; empty when it is sealed.")
+    sealed: Path | None = Field(description="The sealed agreement; null before.")
+    exchange: int = Field(description="Which exchange collects files now.")
+    message: str = Field(description="What it collects: proposal or upload.")
+    received: list[str] = Field(description="Who is in with it.")
+    missing: list[str] = Field(description="Whom the analyst waits for.")
+    late: list[str] = Field(description="In, but after the run: `run` takes them.")
+    news: Path | None = Field(description="The signed news; null at a party.")
+    minimum_parties: int
+    deadline: str = Field(description="Empty where there is none.")
+
+
+class FiguresAnswer(Part):
+    """What the certificate says of one party."""
+
+    smallest_cosine: float = Field(description="Between the spans of its image and the target.")
+    fit_error: float = Field(description="Of its change of basis; rounding at most.")
+    scale: float = Field(description="Of its rows, relative to the median party.")
+    image_scale: float = Field(description="Of its anchor image, likewise.")
+    residual: float = Field(description="What its fit leaves over; of unlike patients much.")
+    correlation: float | None = Field(description="With its peers, the median; null if undefined.")
+    evidence: str = Field(description="not a random turn or cannot tell.")
+
+
+class RunAnswer(Answer):
+    """`run`: what was made, and one sealed file per party."""
+
+    exchange: int = Field(description="Which exchange it ended, or had ended.")
+    written: dict[str, Path] = Field(description="Files that were not there as they are.")
+    missing: list[str] = Field(description="Who has sent nothing.")
+    without: list[str] = Field(description="Left out, until `--with`.")
+    contributors: list[str] = Field([], description="Whose directions shaped the span.")
+    waits: str = Field("", description="Where only lost spans were written: for what.")
+    chance: float | None = Field(None, description="How far random turns' correlations spread.")
+    figures: dict[str, FiguresAnswer] = Field({}, description="By party.")
+    model: str | None = Field(None, description="The family; null without a model.")
+    model_sha256: str | None = Field(None, description="The same at every party.")
+    n_rows: int | None = None
+    trained_on: list[str] = Field([])
+    target_carries: list[str] = Field([])
+    returns: dict[str, Path] = Field({}, description="The return of each party.")
+
+
+class RemoveAnswer(Answer):
+    """`remove`: what is gone, and what is not."""
+
+    party: str
+    realigned: bool
+    gone: list[str]
+    not_gone: list[str]
+    model_sha256: str
+    trained_on: list[str]
+    target_carries: list[str]
+    certificate: list[Path] = Field(description="Signed for programs, and in words.")
+    written: dict[str, Path] = Field(description="The new returns.")
+
+
+class CheckAnswer(Part):
+    """One thing that was checked."""
+
+    what: str
+    name: str
+    holds: bool
+    code: str
+    reason: str
+
+
+class VerifyAnswer(Answer):
+    """`verify`: everything that was checked; exit code 3 where something does not hold."""
+
+    holds: bool
+    findings: list[CheckAnswer]
+    heads: dict[str, str] = Field(description="The last hash of each transcript.")
+
+
+class InspectAnswer(Answer):
+    """`inspect`: what a bundle says of itself."""
+
+    path: Path
+    kind: str = Field(description="A sealed file, or which of those that are not sealed.")
+    n_bytes: int
+    n_recipients: int
+    signature: str = Field(description="good, wrong, not enrolled or not checked.")
+    manifest: dict[str, Any] | None = Field(description="Null without the key.")

@@ -1,58 +1,54 @@
 """``cobasis audit`` and ``plan``: measured at a party, before anything is made or agreed."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from cobasis.cli.options import (
-    AsJson,
     Owner,
+    Screen,
     agreed,
+    grouped,
     numbers,
-    owned,
     progress,
-    say,
     the_one,
     wrapped,
 )
+from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
-    from cobasis.cli.answers import AuditAnswer
     from cobasis.party_side.audit import Audited
-    from cobasis.party_side.session import PartySession
     from cobasis.privacy.audit import Plan
 
 WithTable = Annotated[
-    list[Path],
-    typer.Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+    list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
 ]
-Public = Annotated[
-    Path | None, typer.Option(help="Table of public rows, where the agreement names some.")
-]
+Public = Annotated[Path | None, Option(help="Table of the public rows that are agreed.")]
 Sensitive = Annotated[
     list[str] | None,
-    typer.Option("--sensitive", help="A column that is sensitive; may be given again."),
+    Option("--sensitive", help="A sensitive column; repeat."),
 ]
-Sizes = Annotated[str, typer.Option(help="Numbers of components to compare, such as 4,8,16.")]
+Sizes = Annotated[str, Option(help="Numbers of components to compare, such as 4,8,16.")]
 
 
-@owned
+@grouped
 def audit(
     owner: Owner,
     words: WithTable,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="The page; a .json beside it.")
-    ] = None,
+    out: Annotated[Path | None, Option("-o", "--out", help="The page; a .json beside it.")] = None,
     public_rows: Public = None,
     n_components: Sizes = "",
-    noise: Annotated[str, typer.Option(help="Noise to compare, such as 0.1,0.2.")] = "",
+    noise: Annotated[str, Option(help="Noise to compare, such as 0.1,0.2.")] = "",
     sensitive: Sensitive = None,
 ) -> None:
     """Measure what an upload would give away, on a page to decide on; nothing leaves.
 
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
+    from cobasis.cli.answers import AuditAnswer
     from cobasis.party_side.audit import Question, audited, keep
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
@@ -75,53 +71,40 @@ def audit(
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
     kept = keep(session, found)
-    if pages:
-        _write(pages, found, task=session.agreement.task)
-    lines = [*in_words(found), *(f"Wrote {page}" for page in pages), f"Kept as {kept}"]
-    owner.say(_answer(found, session, kept=kept, pages=pages), lines=lines)
-
-
-def _answer(
-    found: "Audited", session: "PartySession", *, kept: Path, pages: list[Path]
-) -> "AuditAnswer":
-    """Return the audit for ``--json``."""
-    from cobasis.cli.answers import AuditAnswer
-
-    report = found.report
-    return AuditAnswer.by(
+    _write(pages, found, task=session.agreement.task)
+    answer = AuditAnswer.by(
         session,
-        report,
+        found.report,
         command="audit",
         policy=found.record["policy"],
-        blocked=bool(report.blocking),
-        to_sign=[each.id for each in report.to_sign],
+        blocked=bool(found.report.blocking),
+        to_sign=[each.id for each in found.report.to_sign],
         report_sha256=found.record["report"],
-        report_path=str(kept),
-        pages=[str(page) for page in pages],
+        report_path=kept,
+        pages=pages,
     )
+    owner.say(answer, [*in_words(found), *(f"Wrote {page}" for page in pages), f"Kept as {kept}"])
 
 
-def in_words(found: "Audited") -> list[str]:
-    """Return an audit's summary for people."""
+def in_words(found: "Audited") -> Iterator[str]:
+    """Yield an audit's summary for people."""
     report = found.report
-    lines = wrapped(f"Audit: {report.verdict_words}")
+    yield from wrapped(f"Audit: {report.verdict_words}")
     for at, each in enumerate(report.sentences, start=1):
-        lines += wrapped(each, lead=f"  {at}. ")
+        yield from wrapped(each, lead=f"  {at}. ")
     for blocking in report.blocking:
-        lines += wrapped(f"Blocked: {blocking.id}. {blocking.words}")
+        yield from wrapped(f"Blocked: {blocking.id}. {blocking.words}")
     if report.to_sign:
         told = "; ".join(f"{each.id}, {each.title}" for each in report.to_sign)
-        lines += wrapped(f"To be signed for: {told}.")
+        yield from wrapped(f"To be signed for: {told}.")
     if report.changes:
-        lines.append("What would change it:")
+        yield "What would change it:"
         for change in report.changes:
-            lines += wrapped(change, lead="  - ")
-    return lines
+            yield from wrapped(change, lead="  - ")
 
 
 def _pages(out: Path | None, data: Path) -> list[Path]:
     """Return where the page and its figures go; refuse a place that would do harm."""
-    from cobasis.errors import OptionError
     from cobasis.party_side.session import refuse_target
 
     if out is None:
@@ -138,28 +121,26 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
 
 def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
     """Write the page, and its figures beside it, for their owner only."""
-    import json
-
     from cobasis.disk.whole import write_whole
     from cobasis.privacy.audit import as_json
     from cobasis.report.pages import render_audit
 
-    page, beside = pages
-    text = render_audit(found.report, task=task, seal=found.record["report"])
-    write_whole(page, text.encode())
-    write_whole(beside, json.dumps(as_json(found.report), indent=1).encode())
+    if pages:
+        text = render_audit(found.report, task=task, seal=found.record["report"])
+        figures = json.dumps(as_json(found.report), indent=1)
+        for path, each in zip(pages, (text, figures), strict=True):
+            write_whole(path, each.encode())
 
 
+@grouped
 def plan(
+    screen: Screen,
     words: WithTable,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="The same as a page.")] = None,
-    public: Annotated[
-        Path | None, typer.Option(help="Table of public rows with the same columns.")
-    ] = None,
+    out: Annotated[Path | None, Option("-o", "--out", help="The same as a page.")] = None,
+    public: Annotated[Path | None, Option(help="Public rows with the same columns.")] = None,
     n_components: Sizes = "",
-    noise: Annotated[str, typer.Option(help="Noise to compare, by default 0.1,0.2,0.4.")] = "",
-    epsilon: Annotated[str, typer.Option(help="Guarantees to compare, by default 32,8,2.")] = "",
-    as_json: AsJson = False,
+    noise: Annotated[str, Option(help="Noise to compare, by default 0.1,0.2,0.4.")] = "",
+    epsilon: Annotated[str, Option(help="Guarantees to compare, by default 32,8,2.")] = "",
 ) -> None:
     """Measure on your own rows what each defence would cost and win; nothing leaves.
 
@@ -182,25 +163,21 @@ def plan(
         noise=numbers(noise, float, option="--noise"),
         epsilon=numbers(epsilon, float, option="--epsilon"),
     )
-    for table in (data, agreement, public):
-        if out is not None and table is not None:
-            refuse_target(out, table=table)
+    for path in (data, agreement, public):
+        if out is not None and path is not None:
+            refuse_target(out, table=path)
     terms = read_terms(agreement)
     with progress() as report:
         found = priced(terms, data, public=public, asked=asked, report=report)
     if out is not None:
         write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
-    answer = PlanAnswer.of(
-        found,
-        command="plan",
-        round=terms.round_id,
-        metric={"classification": "accuracy", "regression": "r2"}.get(terms.task, ""),
-        page="" if out is None else str(out),
-    )
-    if not as_json:
+    metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")
+    page = "" if out is None else str(out)
+    answer = PlanAnswer.of(found, terms, command="plan", metric=metric, page=page)
+    if not screen.as_json:
         _print(found, task=terms.task)
     wrote = [] if out is None else [f"Wrote {out}"]
-    say(answer, as_json=as_json, lines=[*(f"- {each}" for each in found.told), *wrote])
+    screen.say(answer, [*(f"- {each}" for each in found.told), *wrote])
 
 
 def _print(found: "Plan", *, task: str) -> None:

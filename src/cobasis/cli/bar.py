@@ -3,16 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich import progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from cobasis.progress import AGAIN, Report
 
@@ -20,15 +12,15 @@ from cobasis.progress import AGAIN, Report
 @contextmanager
 def shown(console: Console | None = None) -> Iterator[Report]:
     """Show every step as a bar with the time left."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    tasks: dict[str, TaskID] = {}
-    with Progress(*columns, console=console or Console(stderr=True)) as bar:
+    tasks: dict[str, progress.TaskID] = {}
+    with progress.Progress(
+        "{task.description}",
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+        console=console or Console(stderr=True),
+    ) as bar:
 
         def _report(step: str, done: int, total: int) -> None:
             name = step.partition(AGAIN)[0]

@@ -1,25 +1,21 @@
 """``cobasis forget``: destroys what this side keeps of a round."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
-from cobasis.cli.options import AgreementFile, Owner, Yes, alone, ask_round, owned
+from cobasis.cli import options
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, grouped
 from cobasis.errors import OptionError
 
 
-@owned
+@grouped
 def forget(
     owner: Owner,
     agreement: AgreementFile = None,
-    early: Annotated[
-        bool, typer.Option("--early", help="The analyst: before the agreed time.")
-    ] = False,
-    with_key: Annotated[
-        bool,
-        typer.Option("--with-key", help="The analyst: also the key, if it is of this round alone."),
-    ] = False,
+    early: Annotated[bool, Option("--early", help="The analyst: before the agreed time.")] = False,
+    with_key: Annotated[bool, Option("--with-key", help="The analyst: the key, too.")] = False,
     yes: Yes = False,
 ) -> None:
     """Destroy what is kept of a round, once its name was typed.
@@ -30,42 +26,46 @@ def forget(
 
     Example: cobasis forget icu.toml
     """
+    from cobasis.analyst_side.forget import forget as forget_uploads
     from cobasis.cli.answers import ForgetAnswer
+    from cobasis.party_side.session import forget as forget_secret
 
     path = alone(agreement)
     if owner.is_analyst(path):
-        round_id, lines, time = _as_analyst(owner, path, early=early, with_key=with_key, yes=yes)
+        lab = owner.analyst(path)
+        round_id, also = lab.agreement.round_id, f" and the key of {lab.name!r}" if with_key else ""
+        time = forget_uploads(
+            lab,
+            early=early,
+            key=owner.key(lab.name) if with_key else None,
+            ask=lambda: _ask(round_id, yes=yes, what=f"all that parties sent{also}"),
+        )
+        lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
+        lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
     elif early or with_key:
         raise OptionError(
             "--early and --with-key are the analyst's, and you are a party. Try without."
         )
     else:
-        round_id, lines, time = _as_party(owner, path, yes=yes)
-    owner.say(ForgetAnswer(command="forget", round=round_id, time=time), lines=lines)
+        session = owner.party(path)
+        round_id = session.agreement.round_id
+        _ask(round_id, yes=yes, what="its secret, span and return")
+        time = forget_secret(session)
+        lines = [f"'{session.name}' forgot round '{round_id}' on {time}."]
+    owner.say(ForgetAnswer(command="forget", round=round_id, time=time), lines)
 
 
-def _as_analyst(
-    owner: Owner, path: Path, *, early: bool, with_key: bool, yes: bool
-) -> tuple[str, list[str], str]:
-    from cobasis.analyst_side.forget import forget as destroy
-
-    session = owner.analyst(path)
-    round_id = session.agreement.round_id
-    what = f"all that parties sent{f' and the key of {session.name!r}' if with_key else ''}"
-    key = owner.key(session.name) if with_key else None
-    time = destroy(
-        session, early=early, key=key, ask=lambda: ask_round(round_id, yes=yes, what=what)
-    )
-    lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
-    lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
-    return round_id, lines, time
-
-
-def _as_party(owner: Owner, path: Path, *, yes: bool) -> tuple[str, list[str], str]:
-    from cobasis.party_side.session import forget as destroy
-
-    session = owner.party(path)
-    round_id = session.agreement.round_id
-    ask_round(round_id, yes=yes, what="its secret, span and return")
-    time = destroy(session)
-    return round_id, [f"'{session.name}' forgot round '{round_id}' on {time}."], time
+def _ask(round_id: str, *, yes: bool, what: str) -> None:
+    """Have somebody type the round's name before something is destroyed."""
+    if yes:
+        return
+    if not options.on_terminal():
+        raise OptionError(
+            f"nothing was destroyed: nobody is here to type the round's name. To destroy {what}, "
+            "run the same command with --yes."
+        )
+    typer.echo(f"This destroys {what}.", err=True)
+    typed = typer.prompt(f"Type the round's name ({round_id}) to go on", err=True)
+    if typed.strip() != round_id:
+        typer.echo("That is not its name. Nothing was destroyed.", err=True)
+        raise typer.Exit(2)

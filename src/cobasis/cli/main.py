@@ -4,6 +4,7 @@ import warnings
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from cobasis.cli import agreement, key, options
@@ -23,7 +24,6 @@ from cobasis.errors import CobasisError, OptionError, PrivacyWarning
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
-
 
 _UsageError: type[Any] = typer.BadParameter.__mro__[1]
 """Typer's for words that no command takes; it exports only what derives from it."""
@@ -63,21 +63,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(demo)
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
-app.command()(sign)
-app.command()(receive)
-app.command()(send)
-app.command("run")(run_round)
-for _command in (accept, predict, status, audit, score, export, plan, remove, forget):
+for _command in (
+    *(demo, sign, receive, send, run_round, accept, predict, status, audit, score, export, plan),
+    *(remove, forget, verify, inspect),
+):
     app.command()(_command)
-app.command()(verify)
-app.command()(inspect)
 
 
 def _print_version(asked: bool) -> None:
-    """Print the version and stop, if asked to."""
     if asked:
         from cobasis import __version__
 
@@ -88,17 +83,13 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
 ) -> None:
     """Train one model together without pooling rows."""
 
 
-def run() -> None:
-    """Run the command line; an error is one message, and its exit code says whose it is."""
-    warnings.showwarning = _show_warning
-    app()
+_show_as_python_does = warnings.showwarning
 
 
 def _show_warning(*warning: Any, **where: Any) -> None:  # noqa: ANN401 -- Python's own signature
@@ -110,4 +101,7 @@ def _show_warning(*warning: Any, **where: Any) -> None:  # noqa: ANN401 -- Pytho
         _show_as_python_does(*warning, **where)
 
 
-_show_as_python_does = warnings.showwarning
+def run() -> None:
+    """Run the command line; an error is one message, and its exit code says whose it is."""
+    warnings.showwarning = _show_warning
+    app()

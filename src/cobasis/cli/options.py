@@ -8,12 +8,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from typer import Argument, Option
 
 from cobasis.errors import DiskError, IdentityError, OptionError, PassphraseError
 
@@ -27,41 +28,55 @@ if TYPE_CHECKING:
     from cobasis.protocol.enrolment import PublicIdentity
 
 AgreementFile = Annotated[
-    Path | None, typer.Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
+    Path | None, Argument(metavar="[AGREEMENT]", help="By default the one that is here.")
 ]
-Home = Annotated[
-    Path | None,
-    typer.Option("--home", help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis."),
+Files = Annotated[
+    list[Path] | None,
+    Argument(metavar="[AGREEMENT] [FILES]...", help="Files, or folders; else those here."),
 ]
-Name = Annotated[
-    str | None, typer.Option("--as", help="Whose key; by default the only one that is enrolled.")
-]
-PassphraseFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--passphrase-file",
-        envvar="COBASIS_PASSPHRASE_FILE",
-        show_envvar=False,
-        help="Its first line is the passphrase; else $COBASIS_PASSPHRASE_FILE, else it is asked.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before something leaves.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask before something leaves.")]
 
 Number = TypeVar("Number", int, float)
 
 _OTHERS = 0o077
 """What a passphrase file's mode may not hold: anything for the group or for all."""
 
+_WIDE = 79
+
 
 @dataclass(frozen=True, kw_only=True)
-class Owner:
-    """Whose key and vault a command uses, and how it answers: what `owned` gives it."""
+class Screen:
+    """How a command answers."""
 
-    home: Path | None
-    name: str | None
-    passphrase_file: Path | None
-    as_json: bool
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object.")] = False
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """Say something before the answer, out of the way of --json."""
+        for line in lines:
+            typer.echo(line, err=self.as_json)
+
+    def say(self, answer: "Answer", lines: Iterable[str]) -> None:
+        """Print an answer: one JSON object, or lines for people."""
+        for line in [answer.model_dump_json()] if self.as_json else lines:
+            typer.echo(line)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Owner(Screen):
+    """Whose key and vault a command uses, and how it answers."""
+
+    home: Annotated[
+        Path | None, Option(help="Folder of keys and vaults; else $COBASIS_HOME or ~/.cobasis.")
+    ] = None
+    name: Annotated[str | None, Option("--as", help="Whose key; else the one enrolled.")] = None
+    passphrase_file: Annotated[
+        Path | None,
+        Option(
+            envvar="COBASIS_PASSPHRASE_FILE",
+            show_envvar=False,
+            help="Holds the passphrase; else $COBASIS_PASSPHRASE_FILE, else it is asked.",
+        ),
+    ] = None
 
     def passphrase(self, *, new: bool = False) -> str:
         """Return a file's first line, or what a person types; twice for a new key."""
@@ -110,58 +125,61 @@ class Owner:
         found = read_agreement(agreement).agreement
         return self.who(found) == found.analyst
 
+    def folder(self) -> Path:
+        """Return the home folder."""
+        from cobasis.keys.at_rest import home
+
+        return home(self.home)
+
     def key(self, name: str) -> Path:
         """Return the path of a key."""
-        from cobasis.keys.at_rest import home, key_path
+        from cobasis.keys.at_rest import key_path
 
-        return key_path(home(self.home), name)
+        return key_path(self.folder(), name)
 
     def identity(self, name: str) -> "Identity":
         """Open a key."""
         from cobasis.keys.at_rest import load_identity
 
-        path = self.key(name)
-        return load_identity(path, passphrase=self.passphrase())
+        return load_identity(self.key(name), passphrase=self.passphrase())
 
     def who(self, agreement: "Agreement") -> "PublicIdentity":
         """Return who of a round types this: whose key is in the home folder."""
-        from cobasis.keys.at_rest import enrolled_here, home
+        from cobasis.keys.at_rest import enrolled_here
 
-        return enrolled_here(agreement, home=home(self.home), name=self.name)
-
-    def tell(self, line: str) -> None:
-        """Say something before the answer, out of the way of --json."""
-        typer.echo(line, err=self.as_json)
-
-    def say(self, answer: "Answer", *, lines: Iterable[str]) -> None:
-        """Print an answer as it was asked for."""
-        say(answer, as_json=self.as_json, lines=lines)
+        return enrolled_here(agreement, home=self.folder(), name=self.name)
 
 
-_SHARED: dict[str, tuple[Any, object]] = {
-    "home": (Home, None),
-    "name": (Name, None),
-    "passphrase_file": (PassphraseFile, None),
-    "as_json": (AsJson, False),
-}
-
-
-def owned(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an `Owner`, made of the shared options that it does not have itself."""
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, for each dataclass among its parameters, an option for each field."""
     whole = inspect.signature(command)
-    own = list(whole.parameters.values())[1:]
-    shared = [
-        inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for word, (kind, default) in _SHARED.items()
-        if word not in whole.parameters
-    ]
+    groups: dict[str, Any] = {
+        name: each.annotation
+        for name, each in whole.parameters.items()
+        if is_dataclass(each.annotation)
+    }
+    own = [each for name, each in whole.parameters.items() if name not in groups]
+    shared = {
+        each.name: inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=each.type,
+        )
+        for group in reversed(groups.values())
+        for each in fields(group)
+        if each.name not in whole.parameters
+    }
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 -- whatever typer has read
-        owner = Owner(**{word: given[word] for word in _SHARED})
-        command(owner, **{each.name: given[each.name] for each in own})
+        made = {
+            name: group(**{each.name: given[each.name] for each in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**made, **{each.name: given[each.name] for each in own})
 
-    vars(run)["__signature__"] = whole.replace(parameters=[*own, *shared])
+    vars(run)["__signature__"] = whole.replace(parameters=[*own, *shared.values()])
     return run
 
 
@@ -193,14 +211,11 @@ def on_screen() -> bool:
 
 
 def on_terminal() -> bool:
-    """Whether somebody can be asked; if so, Ctrl-C ends the question.
-
-    polars puts a handler of its own before Python's once it has read a table, with SA_RESTART: the
-    system would begin to read the keyboard again, and Python would not hear of Ctrl-C before a
-    line is typed.
-    """
+    """Whether somebody can be asked; if so, Ctrl-C ends the question."""
     if not sys.stdin.isatty():
         return False
+    # polars puts a handler of its own before Python's once it has read a table, with SA_RESTART:
+    # the system would go on reading the keyboard, and Python hear of Ctrl-C after the next line.
     signal.siginterrupt(signal.SIGINT, True)
     return True
 
@@ -219,29 +234,6 @@ def consent(question: str, *, yes: bool, what: str) -> None:
         raise typer.Exit(2)
 
 
-def ask_round(round_id: str, *, yes: bool, what: str) -> None:
-    """Have somebody type the round's name before something is destroyed."""
-    if yes:
-        return
-    if not on_terminal():
-        raise OptionError(
-            f"nothing was destroyed: nobody is here to type the round's name. To destroy {what}, "
-            "run the same command with --yes."
-        )
-    typer.echo(f"This destroys {what}.", err=True)
-    typed = typer.prompt(f"Type the round's name ({round_id}) to go on", err=True)
-    if typed.strip() != round_id:
-        typer.echo("That is not its name. Nothing was destroyed.", err=True)
-        raise typer.Exit(2)
-
-
-def ask_name(question: str) -> tuple[str, ...]:
-    """Ask for a name where somebody is there to be asked."""
-    if not on_terminal():
-        return ()
-    return (typer.prompt(question, default="", show_default=False, err=True),)
-
-
 @contextmanager
 def progress() -> Iterator["Report"]:
     """Show progress on standard error, where somebody looks at it."""
@@ -255,36 +247,26 @@ def progress() -> Iterator["Report"]:
         yield report
 
 
-def say(answer: "Answer", *, as_json: bool, lines: Iterable[str]) -> None:
-    """Print an answer: one JSON object, or lines for people."""
-    if as_json:
-        typer.echo(answer.model_dump_json())
-        return
-    for line in lines:
-        typer.echo(line)
-
-
-def agreed(words: list[Path]) -> tuple[Path, list[Path]]:
+def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
     """Return the agreement and the other words: the first, or the only one in this folder."""
+    words = words or []
     if words and words[0].suffix == ".toml":
         return words[0], words[1:]
-    names = {path.name for path in sorted(Path().glob("*.toml")) if _is_agreement(path)}
-    found = [
-        Path(name)
-        for name in sorted(names)
-        if name.replace(".sealed.toml", ".toml") not in names - {name}
-    ]
+    names = {path.name for path in Path().glob("*.toml") if _is_agreement(path)}
+    found = sorted(
+        name for name in names if name.replace(".sealed.toml", ".toml") not in names - {name}
+    )
     if len(found) == 1:
-        return found[0], words
+        return Path(found[0]), words
     if not found:
         raise OptionError(
             "no agreement lies here. Put the one that its author sent here, or name its file as "
             "the first word; whoever is the author makes it: cobasis agreement new icu.toml."
         )
-    here = ", ".join(path.name for path in found)
     raise OptionError(
-        f"this command is about an agreement, and of those here ({here}) it cannot tell which. "
-        "Name its file as the first word, like icu.toml, or type it where one agreement lies."
+        f"this command is about an agreement, and of those here ({', '.join(found)}) it cannot "
+        "tell which. Name its file as the first word, like icu.toml, or type it where one "
+        "agreement lies."
     )
 
 
@@ -313,9 +295,6 @@ def _is_agreement(path: Path) -> bool:
     return False
 
 
-_WIDE = 79
-
-
 def wrapped(text: str, *, lead: str = "") -> list[str]:
     """Return a text in lines that fit a terminal of 80 columns, indented below the first.
 
@@ -330,6 +309,11 @@ def wrapped(text: str, *, lead: str = "") -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names with commas."""
+    return ", ".join(map(str, names)) or "nobody"
 
 
 def numbers(text: str, kind: type[Number], *, option: str) -> tuple[Number, ...]:

@@ -3,20 +3,19 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from cobasis.cli.accept import scores_in_words
-from cobasis.cli.options import AgreementFile, Owner, agreed, alone, owned, progress, the_one
+from cobasis.cli.options import AgreementFile, Owner, agreed, alone, grouped, progress, the_one
 
 
-@owned
+@grouped
 def predict(
     owner: Owner,
     words: Annotated[
-        list[Path],
-        typer.Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet."),
+        list[Path], Argument(metavar="[AGREEMENT] DATA", help="New rows, CSV or Parquet.")
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Predictions, CSV or Parquet.")],
+    out: Annotated[Path, Option("-o", "--out", help="Predictions, CSV or Parquet.")],
 ) -> None:
     """Predict new rows with the common model; the id column is kept beside each prediction.
 
@@ -30,21 +29,16 @@ def predict(
     session = owner.party(agreement)
     with progress() as report:
         n_rows = predicting.predict(session, data, to=out, report=report)
-    owner.say(
-        PredictAnswer.by(session, command="predict", path=str(out), n_rows=n_rows),
-        lines=[f"Wrote {out}: {n_rows:,} predictions."],
-    )
+    answer = PredictAnswer.by(session, command="predict", path=out, n_rows=n_rows)
+    owner.say(answer, [f"Wrote {out}: {n_rows:,} predictions."])
 
 
-@owned
+@grouped
 def score(
     owner: Owner,
     words: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="[AGREEMENT] [TABLE]",
-            help="Rows with labels; else those that were held back of the table that was sent.",
-        ),
+        Argument(metavar="[AGREEMENT] [TABLE]", help="With labels; else the rows held back."),
     ] = None,
 ) -> None:
     """Score the common model on rows that never left, beside a model of the party's own.
@@ -56,25 +50,20 @@ def score(
     from cobasis.cli.answers import ScoreAnswer
     from cobasis.party_side import score as scoring
 
-    agreement, rest = agreed(words or [])
+    agreement, rest = agreed(words)
     table = the_one(rest, what="one table, CSV or Parquet") if rest else None
     session = owner.party(agreement)
     with progress() as report:
         scores = scoring.score(session, table=table, report=report)
-    owner.say(
-        ScoreAnswer.by(session, command="score", score=scores),
-        lines=scores_in_words(scores),
-    )
+    owner.say(ScoreAnswer.by(session, command="score", score=scores), scores_in_words(scores))
 
 
-@owned
+@grouped
 def export(
     owner: Owner,
     agreement: AgreementFile = None,
-    out: Annotated[Path, typer.Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
-    precision: Annotated[
-        Literal["float64", "float32"], typer.Option(help="Of its numbers.")
-    ] = "float64",
+    out: Annotated[Path, Option("-o", "--out", help="The model file.")] = Path("model.onnx"),
+    precision: Annotated[Literal["float64", "float32"], Option(help="Of its numbers.")] = "float64",
 ) -> None:
     """Write one ONNX file that takes raw columns and predicts; it holds a secret of all parties.
 
@@ -88,8 +77,8 @@ def export(
     session = owner.party(alone(agreement))
     n_bytes = export_onnx(session, out, precision=precision)
     owner.say(
-        ExportAnswer.by(session, command="export", path=str(out), n_bytes=n_bytes),
-        lines=[
+        ExportAnswer.by(session, command="export", path=out, n_bytes=n_bytes),
+        [
             f"Wrote {out} ({n_bytes:,} bytes). It is SECRET: keep it as you keep your key.",
             "With it, rows that any party uploaded can be turned back.",
         ],

@@ -1,27 +1,22 @@
 """``cobasis receive``: whatever came, checked, acknowledged, and told to everybody."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
-from cobasis.cli.options import Owner, agreed, owned, progress, wrapped
+from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
-    from cobasis.analyst_side.receive import Reception
+    from cobasis.analyst_side.receive import FileVerdict, Reception
     from cobasis.protocol.agreement import Agreement
 
 
-@owned
+@grouped
 def receive(
     owner: Owner,
-    words: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[AGREEMENT] [FILES]...", help="Files, or folders of them; else those here."
-        ),
-    ] = None,
+    words: Files = None,
 ) -> None:
     """Take in whatever came: signatures, proposals, uploads; in any order, again and again.
 
@@ -33,8 +28,9 @@ def receive(
     from cobasis.analyst_side.receive import receive as take
     from cobasis.analyst_side.receive import seal_only
     from cobasis.bundle.agreement_file import read_agreement
+    from cobasis.cli.answers import ReceiveAnswer
 
-    path, files = agreed(words or [])
+    path, files = agreed(words)
     agreement = read_agreement(path).agreement
     if owner.is_analyst(path):
         session = owner.analyst(path, sealed=False)
@@ -42,78 +38,71 @@ def receive(
             found = take(session, files, report=report)
     else:
         found = seal_only(path, files)
-    _say(owner, found, agreement)
+    answer = ReceiveAnswer.of(found, found.exchange, agreement, command="receive")
+    owner.say(answer, [*said_of_files(found.files), *_stands(found, agreement)])
     if found.refused:
         raise typer.Exit(RemoteError.exit_code)
 
 
-def _say(owner: Owner, found: "Reception", agreement: "Agreement") -> None:
-    from cobasis.cli.analyst_answers import ReceiveAnswer, said_of_files
+def said_of_files(files: "Iterable[FileVerdict]") -> Iterator[str]:
+    """Yield what became of files, and what parties say of their audits."""
+    before = []
+    for each in files:
+        if each.verdict == "received before" and each.message != "upload":
+            before.append(each.file)
+            continue
+        told = [f"{each.message} of {each.party}"] if each.party else [each.reason]
+        told += [f"{each.n_rows:,} rows"] if each.n_rows else []
+        if each.message == "upload":
+            audit = f"{each.audit.verdict} by {each.audit.policy}" if each.audit else None
+            told.append(f"audit: {audit or 'none is named'}")
+        code = f" [{each.code}]" if each.code else ""
+        yield from wrapped(f"{each.verdict}: {', '.join(told)}{code}", lead=f"{each.file}  ")
+    if before:
+        yield from wrapped(f"received before: {', '.join(before)}")
 
-    owner.say(
-        ReceiveAnswer.of(
-            found,
-            command="receive",
-            round=agreement.round_id,
-            sealed=None if found.sealed is None else str(found.sealed),
-            exchange=found.exchange.number,
-            message=found.exchange.message,
-            news=None if found.news is None else str(found.news),
-            minimum_parties=agreement.minimum_parties,
-            deadline=agreement.deadline,
-        ),
-        lines=[*said_of_files(found.files), *_stands(found, agreement)],
-    )
 
-
-def _stands(found: "Reception", agreement: "Agreement") -> list[str]:
-    """Return where the round stands, and what to do next."""
+def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
+    """Yield where the round stands, and what to do next."""
     everybody = len(found.agreed) + len(found.unsigned)
     if found.unsigned:
-        return [
-            "Agreement",
-            *_row("signed", f"{_listed(found.agreed)} ({len(found.agreed)} of {everybody})"),
-            *_row("missing", _listed(found.unsigned)),
-            *_row("wrote", found.news),
-        ]
+        yield "Agreement"
+        yield from _row("signed", f"{listed(found.agreed)} ({len(found.agreed)} of {everybody})")
+        yield from _row("missing", listed(found.unsigned))
+        yield from _row("wrote", found.news)
+        return
     sealed = f"Agreement signed by all {everybody}"
     if found.news is None:
-        return [sealed, *_row("sealed", found.sealed), f"Send {found.sealed} to everybody."]
-    rows = _collected(found, agreement) if found.received or found.missing else []
-    new = [each for each in found.files if each.verdict == "accepted"]
-    signed = [each for each in new if each.message == "signature"]
-    wrote = [str(each) for each in (found.sealed if signed else None, found.news) if each]
+        yield from (sealed, *_row("sealed", found.sealed), f"Send {found.sealed} to everybody.")
+        return
+    new = {each.message for each in found.files if each.verdict == "accepted"}
+    wrote = [found.news]
+    if "signature" in new and found.sealed:
+        yield sealed
+        wrote = [found.sealed, found.news]
+    if found.received or found.missing:
+        yield from _collected(found, agreement)
+    yield from _row("wrote", listed(wrote))
     receipts = ": it has their receipts" if found.received else ""
-    return [
-        *([sealed] if signed else []),
-        *rows,
-        *_row("wrote", ", ".join(wrote)),
-        f"Send {' and '.join(wrote)} to everybody{receipts}.",
-    ]
+    yield f"Send {' and '.join(map(str, wrote))} to everybody{receipts}."
 
 
-def _collected(found: "Reception", agreement: "Agreement") -> list[str]:
-    """Return who is in with the files that are being collected."""
+def _collected(found: "Reception", agreement: "Agreement") -> Iterator[str]:
+    """Yield who is in with the files that are being collected."""
     from cobasis.analyst_side.plan import fewest
     from cobasis.protocol.agreement import exchanges
 
     exchange = found.exchange
     least = fewest(agreement, exchange)
     count = f"{len(found.received)} of {len(agreement.parties)}, {least} needed"
+    yield f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}"
+    yield from _row("in", f"{listed(found.received)} ({count})")
+    yield from _row("missing", listed(found.missing))
+    yield from _row("without", ", ".join(found.without))
+    yield from _row("deadline", agreement.deadline)
     again = " ".join(f"--with {name}" for name in found.late if name in found.without)
-    return [
-        f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}",
-        *_row("in", f"{_listed(found.received)} ({count})"),
-        *_row("missing", _listed(found.missing)),
-        *(_row("without", _listed(found.without)) if found.without else []),
-        *(_row("deadline", agreement.deadline) if agreement.deadline else []),
-        *(_row("late", f"{_listed(found.late)}: cobasis run {again}") if found.late else []),
-    ]
+    yield from _row("late", f"{listed(found.late)}: cobasis run {again}" if found.late else "")
 
 
 def _row(title: str, text: object) -> list[str]:
-    return [] if text is None else wrapped(str(text), lead=f"  {title:<9} ")
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "nobody"
+    return wrapped(str(text), lead=f"  {title:<9} ") if text else []

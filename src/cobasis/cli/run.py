@@ -1,10 +1,10 @@
 """``cobasis run`` and ``remove``: what writes one sealed file for each party."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from cobasis.cli.options import (
     AgreementFile,
@@ -13,7 +13,8 @@ from cobasis.cli.options import (
     agreed,
     alone,
     consent,
-    owned,
+    grouped,
+    listed,
     progress,
     the_one,
     wrapped,
@@ -22,33 +23,22 @@ from cobasis.errors import WaitingError
 from cobasis.models import ModelName
 
 if TYPE_CHECKING:
+    from cobasis.algorithms.certificate import Certificate
     from cobasis.analyst_side.plan import Plan
     from cobasis.analyst_side.run import RunResult
     from cobasis.analyst_side.session import AnalystSession
 
-Outbox = Annotated[
-    Path | None,
-    typer.Option("-o", "--out", help="Folder for what is written; by default outbox/."),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(help="Train on the Dask cluster whose scheduler answers at this address."),
-]
+Outbox = Annotated[Path | None, Option("-o", "--out", help="Folder to write to; else outbox/.")]
+Cluster = Annotated[str | None, Option(help="Address of a Dask scheduler to train on.")]
 
 
-@owned
+@grouped
 def run(
     owner: Owner,
     agreement: AgreementFile = None,
-    without: Annotated[
-        list[str] | None, typer.Option(help="Go on without a party, until --with; repeat.")
-    ] = None,
-    again: Annotated[
-        list[str] | None, typer.Option("--with", help="Take a party in again; repeat.")
-    ] = None,
-    model: Annotated[
-        ModelName | None, typer.Option(help="A family that the agreement allows; else its own.")
-    ] = None,
+    without: Annotated[list[str] | None, Option(help="Go on without a party; repeat.")] = None,
+    again: Annotated[list[str] | None, Option("--with", help="Take a party in again.")] = None,
+    model: Annotated[ModelName | None, Option(help="Another family that is agreed.")] = None,
     cluster: Cluster = None,
     out: Outbox = None,
     yes: Yes = False,
@@ -60,115 +50,112 @@ def run(
 
     Example: cobasis run icu.toml
     """
+    from cobasis.analyst_side.plan import planned
     from cobasis.analyst_side.run import run as end
 
-    path = alone(agreement)
-    session = owner.analyst(path, outbox=out)
-    out_of, back = without or [], again or []
-    new = _foretold(owner, session, without=out_of, again=back, yes=yes)
+    session = owner.analyst(alone(agreement), outbox=out)
+    session.require_kept()
+    told: dict[str, Any] = {"without": without or [], "again": again or []}
+    new: tuple[str, ...] = ()
+    try:
+        plan = planned(session, **told)
+    except WaitingError:
+        pass  # raised again, once the news say how the round stands
+    else:
+        owner.tell(_first(session, plan))
+        new = plan.new
+    if new:
+        question = f"Take in {', '.join(new)}, and send everybody new returns?"
+        consent(question, yes=yes, what="the new run")
     with progress() as report:
-        found = end(
-            session,
-            without=out_of,
-            again=back,
-            confirmed=new,
-            model=model,
-            cluster=cluster,
-            report=report,
-        )
+        found = end(session, **told, confirmed=new, model=model, cluster=cluster, report=report)
     _say(owner, session, found)
 
 
-def _foretold(
-    owner: Owner,
-    session: "AnalystSession",
-    *,
-    without: list[str],
-    again: list[str],
-    yes: bool,
-) -> tuple[str, ...]:
-    """Say what will be done, and ask about those who are new; return them."""
-    from cobasis.analyst_side.plan import planned
-
-    session.require_kept()
-    try:
-        plan = planned(session, without=without, again=again)
-    except WaitingError:
-        return ()  # raised again, once the news say how the round stands
-    for line in _first(session, plan):
-        owner.tell(line)
-    if plan.new:
-        question = f"Take in {', '.join(plan.new)}, and send everybody new returns?"
-        consent(question, yes=yes, what="the new run")
-    return plan.new
-
-
-def _first(session: "AnalystSession", plan: "Plan") -> list[str]:
-    """Return which exchange is ended, and with whom."""
+def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
+    """Yield which exchange is ended, and with whom."""
     exchange = plan.exchange
     what = f"exchange {exchange.number} of {len(session.exchanges)}"
     if not plan.ended:
-        first = f"Ends {what}: {exchange.message} -> {exchange.reply}"
+        yield from wrapped(f"Ends {what}: {exchange.message} -> {exchange.reply}")
     else:
         more = "takes in who came since" if plan.new else "nobody is new"
-        first = f"{what.capitalize()} ended on {plan.ended}; {more}"
+        yield from wrapped(f"{what.capitalize()} ended on {plan.ended}; {more}")
     rows = {"with": plan.members, "new": plan.new, "without": plan.without}
     if not plan.ended or plan.new:
         rows["missing"] = plan.missing
-    lines = [
-        line
-        for title, names in rows.items()
-        if names
-        for line in wrapped(", ".join(names), lead=f"  {title:<9} ")
-    ]
-    waiting = [name for name in plan.without if name in session.history.taken()]
-    if waiting:
+    for title, names in rows.items():
+        if names:
+            yield from wrapped(listed(names), lead=f"  {title:<9} ")
+    if waiting := [name for name in plan.without if name in session.history.taken()]:
         options = " ".join(f"--with {name}" for name in waiting)
-        lines += wrapped(f"The upload of {', '.join(waiting)} is in. To take it: {options}")
-    return [*wrapped(first), *lines]
+        yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
 
 
 def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     """Print what was certified, trained and written."""
-    from cobasis.cli.analyst_answers import RunAnswer, certified
+    from cobasis.cli.answers import RunAnswer
 
-    plan = found.plan
-    written = _names(found.written)
-    shared: dict[str, Any] = {
-        "command": "run",
-        "round": session.agreement.round_id,
-        "exchange": plan.exchange.number,
-        "written": written,
-        "missing": list(plan.missing),
-        "without": list(plan.without),
-    }
-    if found.concluded is None:
-        answer = RunAnswer(**shared, contributors=list(plan.members), waits=plan.waits)
-        lines: list[str] = []
-    else:
-        answer, lines = certified(found.concluded, **shared)
-    nothing = ["Nothing is new, and no file is lost."] if not written else []
-    lines += ["", *(f"Wrote {path}" for path in written.values()), *nothing]
-    if written:
+    plan, concluded = found.plan, found.concluded
+    told: dict[str, Any] = {"contributors": plan.members, "waits": plan.waits}
+    lines: list[str] = []
+    if concluded is not None:
+        certificate, outcome = concluded.certificate, concluded.outcome
+        told = {
+            "chance": certificate.chance,
+            "figures": certificate.parties,
+            "model": outcome.family,
+            "model_sha256": outcome.model_sha256,
+            "n_rows": outcome.n_rows,
+            "trained_on": list(outcome.uploads),
+            "target_carries": outcome.target_carries,
+            "returns": concluded.files,
+        }
+        lines += _certificate(certificate)
+        if outcome.family is not None:
+            who = f"{outcome.n_rows:,} rows of {listed(outcome.uploads)}"
+            lines += wrapped(f"Model: {outcome.family}, trained on {who}.")
+            lines += ["SHA-256 of the model, the same for all:", f"  {outcome.model_sha256}"]
+        lines += wrapped(f"The target descends from {listed(outcome.target_carries)}.")
+    answer = RunAnswer.of(
+        command="run",
+        round=session.agreement.round_id,
+        exchange=plan.exchange.number,
+        written=found.written,
+        missing=plan.missing,
+        without=plan.without,
+        **told,
+    )
+    lines += ["", *(f"Wrote {path}" for path in found.written.values())]
+    if found.written:
         lines += [f"Send each party its own file, and {session.news.name} to everybody."]
+    else:
+        lines += ["Nothing is new, and no file is lost."]
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
-    owner.say(answer, lines=lines)
+    owner.say(answer, lines)
 
 
-def _names(written: Mapping[str, Path]) -> dict[str, str]:
-    return {name: str(path) for name, path in written.items()}
+def _certificate(certificate: "Certificate") -> Iterator[str]:
+    """Yield the certificate's figures as a table that fits a terminal."""
+    width = min(26, max(5, *map(len, certificate.parties)))
+    yield from wrapped(f"Certificate: {certificate.headline}.")
+    yield f"  {'party':<{width}} residual   scale  cosine  correl.  evidence"
+    for name, each in certificate.parties.items():
+        seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
+        yield (
+            f"  {name:<{width}} {each.residual:8.4f} {each.scale:7.2f} {each.smallest_cosine:7.3f}"
+            f" {seen:>8}  {each.evidence}"
+        )
 
 
-@owned
+@grouped
 def remove(
     owner: Owner,
     words: Annotated[
-        list[Path], typer.Argument(metavar="[AGREEMENT] PARTY", help="Who leaves, by name.")
+        list[Path], Argument(metavar="[AGREEMENT] PARTY", help="Who leaves, by name.")
     ],
-    realign: Annotated[
-        bool, typer.Option("--realign", help="Also make a new target and new changes of basis.")
-    ] = False,
+    realign: Annotated[bool, Option("--realign", help="Also make a new target.")] = False,
     cluster: Cluster = None,
     out: Outbox = None,
 ) -> None:
@@ -177,27 +164,23 @@ def remove(
     Example: cobasis remove icu.toml south
     """
     from cobasis.analyst_side.membership import remove as take_out
-    from cobasis.cli.analyst_answers import RemoveAnswer
+    from cobasis.cli.answers import RemoveAnswer
 
     path, rest = agreed(words)
-    party = the_one(rest, what="the name of one party")
+    party = str(the_one(rest, what="the name of one party"))
     session = owner.analyst(path, outbox=out)
     with progress() as report:
-        done = take_out(session, str(party), realign=realign, cluster=cluster, report=report)
-    removal, concluded = done.removal, done.concluded
-    written = {} if concluded is None else _names(concluded.written)
+        done = take_out(session, party, realign=realign, cluster=cluster, report=report)
+    written = {} if done.concluded is None else done.concluded.written
     answer = RemoveAnswer.of(
-        removal,
-        command="remove",
-        round=session.agreement.round_id,
-        certificate=[str(path) for path in done.files],
-        written=written,
+        done.removal, command="remove", certificate=done.files, written=written
     )
     owner.say(
         answer,
-        lines=[
-            *f"{removal.text()}\n".splitlines(),
-            *(f"Wrote {path}" for path in (*written.values(), *answer.certificate)),
+        [
+            *done.removal.text().splitlines(),
+            "",
+            *(f"Wrote {path}" for path in (*written.values(), *done.files)),
             f"Send each party its own file; certificate and {session.news.name} to all.",
         ],
     )

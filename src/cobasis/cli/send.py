@@ -7,113 +7,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
+from cobasis.cli import options
 from cobasis.cli.audit import Public, Sensitive, in_words
-from cobasis.cli.options import (
-    Owner,
-    Yes,
-    agreed,
-    ask_name,
-    consent,
-    owned,
-    progress,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, progress, the_one, wrapped
 
 if TYPE_CHECKING:
     from cobasis.party_side.preview import Ready
-    from cobasis.party_side.rows import Findings
     from cobasis.party_side.send import Allow, Projected, Sent
     from cobasis.party_side.session import PartySession
     from cobasis.vault import Forced
 
-Out = Annotated[
-    Path | None,
-    typer.Option("-o", "--out", help="The sealed file; else icu.NAME.1-upload, and so on."),
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say what would leave, or what does not fit.")
-]
-Again = Annotated[
-    bool, typer.Option("--again", help="Write the file that was sent last once more.")
-]
-SignedBy = Annotated[
-    list[str] | None,
-    typer.Option("--signed-by", help="Who signs for the audit; may be given again."),
-]
-OverrideBy = Annotated[
-    list[str] | None,
-    typer.Option("--override-by", help="One of two people who answer for what is blocked."),
-]
-OverrideReason = Annotated[
-    str, typer.Option(help="Why it leaves all the same; stays in the transcript.")
-]
 
-
-@owned
-def send(
-    owner: Owner,
-    words: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
-    ] = None,
-    out: Out = None,
-    dry_run: DryRun = False,
-    again: Again = False,
-    public_rows: Public = None,
-    sensitive: Sensitive = None,
-    signed_by: SignedBy = None,
-    override_by: OverrideBy = None,
-    override_reason: OverrideReason = "",
-    yes: Yes = False,
-) -> None:
-    """Make the next file for the analyst: check, audit, say what leaves, ask, sign and seal it.
-
-    A round with a consensus takes a proposal first, and the upload once its span was accepted.
-
-    Example: cobasis send icu.toml data.csv --signed-by "Dr N. Officer"
-    """
-    from cobasis.party_side import send as sending
-    from cobasis.vault import Forced
-
-    agreement, rest = agreed(words or [])
-    data = None if again else the_one(rest, what="a table, CSV or Parquet")
-    override = None
-    if override_by or override_reason:
-        override = Forced(reason=override_reason, by=tuple(override_by or ()))
-    session = owner.party(agreement, sealed=not dry_run)
-    if data is None:
-        _say_sent(owner, session, sending.send_again(session, out))
-    elif dry_run:
-        _say_dry(owner, session, data)
-    elif (sent := sending.finish(session, out)) is not None:
-        _say_sent(owner, session, sent)
-    else:
-        asked = Asked(owner, yes, tuple(signed_by or ()), tuple(sensitive or ()), override)
-        ready = _ready(asked, session, data, public_rows)
-        with ExitStack() as shown:
-            report = shown.enter_context(progress())
-            allow = asked.about_audit(shown.close)  # a question would stand among the bars
-            sent = sending.send(ready, out, allow=allow, report=report)
-        _say_sent(owner, session, sent, warnings=ready.preview.warnings)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """How somebody is asked before anything leaves, and what was answered beforehand."""
 
-    owner: Owner
-    yes: bool
-    signed_by: tuple[str, ...]
-    sensitive: tuple[str, ...]
-    override: "Forced | None"
+    sensitive: Sensitive = None
+    signed_by: Annotated[list[str] | None, Option(help="Who signs for the audit; repeat.")] = None
+    override_by: Annotated[list[str] | None, Option(help="Two who answer for what is blocked.")] = (
+        None
+    )
+    override_reason: Annotated[str, Option(help="Why it leaves all the same; is kept.")] = ""
+    yes: Yes = False
+
+    def override(self) -> "Forced | None":
+        """Return who answers for what is blocked, and why."""
+        from cobasis.vault import Forced
+
+        if not self.override_by and not self.override_reason:
+            return None
+        return Forced(reason=self.override_reason, by=tuple(self.override_by or ()))
 
     def consent(self) -> None:
         """Ask whether the file may be made."""
         consent("Make the sealed file?", yes=self.yes, what="the sealed file")
 
-    def about_audit(self, before: Callable[[], None]) -> "Allow":
+    def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
         """Return what happens between writing an upload and sealing it; `before` ends the bars."""
         from cobasis.party_side.audit import (
             Approval,
@@ -124,14 +55,16 @@ class Asked:
         )
 
         def allow(made: "Projected") -> dict[str, str]:
-            found = audited(made, question=Question(sensitive=self.sensitive, compared=False))
+            question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
+            found = audited(made, question=question)
             before()
-            for line in in_words(found):
-                self.owner.tell(line)
-            names, stopped = self.signed_by, found.report.blocking and self.override is None
-            if found.report.to_sign and not names and not stopped:
-                names = ask_name("Who signs for this")
-            approval = Approval(signed_by=names, override=self.override)
+            owner.tell(in_words(found))
+            names, override = tuple(self.signed_by or ()), self.override()
+            stopped = found.report.blocking and override is None
+            if found.report.to_sign and not names and not stopped and options.on_terminal():
+                told = typer.prompt("Who signs for this", default="", show_default=False, err=True)
+                names = (told,)
+            approval = Approval(signed_by=names, override=override)
             require_approval(made.ready.session, found, approval=approval)
             self.consent()
             return approve(made.ready.session, found, approval=approval)
@@ -139,22 +72,63 @@ class Asked:
         return allow
 
 
-def _ready(asked: Asked, session: "PartySession", data: Path, public_rows: Path | None) -> "Ready":
+@grouped
+def send(
+    owner: Owner,
+    asked: Asked,
+    words: Annotated[
+        list[Path] | None,
+        Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet."),
+    ] = None,
+    out: Annotated[Path | None, Option("-o", "--out", help="The sealed file.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would leave.")] = False,
+    again: Annotated[bool, Option("--again", help="Write the last file again.")] = False,
+    public_rows: Public = None,
+) -> None:
+    """Make the next file for the analyst: check, audit, say what leaves, ask, sign and seal it.
+
+    A round with a consensus takes a proposal first, and the upload once its span was accepted.
+
+    Example: cobasis send icu.toml data.csv --signed-by "Dr N. Officer"
+    """
+    from cobasis.party_side import send as sending
+
+    agreement, rest = agreed(words)
+    data = None if again else the_one(rest, what="a table, CSV or Parquet")
+    asked.override()  # refused before a key is opened
+    session = owner.party(agreement, sealed=not dry_run)
+    if data is None:
+        _say_sent(owner, session, sending.send_again(session, out))
+    elif dry_run:
+        _say_dry(owner, session, data)
+    elif (sent := sending.finish(session, out)) is not None:
+        _say_sent(owner, session, sent)
+    else:
+        ready = _ready(owner, asked, session, data, public_rows)
+        with ExitStack() as shown:
+            report = shown.enter_context(progress())
+            allow = asked.about_audit(owner, shown.close)  # a question would stand among the bars
+            sent = sending.send(ready, out, allow=allow, report=report)
+        _say_sent(owner, session, sent, warnings=ready.preview.warnings)
+
+
+def _ready(
+    owner: Owner, asked: Asked, session: "PartySession", data: Path, public_rows: Path | None
+) -> "Ready":
     """Make a table ready for the next file, say what would leave, and ask about a proposal."""
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.send import require_turn, take_secret
 
-    owner = asked.owner
-    maker = take_secret(session)
-    if maker is not None:
-        owner.tell(f"The secret that '{maker}' made is the agreement's, and is kept in the vault.")
+    if (maker := take_secret(session)) is not None:
+        owner.tell(
+            [f"The secret that '{maker}' made is the agreement's, and is kept in the vault."]
+        )
     require_turn(session)
     with progress() as report:
         found = check(session, data, report=report)
-    ready = make_ready(session, found, forced=asked.override, public_rows=public_rows)
-    for line in _in_words(ready):
-        owner.tell(line)
+    ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
+    owner.tell(_in_words(ready))
     if ready.exchange.message == "proposal":
         asked.consent()
     return ready
@@ -170,29 +144,19 @@ def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
     with progress() as report:
         found = check(session, data, report=report)
     ready = make_ready(session, found, looking=True) if found.fits else None
-    exchange = upcoming(session)
-    answer = DryAnswer.by(
-        session,
-        found,
-        command="send",
-        exchange=exchange.number,
-        message=exchange.message,
-        problems=[str(each.args[0]) for each in found.problems],
-        preview=None if ready is None else ready.preview,
-    )
-    lines = [*_checked(found), *(() if ready is None else _in_words(ready))]
-    owner.say(answer, lines=lines)
-    found.opened(session.agreement)  # raises where it does not fit
-
-
-def _checked(found: "Findings") -> Iterator[str]:
-    """Yield what was found in the table, for people."""
+    problems = [str(each.args[0]) for each in found.problems]
+    preview = None if ready is None else ready.preview
+    told = {"command": "send", "problems": problems, "preview": preview}
+    answer = DryAnswer.by(session, found, upcoming(session), **told)
+    lines = []
     for each in found.findings:
-        yield from wrapped(each.text, lead="refused: " if each.refused else "   told: ")
-    for problem in found.problems:
-        yield from wrapped(str(problem.args[0]), lead="refused: ")
+        lines += wrapped(each.text, lead="refused: " if each.refused else "   told: ")
+    for problem in problems:
+        lines += wrapped(problem, lead="refused: ")
     verdict = "fits the agreement" if found.fits else "does not fit the agreement"
-    yield f"The table of {found.n_rows:,} rows {verdict}."
+    lines.append(f"The table of {found.n_rows:,} rows {verdict}.")
+    owner.say(answer, [*lines, *(() if ready is None else _in_words(ready))])
+    found.opened(session.agreement)  # raises where it does not fit
 
 
 def _say_sent(
@@ -204,26 +168,18 @@ def _say_sent(
 
     exchange, analyst = sent.exchange, session.analyst.name
     answer = SendAnswer.by(
-        session,
-        sent,
-        command="send",
-        exchange=exchange.number,
-        message=exchange.message,
-        path=str(sent.path),
-        sha256=sent.digest,
-        warnings=warnings,
+        session, sent, exchange, command="send", sha256=sent.digest, warnings=warnings
     )
     reply = session.beside(f"{exchange.number}-{exchange.reply}").name
-    news = f"{stem_of(session.path)}.news"
-    same = "The same file as before, to the last byte." if sent.again else ""
+    same = " The same file as before, to the last byte." if sent.again else ""
     owner.say(
         answer,
-        lines=[
+        [
             f"Wrote {sent.path}",
-            f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'. {same}".rstrip(),
+            f"  {sent.n_bytes:,} bytes, sealed for '{analyst}'.{same}",
             f"  SHA-256 {sent.digest}",
             f"Next: take it to '{analyst}'. When its answer has come, type:",
-            f"  cobasis accept {session.path.name} {news} {reply}",
+            f"  cobasis accept {session.path.name} {stem_of(session.path)}.news {reply}",
         ],
     )
 

@@ -5,13 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, owned, wrapped
-from cobasis.errors import DiskError, OptionError, StepError
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped, wrapped
+from cobasis.errors import AgreementError, DiskError, OptionError, StepError
 
 if TYPE_CHECKING:
-    from cobasis.keys.identity import Identity
     from cobasis.party_side.session import PartySession, SentSecret
     from cobasis.protocol.agreement import Agreement
     from cobasis.protocol.enrolment import PublicIdentity
@@ -20,19 +19,16 @@ _TITLE, _MOST = 10, 240
 """Columns of the titles, and letters of a list before it is cut."""
 
 
-@owned
+@grouped
 def sign(
     owner: Owner,
     agreement: AgreementFile = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="By default NAME.sig beside the agreement.")
-    ] = None,
+    out: Annotated[Path | None, Option("-o", "--out", help="By default NAME.sig.")] = None,
     secret: Annotated[
-        Path | None,
-        typer.Option(help="By default NAME.secret beside the agreement; the analyst has none."),
+        Path | None, Option(help="By default NAME.secret; the analyst has none.")
     ] = None,
     later: Annotated[
-        bool, typer.Option("--secret-later", help="Sign without having checked the secret.")
+        bool, Option("--secret-later", help="Sign with the secret unchecked.")
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -44,48 +40,22 @@ def sign(
     Example: cobasis sign icu.toml
     """
     from cobasis.bundle.agreement_file import read_agreement
-    from cobasis.protocol.signatures import refuse_gaps
+    from cobasis.disk.whole import write_whole
+    from cobasis.party_side.session import keep_secret
+    from cobasis.protocol.signatures import refuse_gaps, sign_agreement
 
     path = alone(agreement)
     found = read_agreement(path).agreement
     refuse_gaps(found)
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
-    if who.role == "analyst":
-        if secret is not None or later:
-            raise OptionError(
-                f"'{who.name}' is this round's analyst, who must never have the secret. Leave out "
-                "--secret and --secret-later; if the file is here, delete it unopened."
-            )
-        session, sent, identity = None, None, owner.identity(who.name)
-    else:
-        session = owner.party(path, sealed=False)
-        sent, identity = _checked(session, secret=secret, later=later), session.identity
-    _sign(owner, found, identity, session=session, sent=sent, to=to, yes=yes)
-
-
-def _sign(
-    owner: Owner,
-    agreement: "Agreement",
-    identity: "Identity",
-    *,
-    session: "PartySession | None",
-    sent: "SentSecret | None",
-    to: Path,
-    yes: bool,
-) -> None:
-    """Show the terms, ask, keep the secret, and write the signature."""
-    from cobasis.cli.answers import SignAnswer
-    from cobasis.disk.whole import write_whole
-    from cobasis.party_side.session import keep_secret
-    from cobasis.protocol.signatures import sign_agreement
-
-    who = identity.public
-    again = _stands(to, agreement, name=who.name)
-    made = sign_agreement(agreement, name=who.name, sign=identity.sign)
+    session = None if who.role == "analyst" else owner.party(path, sealed=False)
+    sent = _checked(session, secret=secret, later=later)
+    identity = owner.identity(who.name) if session is None else session.identity
+    again = _stands(to, found, name=who.name)
+    made = sign_agreement(found, name=who.name, sign=identity.sign)
     if not again:
-        for line in _screen(agreement, who, secret=_of_secret(session, sent)):
-            owner.tell(line)
+        owner.tell(_screen(found, identity.public, secret=_of_secret(session, sent)))
         consent(f"Sign this as {who.name}?", yes=yes, what=f"'{to}'")
     if session is not None:
         if sent is not None:
@@ -93,27 +63,33 @@ def _sign(
         if not session.history("signed"):
             session.transcript.append("signed", {"agreement": made.agreement})
     write_whole(to, made.text().encode(), mode=0o644)
-    answer = SignAnswer.of(
-        who,
-        command="sign",
-        round=agreement.round_id,
-        digest=made.agreement,
-        path=str(to),
-        again=again,
-        secret_from="" if sent is None else sent.maker,
-    )
+    _say(owner, found, identity.public, to=to, again=again, maker=sent.maker if sent else "")
+
+
+def _say(
+    owner: Owner,
+    agreement: "Agreement",
+    who: "PublicIdentity",
+    *,
+    to: Path,
+    again: bool,
+    maker: str,
+) -> None:
+    """Say what was signed, and what comes next."""
+    from cobasis.cli.answers import SignAnswer
+
+    told = {"digest": agreement.digest().hex(), "path": to, "again": again, "secret_from": maker}
+    answer = SignAnswer.of(who, agreement, command="sign", **told)
+    then = f"Next: send {to.name} to {_analyst(agreement)}, the analyst"
     if who.role == "analyst":
         then = "Next, when signatures have come: cobasis receive, with their folder"
-    else:
-        then = f"Next: send {to.name} to {_analyst(agreement)}, the analyst"
     done = f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}"
-    owner.say(answer, lines=[done, then])
+    owner.say(answer, [done, then])
 
 
 def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     """Whether this very signature stands there; DiskError where another file is in the way."""
     from cobasis.bundle.agreement_file import line_in
-    from cobasis.errors import AgreementError
     from cobasis.protocol.signatures import Signature
 
     if not to.exists():
@@ -128,10 +104,19 @@ def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     )
 
 
-def _checked(session: "PartySession", *, secret: Path | None, later: bool) -> "SentSecret | None":
+def _checked(
+    session: "PartySession | None", *, secret: Path | None, later: bool
+) -> "SentSecret | None":
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
     from cobasis.party_side.session import SUFFIX, read_secret
 
+    if session is None:
+        if secret is None and not later:
+            return None
+        raise OptionError(
+            "you are this round's analyst, who must never have the secret. Leave out --secret and "
+            "--secret-later; if the file is here, delete it unopened."
+        )
     beside, joined = session.path.with_name(f"{session.name}{SUFFIX}"), session.round.joined
     if secret is None and joined and session.history("joined"):
         return None
@@ -160,7 +145,7 @@ def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> It
     """Yield what is signed, in lines that fit 80 columns."""
     as_what = "the analyst" if who.role == "analyst" else "a party"
     yield f"Round {agreement.round_id}, to be signed by you: {who.name}, {as_what}"
-    for title, texts in (*_terms(agreement, who), ("Secret", [secret]), *_end(agreement)):
+    for title, texts in _terms(agreement, who, secret=secret):
         for at, text in enumerate(texts):
             lead = f"{title if at == 0 else '':<{_TITLE}}"
             first, *rest = wrapped(text, lead=" " * _TITLE)
@@ -169,18 +154,22 @@ def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> It
     yield ""
 
 
-def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str, list[str]]]:
+def _terms(
+    agreement: "Agreement", who: "PublicIdentity", *, secret: str
+) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield what is agreed, by titles."""
     from cobasis.protocol.signatures import signers
 
-    dp, lab = agreement.dp, _analyst(agreement)
+    dp, lab, closes = agreement.dp, _analyst(agreement), agreement.closes
     yield "Purpose", [agreement.purpose]
     yield "Columns", [f"{len(agreement.columns):,}: {_cut(agreement.columns)}"]
     yield "Label", [_label(agreement)]
-    yield "Leaves", list(_leaves(agreement))
-    yield "Method", [_method(agreement)]
+    yield "Leaves", _leaves(agreement)
+    method = f"{agreement.basis} basis, {agreement.anchor} anchor, aligned by {agreement.aligner}"
+    public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
+    yield "Method", [f"{method}; numbers as {agreement.precision}{public}"]
     yield "To", [f"{lab}, the analyst, alone; files are sealed to this key"]
-    yield "Model", [_model(agreement, lab)]
+    yield "Model", [_model(agreement)]
     kept = ["every row as it is, your secret basis, the secret"]
     kept += [f"column '{agreement.id}'"] if agreement.id else []
     kept += ["every column not named here"]
@@ -196,12 +185,8 @@ def _terms(agreement: "Agreement", who: "PublicIdentity") -> Iterator[tuple[str,
             for each in signers(agreement).values()
         ],
     )
-
-
-def _end(agreement: "Agreement") -> Iterator[tuple[str, list[str]]]:
-    """Yield for how long, until when, and the digest."""
+    yield "Secret", [secret]
     yield "Kept", [f"uploads for {agreement.retention_days:,} days after the last one came"]
-    closes = agreement.closes
     until = "none" if closes is None else f"{closes:%d %b %Y %H:%M} UTC"
     needed, all_of = agreement.minimum_parties, len(agreement.parties)
     yield "Deadline", [f"{until}; without {needed} of the {all_of} parties nothing is run"]
@@ -215,12 +200,12 @@ def _analyst(agreement: "Agreement") -> str:
 
 def _cut(words: Iterable[object]) -> str:
     """Return words with commas, as many as fit on some lines."""
-    listed = list(map(str, words))
-    whole = len(listed)
-    while len(", ".join(listed)) > _MOST:
-        listed.pop()
-    left = whole - len(listed)
-    return ", ".join(listed) + (f" and {left:,} more" if left else "")
+    all_words = list(map(str, words))
+    shown = all_words
+    while len(", ".join(shown)) > _MOST:
+        shown = shown[:-1]
+    left = len(all_words) - len(shown)
+    return ", ".join(shown) + (f" and {left:,} more" if left else "")
 
 
 def _label(agreement: "Agreement") -> str:
@@ -250,17 +235,9 @@ def _leaves(agreement: "Agreement") -> Iterator[str]:
         yield "An upload is pseudonymised personal data, not anonymous data."
 
 
-def _method(agreement: "Agreement") -> str:
-    """Say how rows are projected and aligned."""
-    public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
-    return (
-        f"{agreement.basis} basis, {agreement.anchor} anchor, aligned by {agreement.aligner}; "
-        f"numbers as {agreement.precision}{public}"
-    )
-
-
-def _model(agreement: "Agreement", lab: str) -> str:
+def _model(agreement: "Agreement") -> str:
     """Say which model is made, and who gets it."""
+    lab = _analyst(agreement)
     if agreement.model is None:
         return f"none; {lab} returns to each party how its rows are aligned"
     others = [each for each in agreement.allowed_models if each != agreement.model]

@@ -197,8 +197,9 @@ def load(name: DataName) -> Table:
     )
 
 
-def deal(table: Table, *, n_parties: int, split: Split, seed: int) -> Dealt:
+def deal(table: Table, *, n_parties: int | None = None, split: Split, seed: int) -> Dealt:
     """Deal a data set out to parties; what is left is test set, and some public rows."""
+    n_parties = table.parties if n_parties is None else n_parties
     if n_parties < 1:
         raise OptionError(f"--parties {n_parties} leaves nobody to hold rows. Use 1 or more.")
     rng = np.random.default_rng(seed)
