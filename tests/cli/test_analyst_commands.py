@@ -11,7 +11,7 @@ from cli.round_by_commands import Typed
 from cobasis.analyst_side import run as running
 from cobasis.cli import options
 from cobasis.errors import UnsignedError
-from cobasis.keys.at_rest import key_path, save_identity
+from cobasis.keys.identity import key_path, save_identity
 from cobasis.protocol.signatures import sign_agreement
 
 AUDIT = {"policy": "cobasis/audit/1", "verdict": "pseudonymised", "report": "a" * 64}

@@ -6,8 +6,7 @@ import stat
 import pytest
 
 from cobasis.errors import CobasisError, DiskError, IdentityError, PassphraseError
-from cobasis.keys.at_rest import load_identity, save_identity
-from cobasis.keys.identity import Identity
+from cobasis.keys.identity import Identity, load_identity, save_identity
 from keys.age_by_hand import under_passphrase
 
 WORDS = "correct horse battery"

@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from cobasis.errors import DiskError, IdentityError
-from cobasis.keys.at_rest import home, key_path, names
+from cobasis.keys.identity import home, key_path, names
 
 
 def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ def test_two_new_ones_have_nothing_in_common():
     again = Identity.new("north")
     assert again.public.name == NORTH.public.name
     assert again.public.signing_key != NORTH.public.signing_key
-    assert again.recipient != NORTH.recipient
+    assert again.public.recipient != NORTH.public.recipient
 
 
 @pytest.mark.parametrize("name", ["", ".north", "../north", "a/b", "n\x00", "ü", "x" * 101, "a b"])
@@ -57,7 +57,7 @@ def test_a_name_that_could_be_no_files_is_refused(name):
 
 
 def test_only_the_recipient_unseals():
-    recipient = pyrage.x25519.Recipient.from_str(NORTH.recipient)
+    recipient = pyrage.x25519.Recipient.from_str(NORTH.public.recipient)
     sealed = pyrage.encrypt(b"for north", [recipient])
     target = io.BytesIO()
     NORTH.unseal(io.BytesIO(sealed), target)
@@ -77,7 +77,7 @@ def test_what_it_keeps_for_itself_comes_back(data):
 
 def test_a_record_that_somebody_else_made_for_it_is_refused():
     """The public half is enough to seal for somebody; it is not enough to be them."""
-    recipient = pyrage.x25519.Recipient.from_str(NORTH.recipient)
+    recipient = pyrage.x25519.Recipient.from_str(NORTH.public.recipient)
     basis = b"a basis that the enemy knows"
     for forged in (
         basis,

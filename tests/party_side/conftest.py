@@ -1,10 +1,10 @@
-"""One consortium per test, made by asking for it."""
+"""One consortium per test, made by asking for it; a whole round is made once and copied."""
 
 import pytest
 
 from cobasis.party_side.send import send
-from cobasis.party_side.session import join
-from party_side.sites import NAMES, consortium, ready_from
+from cobasis.party_side.session import join, note
+from party_side.sites import NAMES, consortium, copied, ready_from
 
 
 @pytest.fixture
@@ -21,12 +21,28 @@ def site(make):
     return made
 
 
+@pytest.fixture(scope="module")
+def whole_round(tmp_path_factory):
+    """A round in which everybody has uploaded, and what the analyst returns."""
+    with pytest.MonkeyPatch.context() as patch:
+        made, paths = consortium(tmp_path_factory.mktemp("round"), patch), {}
+        for name in NAMES:
+            join(made.session(name), made.secret_file(name))
+            paths[name] = made.folder(name) / f"{name}.upload"
+            send(ready_from(made.session(name), made.table(name)), paths[name])
+        yield made, made.as_files(made.analyst_of(paths).run())
+
+
 @pytest.fixture
-def uploaded(site):
+def uploaded(whole_round, tmp_path):
     """Everybody has uploaded."""
-    paths = {}
+    made = copied(whole_round[0], tmp_path / "round")
     for name in NAMES:
-        to = site.folder(name) / f"{name}.upload"
-        send(ready_from(site.session(name), site.table(name)), to)
-        paths[name] = to
-    return site, paths
+        note(made.session(name), table=str(made.table(name)))
+    return made, {name: made.folder(name) / f"{name}.upload" for name in NAMES}
+
+
+@pytest.fixture
+def returns(uploaded, whole_round):
+    """Everybody has uploaded, and the analyst has run."""
+    return uploaded[0], whole_round[1]

@@ -1,15 +1,25 @@
-"""A party's work folder: one command at a time, and nothing plain of a command that was killed."""
+"""A party's round: its secret, one command at a time, nothing plain of one that was killed."""
 
 import subprocess
 import sys
+from io import BytesIO
 
 import pytest
 
-from cobasis.errors import AnotherRunError
+from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.seal import encrypt
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.errors import (
+    AnotherRunError,
+    CommitmentError,
+    ForeignBundleError,
+    SignatureError,
+    StepError,
+)
+from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.send import send
+from cobasis.party_side.send import send, take_secret
 from cobasis.party_side.session import alone, forget, join
-from cobasis.vault import Fresh
 from faults import Killed, at_call, dying_after, on
 from party_side.sites import ready_from
 
@@ -22,6 +32,18 @@ sys.stdin.read()
 """
 
 
+def sealed(site, path, *, draft, key=None, sign=None, to=None):
+    """A bundle with a secret for north, or for somebody else."""
+    write_bundle(
+        path,
+        draft=draft,
+        parts={"secret.bin": key or site.key},
+        sign=sign or site.identities["north"].sign,
+        recipients=[to or site.identities["north"].public],
+    )
+    return path
+
+
 def test_while_another_process_is_at_work_every_command_is_refused_and_touches_nothing(site):
     session, to = site.session("north"), site.folder("north") / "north.upload"
     ready = ready_from(session, site.table("north"))
@@ -30,7 +52,6 @@ def test_while_another_process_is_at_work_every_command_is_refused_and_touches_n
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"taken\n"
         for command in (
-            lambda: send(ready, to),
             lambda: send(ready, to),
             lambda: join(session, site.secret_file("north")),
             lambda: adopt(session, to),
@@ -69,7 +90,7 @@ def test_a_secret_that_a_killed_join_had_opened_goes_when_the_next_command_begin
 def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(site):
     to = site.folder("north") / "north.upload"
     ready = ready_from(site.session("north"), site.table("north"))
-    assert isinstance(ready.choice, Fresh)
+    assert ready.preview.span == "fresh"
     projected = on("replace", "upload.safetensors")
     with pytest.raises(Killed), at_call(1, dying_after, counts=projected):
         send(ready, to)
@@ -83,3 +104,55 @@ def test_projected_rows_of_a_killed_prepare_go_and_its_directions_stay_sealed(si
     assert all(each.read_bytes().startswith(b"age-encryption.org/") for each in marks)
     send(ready, to)
     assert {each.name for each in work.iterdir()} == {"1-upload.sent", "notes.age"}
+
+
+def test_a_secret_that_is_not_the_agreements_is_refused_and_not_kept(make):
+    site = make()
+    path, own = site.folder("north") / "x.secret", site.secret_draft(sender="north")
+    from_lab = {"draft": site.secret_draft(sender="lab"), "sign": site.lab.sign}
+    for told, error, words in (
+        ({"draft": own, "key": bytes(32)}, CommitmentError, "does not open the commitment"),
+        ({"draft": own, "key": bytes(31)}, CommitmentError, "31 bytes"),
+        (from_lab, SignatureError, "not among the enrolled"),
+    ):
+        with pytest.raises(error, match=words):
+            join(site.session("north"), sealed(site, path, **told))
+        assert not site.session("north").round.joined
+
+
+def test_a_secret_that_was_sealed_before_a_key_was_exchanged_is_refused(make):
+    """Whoever writes the enrolled keys puts its own in place of east's, has the secret sealed,
+    opens it, and seals it for east again: the maker's signature over it stands."""
+    site = make()
+    mole = Identity.new("east")
+    changed = [mole.public if each.name == "east" else each for each in site.agreement.enrolled]
+    before = site.agreement.model_copy(update={"enrolled": tuple(changed)})
+    draft = {**site.secret_draft(sender="north"), "agreement": before.digest().hex()}
+    north, east = (site.folder(name) / f"{name}.secret" for name in ("north", "east"))
+    sealed(site, north, draft=draft)
+    sealed(site, east, draft=draft, to=mole.public)
+    plain = BytesIO()
+    mole.unseal(BytesIO(east.read_bytes()), plain)
+    with east.open("wb") as file:
+        encrypt(
+            BytesIO(plain.getvalue()), file, recipients=[site.identities["east"].public.recipient]
+        )
+    for name, path in (("east", east), ("north", north)):
+        with pytest.raises(ForeignBundleError, match="its agreement is"):
+            join(site.session(name), path)
+        assert not site.session(name).round.joined
+
+
+def test_a_round_that_is_forgotten_leaves_the_basis_and_no_secret(uploaded):
+    site, _ = uploaded
+    session = site.session("north")
+    join(session, site.secret_file("north"))  # twice is the same as once
+    when = forget(session)
+    assert not session.work.exists()
+    session = site.session("north")
+    assert not session.round.joined
+    assert len(session.vault.datasets()) == 1
+    told = verify_transcript(session.transcript.path).entries[-1]
+    assert (told.event, told.time) == ("forgotten", when)
+    with pytest.raises(StepError, match="has forgotten the round"):
+        take_secret(session)

@@ -5,12 +5,12 @@ from itertools import count
 
 import pytest
 
+from cobasis.disk.whole import file_digest
 from cobasis.errors import LocalError
 from cobasis.party_side.accept import accept
 from cobasis.party_side.audit import Approval, Question, approve, audited
-from cobasis.party_side.score import score
+from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
-from cobasis.party_side.session import digest_of
 from faults import BROKEN, FULL, at_call, died, dying_after
 from party_side.sites import copied, ready_from
 
@@ -112,7 +112,7 @@ def test_a_disk_that_fails_at_the_kth_call_is_one_coded_error_and_a_retry_succee
         if clock.stopped_at is None:
             break
         known = {entry.upload for entry in site.session("north").vault.history()}
-        assert not to.exists() or digest_of(to.read_bytes()) in known, number
+        assert not to.exists() or file_digest(to) in known, number
         assert before <= {each.number for each in site.session("north").vault.history()}
         to.unlink(missing_ok=True)
         ready = ready_from(site.session("north"), site.table("north"))

@@ -108,7 +108,7 @@ def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
     labels = ready.rows.sent.labels()
     table = frame(1).filter(~pl.Series(ready.rows.held)).select(noisy.agreement.columns)
     classes = np.array(noisy.agreement.classes)[labels]
-    expected = party.prepare(table, classes, basis=ready.choice.basis)
+    expected = party.prepare(table, classes, basis=ready.choice.dataset.basis)
     np.testing.assert_array_equal(upload.rows, expected.rows)
     np.testing.assert_array_equal(upload.labels, expected.labels)
     kept = (

@@ -7,8 +7,7 @@ import pytest
 
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.predict import export_onnx, predict
-from cobasis.party_side.score import score
+from cobasis.party_side.predict import export_onnx, predict, score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import join
 from party_side.sites import NAMES, NUMBERS, frame, ready_from

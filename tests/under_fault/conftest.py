@@ -1,21 +1,8 @@
-"""A folder in memory: a kill and a failing call are the same there, and thousands are quicker."""
+"""What the tests under fault print."""
 
-import os
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
-
-SHARED = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
-
-
-@pytest.fixture(scope="module")
-def in_memory():
-    """A folder that is gone with the module; on a disk where no memory can be had as one."""
-    usable = SHARED.is_dir() and os.access(SHARED, os.W_OK)
-    with tempfile.TemporaryDirectory(dir=SHARED if usable else None) as folder:
-        yield Path(folder)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
 from cobasis.party_side.author import Authorship, issue
-from cobasis.party_side.score import score
+from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget, join
 from cobasis.privacy.audit import audit

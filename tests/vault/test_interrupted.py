@@ -1,14 +1,139 @@
-"""At whatever call the disk fails or the process dies: old state or new, and a retry works."""
+"""At whatever call the disk fails or the process dies: old state or new, and a retry works.
+
+Every write of a vault is a step from an old state to a new one.
+"""
 
 import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from cobasis.disk import calls as disk_calls
 from cobasis.disk import whole
 from cobasis.errors import DiskError, VaultError
+from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from faults import BROKEN, FULL, at_call, deaths
-from vault.steps import STEPS, Trial
+from vault.vaults import (
+    SECRET,
+    agree,
+    choose,
+    consensus,
+    open_vault,
+    returned,
+    table,
+    upload,
+)
+
+NOISE = DPTerms(epsilon=2, radius=1, most_rows=99, labels="public", lifetime_epsilon=2)
+
+
+def of_round(folder):
+    return open_vault(folder).round(agree())
+
+
+def begun(folder, rows=None, **options):
+    upload(open_vault(folder), table() if rows is None else rows, digest=None, **options)
+
+
+def whole_round(folder):
+    upload(open_vault(folder), table())
+    record = of_round(folder)
+    record.join(SECRET)
+    record.adopt(consensus())
+    record.accept(returned(model=b"the first model"))
+
+
+def propose(folder, round_id="icu-2026"):
+    vault = open_vault(folder)
+    vault.ledger.propose(choose(vault, table()).asked, agree(round_id))
+
+
+def nothing(_):
+    """The folder is not even there."""
+
+
+def joined(folder):
+    of_round(folder).join(SECRET)
+
+
+STEPS = {
+    "open a new vault": (nothing, open_vault),
+    "join": (nothing, joined),
+    "adopt": (joined, lambda folder: of_round(folder).adopt(consensus())),
+    "begin a fresh upload": (joined, begun),
+    "begin a kept upload": (
+        lambda folder: upload(open_vault(folder), table()),
+        lambda folder: begun(folder, table()[5:], agreement=agree("second")),
+    ),
+    "begin an upload with noise": (
+        lambda folder: upload(open_vault(folder), table()),
+        lambda folder: begun(
+            folder,
+            table(seed=1),
+            agreement=agree("noisy", basis="haar", dp=NOISE),
+            release="1" * 64,
+        ),
+    ),
+    "propose": (joined, propose),
+    "propose again": (propose, lambda folder: propose(folder, "second")),
+    "finish an upload": (begun, lambda folder: open_vault(folder).finish_upload(1, "e" * 64)),
+    "accept": (joined, lambda folder: of_round(folder).accept(returned())),
+    "accept again": (whole_round, lambda folder: of_round(folder).accept(returned())),
+    "forget": (whole_round, lambda folder: of_round(folder).forget()),
+}
+
+
+def seen(folder):
+    """All that a vault says, after the plain opening that a next command does."""
+    vault = open_vault(folder)
+    record = vault.round(agree())
+    span, back = record.consensus(), record.accepted()
+    spent = [vault.ledger.spent(choose(vault, table(seed=at)).asked) for at in (0, 1)]
+    return {
+        "history": vault.history(),
+        "bases": [basis_columns(each.basis).tobytes() for each in vault.datasets()],
+        "rows": [(len(each.last), len(each.earlier)) for each in vault.datasets()],
+        "spent": [(each.bare, each.charges) for each in spent],
+        "secret": secret_bytes(record.secret()) if record.joined else None,
+        "consensus": span and span.rows.tolist(),
+        "return": back and (back.model, back.change_of_basis.tolist()),
+    }
+
+
+class Trial:
+    """A step in a folder that is put back before each attempt."""
+
+    def __init__(self, name, parent):
+        parent = Path(tempfile.mkdtemp(dir=parent))
+        prepare, self.work = STEPS[name]
+        self._before, self.folder = parent / "before", parent / "north"
+        self._before.mkdir()
+        prepare(self._before / "north")
+        self.reset()
+        self.old = seen(self.folder)
+        self.reset()
+        self.work(self.folder)
+        self.new = seen(self.folder)
+        self.reset()
+
+    def reset(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if (self._before / "north").exists():
+            shutil.copytree(self._before / "north", self.folder)
+
+    def judge(self, where):
+        """Old or new, nothing half-written, and the same command again gives the new state."""
+        found = seen(self.folder)
+        assert found in (self.old, self.new), where
+        left = {path.name for path in self.folder.rglob("*") if path.suffix in {".part", ".gone"}}
+        assert not left, where
+        if found == self.old:
+            self.work(self.folder)
+            assert seen(self.folder) == self.new, where
+        return found == self.new
 
 
 def attempts(trial, act):
@@ -32,32 +157,32 @@ def attempts(trial, act):
         yield f"call {number} ({clock.stopped_at})", clock.stopped_at
 
 
+def judged(trial, places, name):
+    calls, states = [], []
+    for where, call in places:
+        states.append(trial.judge(where))
+        calls.append(call)
+        trial.reset()
+    wanted = {"fsync", "replace"} if name == "forget" else {"pwrite", "fsync", "replace"}
+    assert wanted <= set(calls)
+    assert not states[0] or name == "open a new vault"
+    return states
+
+
 @pytest.mark.parametrize(
     "act",
     [pytest.param(FULL, id="ENOSPC"), pytest.param(BROKEN, id="EIO", marks=pytest.mark.soak)],
 )
 @pytest.mark.parametrize("name", STEPS)
-def test_a_disk_that_fails_at_any_call_leaves_the_old_state_or_the_new_one(name, act, tmp_path):
-    trial, calls, states = Trial(name, tmp_path), [], []
-    for where, call in attempts(trial, act):
-        states.append(trial.judge(where))
-        calls.append(call)
-    expected = {"fsync", "replace"} if name == "forget" else {"pwrite", "fsync", "replace"}
-    assert expected <= set(calls)
-    assert not states[0] or name == "open a new vault"
+def test_a_disk_that_fails_at_any_call_leaves_the_old_state_or_the_new_one(name, act, in_memory):
+    trial = Trial(name, in_memory)
+    judged(trial, attempts(trial, act), name)
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_process_that_dies_at_any_call_leaves_the_old_state_or_the_new_one(name, tmp_path):
-    trial, calls, states = Trial(name, tmp_path), [], []
-    for where, call in deaths(lambda: trial.work(trial.folder)):
-        calls.append(call)
-        states.append(trial.judge(f"{where} of '{name}'"))
-        trial.reset()
-    wanted = {"fsync", "replace"} if name == "forget" else {"pwrite", "fsync", "replace"}
-    assert wanted <= set(calls)
-    assert any(states)
-    assert not all(states) or name == "open a new vault"
+def test_a_process_that_dies_at_any_call_leaves_the_old_state_or_the_new_one(name, in_memory):
+    trial = Trial(name, in_memory)
+    assert any(judged(trial, deaths(lambda: trial.work(trial.folder)), name))
 
 
 class InPlace:
@@ -84,13 +209,13 @@ class InPlace:
         os.close(self._descriptor)
 
 
-def test_a_vault_that_wrote_in_place_would_be_found_out(tmp_path, monkeypatch):
-    trial = Trial("accept again", tmp_path)
+def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
+    trial = Trial("accept again", in_memory)
     monkeypatch.setattr(whole, "WholeFile", InPlace)
 
-    def judged():
+    def all_of_them():
         for where, _ in attempts(trial, FULL):
             trial.judge(where)
 
     with pytest.raises(VaultError):
-        judged()
+        all_of_them()

@@ -1,11 +1,19 @@
-"""A row is seen through one span, as long as it lives."""
+"""A row is known again by keyed bytes, and is seen through one span, as long as it lives."""
+
+import hashlib
+import hmac
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cobasis.errors import OptionError, SpanReuseError
+from cobasis.linalg import arrays
+from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol.plaintext import basis_columns
-from cobasis.vault import Changes, Forced, Fresh, Kept, Refused
+from cobasis.vault import Changes, Forced, Refused
+from cobasis.vault.datasets import compare
 from vault.vaults import (
     DIGEST,
     FEATURES,
@@ -18,123 +26,144 @@ from vault.vaults import (
     upload,
 )
 
+ROWS = st.lists(st.integers(0, 6), max_size=30)
+IDS = [f"{number:05d}" for number in range(30)]
+
 
 @pytest.fixture
 def vault(tmp_path):
     return open_vault(tmp_path / "north")
 
 
-def same(one, two):
-    return np.array_equal(basis_columns(one), basis_columns(two))
-
-
-def test_rows_that_were_never_uploaded_get_a_fresh_basis(vault):
-    assert isinstance(choose(vault, table()), Fresh)
+@pytest.fixture
+def used(vault):
+    """A vault that has uploaded a table."""
     upload(vault, table())
-    choice = choose(vault, table(seed=1))
-    assert isinstance(choice, Fresh)
-    assert not choice.over_old_rows
+    return vault
 
 
-def test_the_same_rows_get_the_stored_basis_in_every_later_round(vault, tmp_path):
-    upload(vault, table())
+def same(choice, basis):
+    return np.array_equal(basis_columns(choice.dataset.basis), basis_columns(basis))
+
+
+def marks(vault, rows):
+    return vault.fingerprints(WholeTable(np.asarray(rows, dtype=float)))
+
+
+def test_a_fingerprint_is_the_beginning_of_an_hmac_over_the_rows_bytes(vault, tmp_path):
+    key = vault._records.derived(b"fingerprints")
+    expected = [
+        int.from_bytes(hmac.new(key, row.tobytes(), hashlib.sha256).digest()[:8], "little")
+        for row in table(3)
+    ]
+    assert marks(vault, table(3)).tolist() == expected
+    assert marks(vault, table(3)).dtype == np.uint64
+    other = marks(open_vault(tmp_path / "south"), table())
+    assert not np.intersect1d(marks(vault, table()), other).size
+    assert not np.intersect1d(vault.people(IDS), marks(vault, table())).size
+
+
+def test_each_row_has_its_own_whatever_stands_around_it(vault, monkeypatch):
+    rows = table(600)
+    whole = marks(vault, rows)
+    np.testing.assert_array_equal(marks(vault, rows[::-1]), whole[::-1])
+    np.testing.assert_array_equal(marks(vault, np.asfortranarray(rows)), whole)
+    monkeypatch.setattr(arrays, "PART_CELLS", 1)
+    np.testing.assert_array_equal(marks(vault, rows), whole)
+    np.testing.assert_array_equal(marks(vault, [[0.0, -0.0]]), marks(vault, [[-0.0, 0.0]]))
+
+
+def test_a_cell_that_changes_in_its_last_bit_makes_another_row(vault):
+    changed = table()
+    changed[3, 2] = np.nextafter(changed[3, 2], np.inf)
+    found = compare(marks(vault, table()), marks(vault, changed))
+    assert found == Changes(same=29, added=1, gone=1)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@given(before=ROWS, after=ROWS)
+def test_rows_are_counted_as_often_as_they_occur(before, after):
+    one, two = (np.sort(np.array(rows, dtype=np.uint64)) for rows in (before, after))
+    both = sum(min(before.count(each), after.count(each)) for each in set(before))
+    expected = Changes(same=both, added=len(after) - both, gone=len(before) - both)
+    assert compare(one, two) == expected
+
+
+@pytest.mark.parametrize(
+    ("added", "gone", "few"),
+    [
+        *((0, 0, False), (1, 0, True), (10, 0, True), (11, 0, False), (0, 1, True)),
+        *((0, 10, True), (0, 11, False), (11, 11, False), (1, 500, True), (500, 10, True)),
+    ],
+)
+def test_one_to_ten_rows_that_came_or_went_are_few(added, gone, few):
+    assert Changes(same=100, added=added, gone=gone).few is few
+
+
+def test_the_same_rows_get_the_stored_basis_in_every_later_round(used, tmp_path):
     choice = choose(open_vault(tmp_path / "north"), table()[::-1])
-    assert isinstance(choice, Kept)
-    assert same(choice.basis, made_basis())
+    assert choice.span == "kept"
+    assert same(choice, made_basis())
     assert choice.changes == Changes(same=30, added=0, gone=0)
-    upload(vault, table(), agreement=agree("icu-2027"))
-    assert [entry.span for entry in vault.history()] == ["fresh", "kept"]
-    assert len(vault.datasets()) == 1
+    upload(used, table(), agreement=agree("icu-2027"))
+    assert [entry.span for entry in used.history()] == ["fresh", "kept"]
+    assert len(used.datasets()) == 1
+    assert choose(used, table(seed=1)).span == "fresh"
 
 
-def test_one_old_row_among_new_ones_is_enough(vault):
-    upload(vault, table())
+def test_one_old_row_among_new_ones_is_enough(used):
     mixed = np.vstack([table(50, seed=1), table()[:1]])
-    choice = choose(vault, mixed)
-    assert isinstance(choice, Kept)
+    choice = choose(used, mixed)
+    assert choice.span == "kept"
     assert choice.changes == Changes(same=1, added=50, gone=29)
-    upload(vault, mixed)
-    assert isinstance(choose(vault, table(50, seed=1)), Kept)
+    upload(used, mixed)
+    assert choose(used, table(50, seed=1)).span == "kept"
 
 
-def test_rows_that_only_an_earlier_upload_had_are_known_all_the_same(vault):
-    upload(vault, table())
-    upload(vault, table()[:12])
-    upload(vault, table()[:11])
-    choice = choose(vault, table()[12:])
-    assert isinstance(choice, Kept)
+def test_rows_that_only_an_earlier_upload_had_are_known_all_the_same(used):
+    upload(used, table()[:12])
+    upload(used, table()[:11])
+    choice = choose(used, table()[12:])
+    assert choice.span == "kept"
     assert choice.changes == Changes(same=0, added=18, gone=11)
 
 
-@pytest.mark.parametrize(("n_changed", "few"), [(0, False), (1, True), (10, True), (11, False)])
-def test_one_to_ten_changed_rows_are_a_finding(vault, n_changed, few):
-    upload(vault, table())
-    changed = table()
-    changed[:n_changed] += 1
-    choice = choose(vault, changed)
-    assert choice.changes == Changes(same=30 - n_changed, added=n_changed, gone=n_changed)
-    assert choice.changes.few is few
-
-
 @pytest.mark.parametrize("sizes", [{"n_components": 3}, {"n_features": FEATURES + 1}])
-def test_old_rows_in_a_round_of_other_sizes_are_refused(vault, sizes):
-    upload(vault, table())
-    choice = choose(vault, table(), **sizes)
-    assert isinstance(choice, Refused)
+def test_old_rows_in_a_round_of_other_sizes_are_refused_without_counting_them(used, sizes):
+    choice = choose(used, table()[:13], **sizes)
     message = (
         r"^rows of party 'north' were uploaded before, in round 'icu-2026', through a basis of 5 "
         r"features and 2 components; this round asks for .*two people .*reason.*\[CB703\]$"
     )
     with pytest.raises(SpanReuseError, match=message):
         choice.refuse()
+    assert not {"30", "13", "17"} & set(choice.reason.split())
 
 
-def test_the_refusal_counts_no_rows(vault):
-    upload(vault, table(37))
-    choice = choose(vault, table(37)[:13], n_components=3)
-    assert not {"37", "13", "24"} & set(choice.reason.split())
-
-
-def test_a_fresh_span_over_old_rows_is_forced_with_a_reason_that_stays(vault):
-    upload(vault, table())
+def test_a_fresh_span_over_old_rows_is_forced_with_a_reason_that_stays(used):
     three = agree("icu-2027", n_components=3)
-    choice = choose(vault, table(), n_components=3, forced=WHY)
-    assert isinstance(choice, Fresh)
-    assert choice.over_old_rows
-    upload(vault, table(), agreement=three, forced=WHY, seed=1)
-    first, second = vault.history()
-    assert (first.span, first.reason, first.by) == ("fresh", "", "")
-    assert (second.span, second.reason, second.by) == (
-        "forced",
-        WHY.reason,
-        "A. Curator and B. Officer",
-    )
-    assert (second.n_components, second.round_id) == (3, "icu-2027")
+    assert choose(used, table(), n_components=3, forced=WHY).span == "forced"
+    upload(used, table(), agreement=three, forced=WHY, seed=1)
+    upload(used, table(seed=1), forced=WHY)  # without need, which leaves no mark
+    first, second, third = used.history()
+    for fresh in (first, third):
+        assert (fresh.span, fresh.reason, fresh.by) == ("fresh", "", "")
+    told = ("forced", WHY.reason, "A. Curator and B. Officer", 3, "icu-2027")
+    assert told == (second.span, second.reason, second.by, second.n_components, second.round_id)
 
 
-def test_after_a_forced_span_the_rows_stay_with_the_last_one_that_fits(vault):
-    upload(vault, table())
-    upload(vault, table(), forced=WHY, seed=1)
-    choice = choose(vault, table())
-    assert same(choice.basis, made_basis(1))
-    upload(vault, table(), agreement=agree(n_components=3), forced=WHY, seed=2)
-    assert same(choose(vault, table()).basis, made_basis(1))
-
-
-def test_forcing_without_need_leaves_no_mark(vault):
-    upload(vault, table(), forced=WHY)
-    [entry] = vault.history()
-    assert (entry.span, entry.reason, entry.by) == ("fresh", "", "")
+def test_after_a_forced_span_the_rows_stay_with_the_last_one_that_fits(used):
+    upload(used, table(), forced=WHY, seed=1)
+    assert same(choose(used, table()), made_basis(1))
+    upload(used, table(), agreement=agree(n_components=3), forced=WHY, seed=2)
+    assert same(choose(used, table()), made_basis(1))
 
 
 @pytest.mark.parametrize(
     ("reason", "by"),
     [
-        ("", ("A. Curator", "B. Officer")),
-        ("  ", ("A. Curator", "B. Officer")),
-        ("a reason", ()),
-        ("a reason", ("A. Curator",)),
-        ("a reason", ("A. Curator", " ")),
+        *((text, ("A. Curator", "B. Officer")) for text in ("", "  ")),
+        *(("a reason", by) for by in ((), ("A. Curator",), ("A. Curator", " "))),
         ("a reason", ("A. Curator", " a.  curator")),
     ],
 )
@@ -143,10 +172,9 @@ def test_forcing_needs_a_reason_and_two_people(reason, by):
         Forced(reason=reason, by=by)
 
 
-def test_rows_of_two_spans_in_one_table_are_refused(vault):
-    upload(vault, table())
-    upload(vault, table(seed=1), agreement=agree("icu-2027"), seed=1)
-    choice = choose(vault, np.vstack([table(), table(seed=1)]))
+def test_rows_of_two_spans_in_one_table_are_refused(used):
+    upload(used, table(seed=1), agreement=agree("icu-2027"), seed=1)
+    choice = choose(used, np.vstack([table(), table(seed=1)]))
     with pytest.raises(SpanReuseError, match=r"in round 'icu-2026', 'icu-2027', through"):
         choice.refuse()
 
@@ -154,33 +182,24 @@ def test_rows_of_two_spans_in_one_table_are_refused(vault):
 def test_an_upload_that_was_begun_and_never_finished_counts(vault):
     """Its file may have left all the same."""
     upload(vault, table(), digest=None)
-    assert isinstance(choose(vault, table()), Kept)
+    assert choose(vault, table()).span == "kept"
     assert vault.history()[0].upload == ""
     assert vault.upload_of(agree()) is None
 
 
-def test_another_basis_than_the_stored_one_is_refused_when_the_upload_begins(vault):
-    upload(vault, table())
-    choice = choose(vault, table())
-    with pytest.raises(SpanReuseError, match=r"is not the one that its vault has.*\[CB703\]$"):
-        vault.begin_upload(choice, made_basis(1), agreement=agree(), time="")
-    assert len(vault.history()) == 1
-
-
-def test_of_two_uploads_that_begin_at_once_the_second_is_refused(vault, tmp_path):
+def test_another_basis_than_the_vaults_is_refused_when_the_upload_begins(vault, tmp_path):
+    wrong = made_basis(shape=(FEATURES, 3))
     other = open_vault(tmp_path / "north")
-    first, second = choose(vault, table()), choose(other, table())
-    vault.begin_upload(first, made_basis(), agreement=agree(), time="")
-    with pytest.raises(SpanReuseError, match="another upload of them may have begun meanwhile"):
-        other.begin_upload(second, made_basis(1), agreement=agree(), time="")
-    assert len(vault.datasets()) == 1
-
-
-def test_a_fresh_basis_has_the_sizes_that_were_asked_for(vault):
-    choice = choose(vault, table())
+    early, late = choose(vault, table()), choose(other, table())
     with pytest.raises(SpanReuseError):
-        vault.begin_upload(choice, made_basis(shape=(FEATURES, 3)), agreement=agree(), time="")
+        vault.begin_upload(early, wrong, agreement=agree(), time="")
     assert vault.history() == ()
+    vault.begin_upload(early, made_basis(), agreement=agree(), time="")
+    with pytest.raises(SpanReuseError, match="another upload of them may have begun meanwhile"):
+        other.begin_upload(late, made_basis(1), agreement=agree(), time="")
+    with pytest.raises(SpanReuseError, match=r"is not the one that its vault has.*\[CB703\]$"):
+        vault.begin_upload(choose(vault, table()), made_basis(1), agreement=agree(), time="")
+    assert len(vault.history()) == 1
 
 
 def test_the_history_counts_through_all_data_sets(vault):
@@ -194,29 +213,15 @@ def test_the_history_counts_through_all_data_sets(vault):
     assert {(entry.upload, entry.n_rows, entry.basis) for entry in history} == {(DIGEST, 30, "svd")}
 
 
-IDS = [f"{number:05d}" for number in range(30)]
-
-
-def test_people_are_known_again_whatever_becomes_of_their_rows(vault):
+def test_people_are_known_again_whatever_becomes_of_their_rows(vault, tmp_path):
     upload(vault, table(), ids=IDS, columns="of 2026")
     scaled = table() * 3.0
-    assert isinstance(choose(vault, scaled, ids=IDS, columns="of 2026"), Kept)
-    refused = choose(vault, scaled, ids=IDS, columns="of 2027")
-    assert isinstance(refused, Refused)
+    assert choose(vault, scaled, ids=IDS, columns="of 2026").span == "kept"
+    refused = choose(open_vault(tmp_path / "north"), scaled, ids=IDS, columns="of 2027")
     assert "become numbers in the same way" in refused.reason
-    assert isinstance(choose(vault, scaled, ids=[f"x{each}" for each in IDS]), Fresh)
-
-
-def test_one_known_person_among_new_ones_is_enough(vault):
-    upload(vault, table(), ids=IDS, columns="of 2026")
-    ids = ["new", *IDS[:1]]
-    assert isinstance(choose(vault, table(2, seed=5), ids=ids, columns="of 2027"), Refused)
-    assert isinstance(choose(vault, table(2, seed=5), ids=ids, columns="of 2026"), Kept)
-    upload(vault, table(2, seed=5), ids=ids, columns="of 2026")
+    assert choose(vault, scaled, ids=[f"x{each}" for each in IDS]).span == "fresh"
+    # one among new ones is enough, and brings the others in
+    mixed = {"rows": table(2, seed=5), "ids": ["new", *IDS[:1]]}
+    assert isinstance(choose(vault, **mixed, columns="of 2027"), Refused)
+    upload(vault, **mixed, columns="of 2026")
     assert isinstance(choose(vault, table(1, seed=6), ids=["new"], columns="of 2027"), Refused)
-
-
-def test_people_stay_known_after_the_vault_is_opened_again(vault, tmp_path):
-    upload(vault, table(), ids=IDS, columns="of 2026")
-    again = open_vault(tmp_path / "north")
-    assert isinstance(choose(again, table(seed=3), ids=IDS, columns="of 2027"), Refused)

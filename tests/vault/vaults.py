@@ -68,17 +68,15 @@ def choose(vault, rows, *, n_components=COMPONENTS, n_features=FEATURES, ids=(),
     return vault.choose_span(Asked(rows=marks, shape=(n_features, n_components), **asked))
 
 
-def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, **asked):
+def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, release="", **asked):
     """Do what a party's command does; the number of the upload."""
     agreement = agreement or agree()
     choice = choose(vault, rows, n_components=agreement.n_components, **asked)
     if isinstance(choice, Refused):
         choice.refuse()
-    kept = getattr(choice, "basis", None)
-    shape = (FEATURES, agreement.n_components)
-    number = vault.begin_upload(
-        choice, kept or made_basis(seed, shape=shape), agreement=agreement, time=NOW
-    )
+    made = made_basis(seed, shape=(FEATURES, agreement.n_components))
+    basis = made if choice.dataset is None else choice.dataset.basis
+    number = vault.begin_upload(choice, basis, agreement=agreement, time=NOW, release=release)
     if digest:
         vault.finish_upload(number, digest)
     return number

@@ -23,9 +23,8 @@ from cobasis.errors import (
     RetentionError,
     UnsignedError,
 )
-from cobasis.keys.at_rest import home as home_folder
-from cobasis.keys.at_rest import key_path, load_identity
-from cobasis.keys.identity import Identity
+from cobasis.keys.identity import Identity, key_path, load_identity
+from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text

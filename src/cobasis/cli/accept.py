@@ -11,7 +11,7 @@ from cobasis.errors import CobasisError, WaitingError
 
 if TYPE_CHECKING:
     from cobasis.party_side.accept import Came
-    from cobasis.party_side.score import Scores
+    from cobasis.party_side.predict import Scores
     from cobasis.party_side.session import PartySession
 
 Told = tuple[object, list[str]]
@@ -153,7 +153,7 @@ def _take_return(session: "PartySession", path: Path) -> Told:
     from cobasis.algorithms.certificate import CAVEAT
     from cobasis.cli.answers import ReturnAnswer
     from cobasis.party_side import accept as accepting
-    from cobasis.party_side.score import score_quietly
+    from cobasis.party_side.predict import score_quietly
 
     taken = accepting.accept(session, path)
     with progress() as report:

@@ -152,23 +152,24 @@ def plan(
     from cobasis.bundle.agreement_file import read_terms
     from cobasis.cli.answers import PlanAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.party_side.prices import Asked, priced
+    from cobasis.party_side.preview import priced
     from cobasis.party_side.session import refuse_target
+    from cobasis.privacy.audit.prices import EPSILON, NOISE, Offer
     from cobasis.report.pages import render_plan
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
-    asked = Asked(
+    offer = Offer(
         n_components=numbers(n_components, int, option="--n-components"),
-        noise=numbers(noise, float, option="--noise"),
-        epsilon=numbers(epsilon, float, option="--epsilon"),
+        noise=numbers(noise, float, option="--noise") or NOISE,
+        epsilon=numbers(epsilon, float, option="--epsilon") or EPSILON,
     )
     for path in (data, agreement, public):
         if out is not None and path is not None:
             refuse_target(out, table=path)
     terms = read_terms(agreement)
     with progress() as report:
-        found = priced(terms, data, public=public, asked=asked, report=report)
+        found = priced(terms, data, public=public, offer=offer, report=report)
     if out is not None:
         write_whole(out, render_plan(found, round_id=terms.round_id, task=terms.task).encode())
     metric = {"classification": "accuracy", "regression": "r2"}.get(terms.task, "")

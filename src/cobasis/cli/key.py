@@ -33,8 +33,7 @@ def new(
     """
     from cobasis.cli.answers import KeyAnswer
     from cobasis.disk.whole import write_whole
-    from cobasis.keys.at_rest import save_identity
-    from cobasis.keys.identity import Identity
+    from cobasis.keys.identity import Identity, save_identity
 
     path, to = owner.key(name), Path(f"{name}.pub")
     role: Role = "analyst" if analyst else "party"

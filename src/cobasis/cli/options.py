@@ -127,25 +127,25 @@ class Owner(Screen):
 
     def folder(self) -> Path:
         """Return the home folder."""
-        from cobasis.keys.at_rest import home
+        from cobasis.keys.identity import home
 
         return home(self.home)
 
     def key(self, name: str) -> Path:
         """Return the path of a key."""
-        from cobasis.keys.at_rest import key_path
+        from cobasis.keys.identity import key_path
 
         return key_path(self.folder(), name)
 
     def identity(self, name: str) -> "Identity":
         """Open a key."""
-        from cobasis.keys.at_rest import load_identity
+        from cobasis.keys.identity import load_identity
 
         return load_identity(self.key(name), passphrase=self.passphrase())
 
     def who(self, agreement: "Agreement") -> "PublicIdentity":
         """Return who of a round types this: whose key is in the home folder."""
-        from cobasis.keys.at_rest import enrolled_here
+        from cobasis.keys.identity import enrolled_here
 
         return enrolled_here(agreement, home=self.folder(), name=self.name)
 

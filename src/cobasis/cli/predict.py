@@ -48,7 +48,7 @@ def score(
     Example: cobasis score icu.toml later.csv
     """
     from cobasis.cli.answers import ScoreAnswer
-    from cobasis.party_side import score as scoring
+    from cobasis.party_side import predict as scoring
 
     agreement, rest = agreed(words)
     table = the_one(rest, what="one table, CSV or Parquet") if rest else None

@@ -1,29 +1,40 @@
-"""An identity: one key that signs and one that unseals, to be used and not looked at."""
+"""Identities: a key that signs and one that unseals, used and not looked at, and kept encrypted.
 
+A home folder keeps a file for each, under a passphrase, for its owner only. The public half is
+``cobasis.protocol.enrolment``; a secret half never leaves this package.
+"""
+
+import os
+import stat
 from io import BytesIO
+from pathlib import Path
 from typing import BinaryIO, Self
 
 import pyrage
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cobasis.bundle.seal import decrypt, encrypt
-from cobasis.errors import IdentityError, PassphraseError, SealError
+from cobasis.disk.whole import WholeFile, make_folder, opened
+from cobasis.errors import DiskError, IdentityError, PassphraseError, SealError, UnknownPartyError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.enrolment import PublicIdentity, Role, verify
+from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.enrolment import PublicIdentity, Role, is_identity_name, verify
+from cobasis.protocol.signatures import signers
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/key/1"
+VARIABLE = "COBASIS_HOME"
+MAX_KEY_FILE = 2**16
+_SUFFIX = ".key"
 _OWN = b"cobasis/own/1\0"
 _SIGNATURE_BYTES = 64
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Identity(Hidden):
-    """The secret keys of one party, or of the analyst.
+    """The secret keys of one party, or of the analyst; made by `new`, or read from a file."""
 
-    Made by `new`, or read by `cobasis.keys.at_rest.load_identity`.
-    """
-
-    __slots__ = ("_age", "_public", "_signing")
+    __slots__ = ("_age", "_signing", "public")
 
     def __init__(
         self,
@@ -35,7 +46,7 @@ class Identity(Hidden):
     ) -> None:
         self._signing = signing
         self._age = age
-        self._public = PublicIdentity(
+        self.public = PublicIdentity(  # the half that everybody may see
             name=name,
             role=role,
             signing_key=signing.public_key().public_bytes_raw().hex(),
@@ -48,16 +59,6 @@ class Identity(Hidden):
         signing, age = Ed25519PrivateKey.generate(), pyrage.x25519.Identity.generate()
         return cls(name, signing=signing, age=age, role=role)
 
-    @property
-    def public(self) -> PublicIdentity:
-        """The half that everybody may see."""
-        return self._public
-
-    @property
-    def recipient(self) -> str:
-        """To what files for it are sealed, ``age1...``."""
-        return self._public.recipient
-
     def sign(self, message: bytes) -> bytes:
         """Return the Ed25519 signature of a message, 64 bytes."""
         return self._signing.sign(message)
@@ -67,13 +68,11 @@ class Identity(Hidden):
         decrypt(source, target, identity=self._age, what="what was sealed")
 
     def seal_for_self(self, data: bytes) -> bytes:
-        """Return bytes that only this identity opens, and that only it can have made.
-
-        The public half is enough to seal for somebody. Without the signature, whoever may
-        write to the disk could put a record of their own making where a secret was kept.
-        """
-        target = BytesIO()
-        encrypt(BytesIO(self.sign(_OWN + data) + data), target, recipients=[self.recipient])
+        """Return bytes that only this identity opens, and that only it can have made."""
+        # The public half is enough to seal for somebody. Without the signature, whoever may write
+        # to the disk could put a record of their own making where a secret was kept.
+        target, signed = BytesIO(), self.sign(_OWN + data) + data
+        encrypt(BytesIO(signed), target, recipients=[self.public.recipient])
         return target.getvalue()
 
     def unseal_own(self, sealed: bytes) -> bytes:
@@ -82,9 +81,9 @@ class Identity(Hidden):
         self.unseal(BytesIO(sealed), target)
         plain = target.getvalue()
         signature, data = plain[:_SIGNATURE_BYTES], plain[_SIGNATURE_BYTES:]
-        if not verify(self._public, _OWN + data, signature=signature):
+        if not verify(self.public, _OWN + data, signature=signature):
             raise SealError(
-                f"a record of '{self._public.name}' is sealed for them, and was not made by them: "
+                f"a record of '{self.public.name}' is sealed for them, and was not made by them: "
                 "somebody else put it there. Restore it from a copy, and look who may write there."
             )
         return data
@@ -97,8 +96,8 @@ class Identity(Hidden):
             )
         fields = {
             "format": FORMAT,
-            "name": self._public.name,
-            "role": self._public.role,
+            "name": self.public.name,
+            "role": self.public.role,
             "signing_key": self._signing.private_bytes_raw().hex(),
             "age_key": str(self._age),
         }
@@ -131,3 +130,89 @@ class Identity(Hidden):
             f"{what} is damaged, or no key that cobasis keeps. Restore it from a copy, or make a "
             "new key and have it enrolled."
         )
+
+
+def home(path: Path | None = None) -> Path:
+    """Return the home folder; it is made, for its owner only, when it is not there."""
+    folder = path or Path(os.environ.get(VARIABLE) or Path.home() / ".cobasis")
+    make_folder(folder)
+    return folder
+
+
+def key_path(home: Path, name: str) -> Path:
+    """Return where somebody's key file stands in a home folder; its folder is made."""
+    if not is_identity_name(name):
+        raise IdentityError(
+            f"{name[:100]!r} is no identity's name. Names have 1 to 100 letters, digits, '.', '_' "
+            "and '-', and do not begin with a '.'."
+        )
+    folder = home / "keys"
+    make_folder(folder)
+    return folder / f"{name}{_SUFFIX}"
+
+
+def names(home: Path) -> tuple[str, ...]:
+    """Return whose keys are in a home folder, sorted."""
+    return tuple(sorted(path.stem for path in (home / "keys").glob(f"*{_SUFFIX}")))
+
+
+def enrolled_here(agreement: Agreement, *, home: Path, name: str | None) -> PublicIdentity:
+    """Return who of a round this home is: who was named, or the only one whose key is in it."""
+    enrolled = signers(agreement)
+    if name is not None and name in enrolled:
+        return enrolled[name]
+    here = [each for each in names(home) if each in enrolled]
+    if name is None and len(here) == 1:
+        return enrolled[here[0]]
+    if name is None and here:
+        raise IdentityError(
+            f"the home folder '{home}' has keys of {', '.join(here)}, and each takes part in round "
+            f"'{agreement.round_id}'. Say who you are: --as {' or --as '.join(here)}."
+        )
+    who = f"nobody with a key in the home folder '{home}' takes part"
+    who = who if name is None else f"'{name}' takes no part"
+    listed = ", ".join(enrolled) or "nobody yet"
+    raise UnknownPartyError(
+        f"{who} in round '{agreement.round_id}' (enrolled: {listed}). Give the right "
+        "folder with --home and the name with --as, or enrol the key in a new agreement."
+    )
+
+
+def save_identity(identity: Identity, path: Path, *, passphrase: str) -> None:
+    """Write an identity into a new file."""
+    _refuse_existing(path)
+    data = identity.encrypted(passphrase)
+    with WholeFile(path, n_bytes=len(data)) as file:
+        file.write(data, offset=0)
+        _refuse_existing(path)  # encryption took seconds, in which another may have come
+
+
+def _refuse_existing(path: Path) -> None:
+    """Raise IdentityError when there is a file: a key that is written over is lost for good."""
+    if path.exists() or path.is_symlink():
+        raise IdentityError(
+            f"'{path}' exists, and a key is never written over: everything that was sealed for it "
+            "would be lost. Use the key that is there, or choose another name."
+        )
+
+
+def load_identity(path: Path, *, passphrase: str) -> Identity:
+    """Read an identity from its file."""
+    try:
+        with opened(path) as (file, stamp):
+            mode = stat.S_IMODE(path.stat().st_mode)
+            data = file.read(MAX_KEY_FILE + 1) if stamp.size <= MAX_KEY_FILE else b""
+    except DiskError as error:
+        reason = (
+            str(error.__cause__.strerror) if isinstance(error.__cause__, OSError) else "no file"
+        )
+        raise IdentityError(
+            f"there is no key to be read at '{path}': {reason}. Make one with 'cobasis key new', "
+            "or say which name or home folder is meant."
+        ) from None
+    if mode & _OTHERS:
+        raise IdentityError(
+            f"the key file '{path}' has mode {mode:04o}: others than its owner may read or change "
+            f"it. If nobody did, run: chmod 600 '{path}'. If in doubt, make a new key."
+        )
+    return Identity.decrypted(data, passphrase=passphrase, what=f"the key file '{path}'")

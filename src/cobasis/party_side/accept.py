@@ -1,14 +1,13 @@
 """What comes to a party: news with receipts, the common span, its change of basis and the model."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
 import numpy as np
 
-from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
-from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
 from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, SealError, StepError
@@ -19,12 +18,8 @@ from cobasis.party_side.session import (
     SENT,
     PartySession,
     alone,
-    digest_of,
     digests_sent,
-    note,
-    notes,
     opened_bundle,
-    time_now,
 )
 from cobasis.protocol.agreement import Reply, exchanges, moment_of
 from cobasis.protocol.messages import Return
@@ -42,21 +37,6 @@ _TAKERS = {
 
 ORTHOGONAL = 1e-8
 """By how much G'G may miss the identity where the method makes rotations."""
-
-_CREATED, _BUNDLE = "return_created", "return_bundle"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Taken:
-    """A return that was checked and is kept."""
-
-    upload: str  # digests: of the upload that it was made for, and of the sealed file
-    bundle: str
-    model_sha256: str  # the same at every party; empty where the round trains no model
-    evidence: Evidence
-    trained_on: tuple[str, ...]
-    target_carries: tuple[str, ...]
-    orthogonality: float | None  # largest entry of G'G - I where the method makes rotations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +149,7 @@ def accept_news(session: PartySession, path: Path) -> tuple[News, tuple[SignedRe
             signed.append(countersign(found, session.identity.sign))
     with alone(session):
         write_whole(session.news, text)
+        # Killed between these lines, the same news sign what is missing: lines say what is known.
         for each in signed:
             session.transcript.append("receipt", each.told())
     return news, tuple(signed)
@@ -185,15 +166,19 @@ def newest_news(session: PartySession) -> News | None:
 def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
     """Check the common span that came back, and keep it for the upload."""
     with alone(session):
-        expected = _expected(session, kind="consensus")
-        with opened_bundle(session, path, signer=session.analyst, expected=expected) as bundle:
+        with opened_bundle(session, path, kind="consensus") as bundle:
             span = consensus_in(bundle, agreement=session.agreement)
             digest = bundle.digest
         tag = session.round.secret().anchor_tag(session.agreement)
         check_consensus(span, session.agreement, anchor_tag=tag, party=session.name)
         before = session.round.consensus()
-        if before is not None and not np.array_equal(before.rows, span.rows):
-            _refuse_second_span(session)
+        other = before is not None and not np.array_equal(before.rows, span.rows)
+        if other and session.vault.upload_of(session.agreement) is not None:
+            raise StepError(
+                f"party '{session.name}' has uploaded in round '{session.agreement.round_id}' "
+                "through the common span that it adopted before, and this is another one. Rows are "
+                "seen through one span only: keep the first, or agree on a new round."
+            )
         session.round.adopt(span)
         if all(each.told["consensus"] != digest for each in session.history("adopted")):
             contributors = list(span.contributors)
@@ -203,42 +188,57 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
         return span.contributors
 
 
-def accept(session: PartySession, path: Path) -> Taken:
-    """Check what came back, and keep it; `cobasis.party_side.score.score` says its worth.
+def accept(session: PartySession, path: Path) -> Accepted:
+    """Check what came back, and keep it; `cobasis.party_side.predict.score` says its worth.
 
     A later return of the same round, after a party came or left, takes the place of this one.
     """
+    agreement = session.agreement
     with alone(session):
-        if session.vault.upload_of(session.agreement) is None:
+        if session.vault.upload_of(agreement) is None:
             raise StepError(
-                f"party '{session.name}' has made no upload in round "
-                f"'{session.agreement.round_id}', so nothing can have come back for it. Type "
-                "'cobasis send' first."
+                f"party '{session.name}' has made no upload in round '{agreement.round_id}', so "
+                "nothing can have come back for it. Type 'cobasis send' first."
             )
-        expected = _expected(session, kind="return")
-        with opened_bundle(session, path, signer=session.analyst, expected=expected) as bundle:
-            returned = return_in(bundle, agreement=session.agreement, party=session.name)
-            upload = require_made_for(session, bundle.manifest.told.get("upload"))
+        with opened_bundle(session, path, kind="return") as bundle:
+            returned = return_in(bundle, agreement=agreement, party=session.name)
+            upload = _upload_of(session, bundle.manifest.told.get("upload"))
             digest, created = bundle.digest, bundle.manifest.created
         _refuse_older(session, digest=digest, created=created)
-        size = session.agreement.n_components
-        check_return(returned, session.agreement, n_components=size, party=session.name)
-        orthogonality = _checked_fit(returned, session)
+        check_return(returned, agreement, n_components=agreement.n_components, party=session.name)
         model = encode_chain(returned.model) if isinstance(returned.model, Chain) else None
-        taken = Taken(
-            upload=upload,
-            bundle=digest,
-            model_sha256="" if model is None else digest_of(model),
+        accepted = Accepted(
+            change_of_basis=returned.change_of_basis,
+            model=model,
+            model_sha256="" if model is None else hashlib.sha256(model).hexdigest(),
             evidence=returned.evidence,
             trained_on=returned.trained_on,
             target_carries=returned.target_carries,
-            orthogonality=orthogonality,
+            upload=upload,
+            bundle=digest,
+            time=created,
+            orthogonality=_orthogonality(returned, session),
         )
-        _keep(session, returned, taken=taken, created=created, model=model)
-        return taken
+        # Vault, then transcript: killed in between, the same file is accepted once more, for it is
+        # no older one; and no line tells of a return that is not there.
+        session.round.accept(accepted)
+        for sent in session.work.glob(f"*{SENT}"):  # what was sent has arrived
+            remove_tree(sent)
+        session.transcript.append(
+            "accepted",
+            {
+                "return": digest,
+                "model_sha256": accepted.model_sha256,
+                "evidence": accepted.evidence,
+                "trained_on": list(accepted.trained_on),
+                "target_carries": list(accepted.target_carries),
+                "exchange": exchanges(agreement)[-1].number,
+            },
+        )
+        return accepted
 
 
-def require_made_for(session: PartySession, upload: object) -> str:
+def _upload_of(session: PartySession, upload: object) -> str:
     """Return the digest of the upload that a return was made for; it has to be one of ours."""
     agreement = session.agreement
     if isinstance(upload, str) and session.vault.upload_of(agreement, upload=upload):
@@ -250,84 +250,29 @@ def require_made_for(session: PartySession, upload: object) -> str:
     )
 
 
-def _expected(session: PartySession, *, kind: Kind) -> Expected:
-    """Return what a bundle from the analyst has to be."""
-    return Expected(
-        kind=kind,
-        round_id=session.agreement.round_id,
-        agreement=session.agreement.digest().hex(),
-        sender=session.analyst.name,
-        recipient=session.name,
-    )
-
-
-def _refuse_second_span(session: PartySession) -> None:
-    """Raise StepError for another span than the one that this round's upload went through."""
-    if session.vault.upload_of(session.agreement) is None:
-        return
-    raise StepError(
-        f"party '{session.name}' has uploaded in round '{session.agreement.round_id}' through the "
-        "common span that it adopted before, and this is another one. Rows are seen through one "
-        "span only: keep the first, or agree on a new round."
-    )
-
-
 def _refuse_older(session: PartySession, *, digest: str, created: str) -> None:
     """Raise ReplayError for a return that was made before the one that is kept."""
-    told = notes(session)
-    if _CREATED not in told or told[_BUNDLE] == digest:
+    kept = session.round.accepted()
+    if kept is None or kept.bundle == digest:
         return
-    if moment_of(created) < moment_of(told[_CREATED]):
+    if moment_of(created) < moment_of(kept.time):
         raise ReplayError(
             f"this return to party '{session.name}' was made on {created}, before the one that was "
-            f"accepted, of {told[_CREATED]}: somebody sends an old one again. The newer one stays. "
-            "If the older is really wanted, ask the analyst to make it anew."
+            f"accepted, of {kept.time}: somebody sends an old one again. The newer one stays. If "
+            "the older is really wanted, ask the analyst to make it anew."
         )
 
 
-def _checked_fit(returned: Return, session: PartySession) -> float | None:
+def _orthogonality(returned: Return, session: PartySession) -> float | None:
     """Return how far a rotation is from one; FitCheckError where that is too far."""
     if session.agreement.make_aligner().fit_kind != "rotation":
         return None
     change = returned.change_of_basis
-    short = change.T if change.shape[0] < change.shape[1] else change
-    off = orthonormality_defect(short)
+    off = orthonormality_defect(change.T if change.shape[0] < change.shape[1] else change)
     if off <= ORTHOGONAL:
         return off
     raise FitCheckError(
         f"the change of basis for party '{session.name}' misses G'G = I by {off:.1e}, above "
         f"{ORTHOGONAL:.0e}, so it is no rotation, and the agreed aligner "
         f"'{session.agreement.aligner}' makes nothing else. Ask the analyst to run the round again."
-    )
-
-
-def _keep(
-    session: PartySession, returned: Return, *, taken: Taken, created: str, model: bytes | None
-) -> None:
-    """Write a return into notes, vault and transcript."""
-    note(session, **{_CREATED: created, _BUNDLE: taken.bundle})
-    session.round.accept(
-        Accepted(
-            change_of_basis=returned.change_of_basis,
-            model=model,
-            evidence=taken.evidence,
-            trained_on=taken.trained_on,
-            target_carries=taken.target_carries,
-            upload=taken.upload,
-            bundle=taken.bundle,
-            time=time_now(),
-        )
-    )
-    for path in session.work.glob(f"*{SENT}"):  # what was sent has arrived
-        remove_tree(path)
-    session.transcript.append(
-        "accepted",
-        {
-            "return": taken.bundle,
-            "model_sha256": taken.model_sha256,
-            "evidence": taken.evidence,
-            "trained_on": list(taken.trained_on),
-            "target_carries": list(taken.target_carries),
-            "exchange": exchanges(session.agreement)[-1].number,
-        },
     )

@@ -11,20 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.bundle.payload import Payload, open_payload
+from cobasis.bundle.transcript import now
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
-from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.preview import Ready
-from cobasis.party_side.rows import picked
+from cobasis.party_side.preview import Ready, budget_of
+from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import Projected
-from cobasis.party_side.session import PartySession, time_now
+from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.audit import (
     About,
     AuditReport,
-    Budget,
     Facts,
     Guarantee,
     Setting,
@@ -35,11 +35,10 @@ from cobasis.privacy.audit import (
     settings_of,
     travelling,
 )
-from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.secrets import check_public_rows
-from cobasis.vault import Forced, Kept
-from cobasis.vault.fingerprints import Fingerprints
+from cobasis.vault import Fingerprints, Forced
 
 Places = npt.NDArray[np.intp]
 
@@ -76,60 +75,51 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     The same rows are drawn, split and attacked in the same way each time, by a stream that
     follows from the vault's key.
     """
-    asked = question or Question()
-    session, rows = made.ready.session, made.ready.rows
-    _refuse_unknown(session, asked.sensitive)
-    marks = rows.fingerprints
+    asked, ready = question or Question(), made.ready
+    agreement, rows = ready.session.agreement, ready.rows
+    known = {*agreement.columns, *([agreement.label] if agreement.label else [])}
+    unknown = sorted(set(asked.sensitive) - known)
+    if unknown:
+        raise OptionError(
+            f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
+            f"column. Name some of {', '.join(sorted(known)[:20])}."
+        )
+    marks = ready.choice.asked.rows
     rng = np.random.default_rng(int.from_bytes(_digest(marks, b"sample"), "big"))
-    size = sample_size(rows.n_sent, session.agreement.n_features)
+    size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload = open_payload(made.payload)
-    budget = budget_of(session.agreement)
-    subject = _subject(made, payload, places, asked, budget=budget)
-    own = Setting(n_components=subject.n_components, basis=session.agreement.basis, budget=budget)
+    subject, budget = _subject(made, payload, places, asked), budget_of(agreement)
+    own = Setting(n_components=subject.n_components, basis=agreement.basis, budget=budget)
     settings = settings_of(subject, own, n_components=asked.n_components, noise=asked.noise)
     report = audit(
         subject,
-        facts=_facts(made, payload.labels(), asked),
-        about=_about(made.ready, marks, n_sampled=size),
+        facts=_facts(ready, payload.labels(), asked),
+        about=_about(ready, marks, n_sampled=size),
         rng=rng,
         settings=settings if asked.compared else (),
     )
     return Audited(report=report, salt=secrets.token_bytes(KEY_BYTES))
 
 
-def budget_of(agreement: Agreement) -> Budget | None:
-    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
-    terms = agreement.dp
-    if terms is None:
-        return None
-    return Budget(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        radius=terms.radius,
-        centre=terms.centre,
-        adjacency=terms.adjacency,
-        rows_per_person=terms.rows_per_person,
-        label_epsilon=terms.label_epsilon,
-        n_classes=len(agreement.classes),
-    )
-
-
-def _subject(
-    made: Projected, payload: Payload, places: Places, asked: Question, *, budget: Budget | None
-) -> Subject:
+def _subject(made: Projected, payload: Payload, places: Places, asked: Question) -> Subject:
     """Return the sampled people: their rows, and what stands of them in the upload's file."""
     session, rows = made.ready.session, made.ready.rows
-    agreement = session.agreement
+    agreement, budget = session.agreement, budget_of(session.agreement)
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
-    raw = picked(rows.sent, places)
-    labels = rows.sent.labels()
-    told = payload.labels()
+    released = np.empty((len(sent), payload.n_components))
+    for first in range(0, payload.n_rows, _BLOCK):
+        stop = min(first + _BLOCK, payload.n_rows)
+        here = (sent >= first) & (sent < stop)
+        if here.any():
+            released[here] = payload.row_block(first, stop)[sent[here] - first]
+    raw = gathered(rows.sent, places)
+    labels, told = rows.sent.labels(), payload.labels()
     columns = encoded_columns(agreement.features)
     return Subject(
         rows=raw,
         release=Release(
-            rows=_released(payload, sent),
+            rows=released,
             anchor_image=payload.read_image().astype(np.float64),
             labels=None if told is None else told[sent],
         ),
@@ -146,21 +136,19 @@ def _subject(
     )
 
 
-def _released(payload: Payload, places: Places) -> Matrix:
-    """Return some rows of an upload's file, in the order of their places."""
-    found = np.empty((len(places), payload.n_components))
-    for first in range(0, payload.n_rows, _BLOCK):
-        stop = min(first + _BLOCK, payload.n_rows)
-        here = (places >= first) & (places < stop)
-        if here.any():
-            found[here] = payload.row_block(first, stop)[places[here] - first]
-    return found
-
-
-def _facts(made: Projected, told: Labels | None, asked: Question) -> Facts:
+def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
     """Return what is agreed, and what was uploaded before."""
-    ready, agreement = made.ready, made.ready.session.agreement
-    kept = ready.choice if isinstance(ready.choice, Kept) else None
+    agreement, choice, guarantee = ready.session.agreement, ready.choice, None
+    terms, counts = agreement.dp, np.zeros(0, dtype=np.intp)
+    if told is not None and agreement.task == "classification":
+        counts = np.unique(told, return_counts=True)[1]
+    if terms is not None:
+        guarantee = Guarantee(
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            statement=ready.preview.guarantee,
+            labels="public by declaration" if terms.labels == "public" else "randomised response",
+        )
     return Facts(
         n_rows=ready.rows.n_sent,
         n_features=agreement.n_features,
@@ -170,35 +158,13 @@ def _facts(made: Projected, told: Labels | None, asked: Question) -> Facts:
         basis=agreement.basis,
         task=agreement.task,
         models=agreement.allowed_models,
-        class_counts=_counts(told) if agreement.task == "classification" else (),
+        class_counts=tuple(map(int, counts)),
         sensitive_label=bool(agreement.label) and agreement.label in asked.sensitive,
         span=ready.preview.span,
-        added=None if kept is None else kept.changes.added,
-        gone=None if kept is None else kept.changes.gone,
-        n_uploads=0 if kept is None else len(kept.dataset.history),
-        guarantee=_guarantee(ready),
-    )
-
-
-def _counts(told: Labels | None) -> tuple[int, ...]:
-    """Return how many people of each class are sent."""
-    if told is None:
-        return ()
-    _, counts = np.unique(told, return_counts=True)
-    return tuple(map(int, counts))
-
-
-def _guarantee(ready: Ready) -> Guarantee | None:
-    """Return the guarantee that the agreement's [dp] section gives; None without one."""
-    terms = ready.session.agreement.dp
-    if terms is None:
-        return None
-    public = terms.labels == "public"
-    return Guarantee(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        statement=ready.preview.guarantee,
-        labels="public by declaration" if public else "randomised response",
+        added=None if choice.changes is None else choice.changes.added,
+        gone=None if choice.changes is None else choice.changes.gone,
+        n_uploads=0 if choice.dataset is None else len(choice.dataset.history),
+        guarantee=guarantee,
     )
 
 
@@ -211,7 +177,7 @@ def _about(ready: Ready, marks: Fingerprints, *, n_sampled: int) -> About:
         agreement=agreement.digest().hex(),
         data_version=_digest(marks, b"version").hex()[:_DIGITS],
         tool_version=f"cobasis {version('cobasis')}",
-        time=time_now(),
+        time=moment_text(now()),
         n_rows=ready.rows.n_sent,
         n_sampled=n_sampled,
         n_features=agreement.n_features,
@@ -224,18 +190,6 @@ def _about(ready: Ready, marks: Fingerprints, *, n_sampled: int) -> About:
 def _digest(marks: Fingerprints, use: bytes) -> bytes:
     """Return a digest of keyed fingerprints: who has not the vault's key learns nothing of rows."""
     return hashlib.sha256(b"cobasis/audit/1/" + use + marks.astype("<u8").tobytes()).digest()
-
-
-def _refuse_unknown(session: PartySession, sensitive: tuple[str, ...]) -> None:
-    """Raise OptionError for a sensitive column that the agreement does not name."""
-    agreement = session.agreement
-    known = {*agreement.columns, *([agreement.label] if agreement.label else [])}
-    unknown = sorted(set(sensitive) - known)
-    if unknown:
-        raise OptionError(
-            f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
-            f"column. Name some of {', '.join(sorted(known)[:20])}."
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,11 +220,22 @@ def approve(session: PartySession, found: Audited, *, approval: Approval) -> dic
 
 def require_approval(session: PartySession, found: Audited, *, approval: Approval) -> None:
     """Raise where somebody is missing who answers for an upload; nothing is written."""
-    report = found.report
+    report, round_id = found.report, session.agreement.round_id
     if report.blocking and approval.override is None:
-        raise AuditBlockedError(_blocked(session, found))
+        told = "; ".join(_WHY[each.id] for each in report.blocking)  # no number of a row
+        raise AuditBlockedError(
+            f"the upload of party '{session.name}' in round '{round_id}' is blocked by its audit: "
+            f"{told}. Nothing has left. See 'cobasis audit'. If it has to leave all the same, two "
+            "people answer for it with --override-by NAME --override-by NAME --override-reason "
+            "TEXT."
+        )
     if report.to_sign and not any(each.strip() for each in approval.signed_by):
-        raise AuditUnsignedError(_unsigned(session, found))
+        ids = ", ".join(each.id for each in report.to_sign)
+        raise AuditUnsignedError(
+            f"the audit of party '{session.name}' in round '{round_id}' is above its policy in "
+            f"{ids}, so somebody who may decide has to sign. Nothing has left. Read what 'cobasis "
+            "audit' says, then give --signed-by NAME."
+        )
 
 
 def keep(session: PartySession, found: Audited) -> Path:
@@ -280,26 +245,6 @@ def keep(session: PartySession, found: Audited) -> Path:
     text = json.dumps({"salt": found.salt.hex(), "report": as_json(found.report)}, sort_keys=True)
     write_whole(path, text.encode())
     return path
-
-
-def _blocked(session: PartySession, found: Audited) -> str:
-    """Say what blocks, in words that hold no number of a row."""
-    told = [_WHY[each.id] for each in found.report.blocking]
-    return (
-        f"the upload of party '{session.name}' in round '{session.agreement.round_id}' is blocked "
-        f"by its audit: {'; '.join(told)}. Nothing has left. See 'cobasis audit'. If it has to "
-        "leave all the same, two people answer for it with --override-by NAME --override-by NAME "
-        "--override-reason TEXT."
-    )
-
-
-def _unsigned(session: PartySession, found: Audited) -> str:
-    ids = [each.id for each in found.report.to_sign]
-    return (
-        f"the audit of party '{session.name}' in round '{session.agreement.round_id}' is above its "
-        f"policy in {', '.join(ids)}, so somebody who may decide has to sign. Nothing has left. "
-        "Read what 'cobasis audit' says, then give --signed-by NAME."
-    )
 
 
 _WHY = {

@@ -33,8 +33,7 @@ from cobasis.disk.whole import (
     write_whole,
 )
 from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, UnknownPartyError
-from cobasis.keys.at_rest import names
-from cobasis.keys.identity import Identity
+from cobasis.keys.identity import Identity, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import PART, SUFFIX
 from cobasis.protocol.agreement import Agreement

@@ -1,8 +1,10 @@
-"""What a party does with the model: predictions block by block beside identifiers, and export."""
+"""What a party does with the model: it predicts, exports it, and scores what it is worth."""
 
+import hashlib
 import io
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +14,17 @@ import polars as pl
 
 from cobasis.bundle.messages import model_in
 from cobasis.disk.whole import WholeFile, write_whole
-from cobasis.errors import OptionError, StepError
+from cobasis.errors import CobasisError, OptionError, StepError
 from cobasis.features.encoder import Encoder
 from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.models.chain import Chain
+from cobasis.models import ModelName
+from cobasis.models.chain import Chain, ChainFamily
 from cobasis.models.onnx import Precision, raw_graph
-from cobasis.party_side.rows import require_id
-from cobasis.party_side.session import PartySession, digest_of, refuse_target, sent_table
+from cobasis.models.trainer import train
+from cobasis.party_side.rows import PartyRows, gathered, open_rows, require_id
+from cobasis.party_side.session import PartySession, notes, refuse_target
 from cobasis.progress import Report, silent
-from cobasis.protocol.messages import decode_labels
+from cobasis.protocol.messages import Labels, decode_labels
 from cobasis.tables.sources import (
     CSV,
     PARQUET,
@@ -31,7 +35,7 @@ from cobasis.tables.sources import (
     source_of,
 )
 from cobasis.tables.table import as_text
-from cobasis.vault.datasets import Dataset
+from cobasis.vault import Dataset
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -45,10 +49,6 @@ class Usable(Hidden):
     def aligned(self, rows: Matrix) -> Matrix:
         """Return ``Y F_i G_i`` for rows on the agreed scale."""
         return self.dataset.basis.project(rows) @ self.change_of_basis
-
-    def map_in(self) -> Matrix:
-        """Return ``F_i G_i``, of shape (n_features, n_components)."""
-        return self.aligned(np.eye(self.dataset.basis.shape[0]))
 
 
 def usable(session: PartySession) -> Usable:
@@ -70,13 +70,12 @@ def usable(session: PartySession) -> Usable:
     return Usable(dataset=uploaded.dataset, change_of_basis=found.change_of_basis, model=model)
 
 
-PREDICTION = "prediction"
 _BLOCK_CELLS = 2**22
 
 
 def predict(session: PartySession, table: Path, *, to: Path, report: Report = silent) -> int:
     """Predict for every row of a table, in its order."""
-    for own in (table, sent_table(session)):
+    for own in (table, Path(notes(session).get("table", table))):
         refuse_target(to, table=own)
     if to.suffix.lower() not in (*CSV, *PARQUET):
         raise OptionError(
@@ -88,10 +87,21 @@ def predict(session: PartySession, table: Path, *, to: Path, report: Report = si
     )
     refuse_schema(source, agreement.features, labels=None, party=session.name)
     require_id(source, session)
-    frames = _predicted(source, session, use=use, report=report)
-    write = _write_csv if to.suffix.lower() in CSV else _write_parquet
+    csv, n_rows = to.suffix.lower() in CSV, 0
     with WholeFile(to, n_bytes=0) as file:
-        n_rows = write(file, frames)
+        kept, at = [], 0
+        for frame in _predicted(source, session, use=use, report=report):
+            if csv:
+                data = frame.write_csv(include_header=not n_rows).encode()
+                file.write(data, offset=at)
+                at += len(data)
+            else:  # of a few columns; a row group for each block would make it slow to read
+                kept.append(frame)
+            n_rows += frame.height
+        if not csv:
+            buffer = io.BytesIO()
+            pl.concat(kept).write_parquet(buffer)
+            file.write(buffer.getvalue(), offset=0)
         source.refuse_changed()
     return n_rows
 
@@ -109,63 +119,185 @@ def _predicted(
         refuse_csv_rounding(frame, what=source.what, integers=source.integers)
         if not encoder.put(encoder.read(nw.from_native(frame), what=source.what), rows):
             raise not_finite(source, agreement.features, n_rows=n_rows)
-        yield _answers(frame, rows.T, session=session, use=use)
+        yield _answers(frame, np.ascontiguousarray(rows.T), session=session, use=use)
         report("predicting", first + frame.height, n_rows)
 
 
-def _answers(frame: pl.DataFrame, rows: Any, *, session: PartySession, use: Usable) -> pl.DataFrame:  # noqa: ANN401
+def _answers(
+    frame: pl.DataFrame, rows: Matrix, *, session: PartySession, use: Usable
+) -> pl.DataFrame:
     """Return identifier, prediction and scores of some rows."""
     agreement, model = session.agreement, use.model
-    aligned = use.aligned(np.ascontiguousarray(rows))
-    columns = [pl.Series(agreement.id, frame[agreement.id])] if agreement.id else []
-    columns.append(
-        pl.Series(_free(PREDICTION, agreement.id), decode_labels(model.predict(aligned), agreement))
-    )
+    aligned = use.aligned(rows)
+    found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.task == "classification":
         scores = model.scores(aligned, method=model.method)
         table = scores[:, np.newaxis] if scores.ndim == 1 else scores
         classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes
-        columns += [
-            pl.Series(_free(f"score_{each}", agreement.id), table[:, at])
-            for at, each in enumerate(classes)
-        ]
-    return pl.DataFrame(columns)
-
-
-def _free(name: str, taken: str) -> str:
-    """Return a column's name that is not the identifier's."""
-    return f"model_{name}" if name == taken else name
-
-
-def _write_csv(file: WholeFile, frames: Iterator[pl.DataFrame]) -> int:
-    """Write frames as they come."""
-    at = n_rows = 0
-    for frame in frames:
-        data = frame.write_csv(include_header=not n_rows).encode()
-        file.write(data, offset=at)
-        at, n_rows = at + len(data), n_rows + frame.height
-    return n_rows
-
-
-def _write_parquet(file: WholeFile, frames: Iterator[pl.DataFrame]) -> int:
-    """Write all frames as one."""
-    whole, buffer = pl.concat(list(frames)), io.BytesIO()
-    whole.write_parquet(buffer)
-    file.write(buffer.getvalue(), offset=0)
-    return whole.height
+        found |= {f"score_{each}": table[:, at] for at, each in enumerate(classes)}
+    taken = agreement.id  # the identifier keeps its name
+    columns = {f"model_{name}" if name == taken else name: each for name, each in found.items()}
+    return pl.DataFrame(({taken: frame[taken]} if taken else {}) | columns)
 
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:
     """Write encoding, ``F_i G_i`` and model as one graph that takes raw columns."""
-    refuse_target(to, table=sent_table(session))
+    sent = notes(session).get("table")
+    refuse_target(to, table=None if sent is None else Path(sent))
     found, agreement = usable(session), session.agreement
     data = raw_graph(
         agreement.features,
         found.model,
-        map_in=found.map_in(),
+        map_in=found.aligned(np.eye(agreement.n_features)),  # F_i G_i
         classes=agreement.classes,
         precision=precision,
     )
     write_whole(to, data)
-    session.transcript.append("exported", {"sha256": digest_of(data)})
+    session.transcript.append("exported", {"sha256": hashlib.sha256(data).hexdigest()})
     return len(data)
+
+
+MOST_CELLS = 2**25
+"""Cells of the rows that the party's own model is trained on, 256 MB; of more, a random part."""
+
+WORSE = 0.02
+"""So much below the party's own model, and by more than few rows do by chance, is worth a word."""
+
+_WORSE_HERE = (
+    "the common model is worse here than the party's own: before using it, look whether labels and "
+    "units mean the same at all parties"
+)
+
+_FAMILIES: dict[ChainFamily, ModelName] = {
+    "linear": "ridge",
+    "logistic": "logistic",
+    "mlp": "mlp",
+    "rff": "rff",
+    "boosted_trees": "boosted_trees",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Figures on the rows that a party held back; for its own screen."""
+
+    metric: str
+    n_rows: int
+    together: float | None = None
+    local: float | None = None  # of the same family, on rows uploaded before their projection
+    baseline: float | None = None  # of the most frequent class, or the mean, of those rows
+    remarks: tuple[str, ...] = ()
+
+
+def score(session: PartySession, *, table: Path | None = None, report: Report = silent) -> Scores:
+    """Score what was accepted on rows that the party never uploaded.
+
+    Without a table these are the held-back rows of the one that it uploaded. Rows of another
+    table are left out where they were uploaded, in this round or in an earlier one.
+    """
+    agreement = session.agreement
+    metric = "r2" if agreement.task == "regression" else "accuracy"
+
+    def nothing(reason: str) -> Scores:
+        return Scores(metric=metric, n_rows=0, remarks=(reason,))
+
+    if agreement.task == "representation":
+        return nothing("the round was for a representation: there is no model to score")
+    if not agreement.holdout and table is None:
+        return nothing("the agreement holds no rows back; give a table: cobasis score TABLE")
+    noted = Path(notes(session).get("table", ""))
+    place = table or noted
+    if not place.is_file() and table is None:
+        gone = f"the table '{place}' is not there any more; give it: cobasis score TABLE"
+        # the note is forgotten with the round
+        return nothing(gone) if place != Path() else Scores(metric=metric, n_rows=0)
+    use = usable(session)
+    rows = _unseen(session, place, use=use, report=report)
+    if not rows.n_held:
+        return nothing(f"every row of '{place.name}' was uploaded, so none is left to score on")
+    own = rows
+    if not rows.n_sent and noted.is_file():
+        own = _unseen(session, noted, use=use, report=report)
+    return _scored(session, rows, own=own, use=use, metric=metric)
+
+
+def score_quietly(session: PartySession, *, report: Report = silent) -> Scores:
+    """Score on held-back rows; where the table cannot be read any more, say why in a remark."""
+    try:
+        return score(session, report=report)
+    except CobasisError as error:
+        metric = "r2" if session.agreement.task == "regression" else "accuracy"
+        remark = f"the table cannot be scored on: {error.args[0]}"
+        return Scores(metric=metric, n_rows=0, remarks=(remark.rstrip("."),))
+
+
+def _unseen(session: PartySession, table: Path, *, use: Usable, report: Report) -> PartyRows:
+    """Open a table, and hold back every row that was not uploaded."""
+    rows = open_rows(session, table, report=report)
+    seen = use.dataset.knows(rows.marks, rows.marks[:0])
+    if rows.ids is not None:
+        seen = seen | use.dataset.knows(rows.ids[:0], rows.ids)
+    return replace(rows, held=~seen)
+
+
+def _scored(
+    session: PartySession, rows: PartyRows, *, own: PartyRows, use: Usable, metric: str
+) -> Scores:
+    """Predict the rows that were never uploaded, three ways."""
+    held, truth = gathered(rows.kept), rows.kept.labels()
+    if truth is None:
+        return Scores(metric=metric, n_rows=0)
+    together = _figure(use.model.predict(use.aligned(held)), truth, metric)
+    found = Scores(metric=metric, n_rows=len(truth), together=together)
+    if not own.n_sent:
+        gone = "the table that was uploaded is not there, so there is nothing beside it"
+        return replace(found, remarks=(gone,))
+    uploaded, labels = _own_rows(own)
+    values, counts = np.unique(labels, return_counts=True)
+    guess = float(np.mean(labels)) if metric == "r2" else float(values[np.argmax(counts)])
+    local, remarks = _local(session, uploaded, labels=labels, family=_FAMILIES[use.model.family])
+    alone = None if local is None else _figure(local.predict(held), truth, metric)
+    if len(uploaded) < own.n_sent:
+        remarks += (
+            f"the party's own model was trained on {len(uploaded):,} of its rows, at random",
+        )
+    # by more than few rows do by chance: the standard error of a share is at most n^-1/2 / 2
+    if alone is not None and together < alone - max(WORSE, len(truth) ** -0.5):
+        remarks += (_WORSE_HERE,)
+    baseline = _figure(np.full(len(truth), guess), truth, metric)
+    return replace(found, local=alone, baseline=baseline, remarks=remarks)
+
+
+def _own_rows(rows: PartyRows) -> tuple[Matrix, Labels]:
+    """Return the rows that were uploaded, encoded, and their labels; at most so many cells."""
+    chosen = ~rows.held
+    most = max(1, MOST_CELLS // rows.table.shape[1])
+    if rows.n_sent > most:  # those with the smallest fingerprints, which are random numbers
+        chosen = chosen & (rows.marks <= np.sort(rows.marks[chosen])[most - 1])
+    own = rows.table.only(chosen)
+    return gathered(own), np.asarray(own.labels())
+
+
+def _local(
+    session: PartySession, own: Matrix, *, labels: Labels, family: ModelName
+) -> tuple[Any, tuple[str, ...]]:
+    """Train the party's own model, or say why there is none."""
+    task = session.agreement.task
+    if task == "classification" and len(np.unique(labels)) == 1:
+        return None, ("all uploaded rows are of one class, so the party has no model of its own",)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of scikit-learn, about few rows
+            return train(own, labels, model=family, task=task, seed=0, aligned=False), ()
+    except (CobasisError, ValueError) as error:
+        kind = type(error).__name__
+        return None, (f"the party's rows do not allow a model of family '{family}' ({kind})",)
+
+
+def _figure(predicted: Labels, truth: Labels, metric: str) -> float:
+    """Return the share of right answers, or R2."""
+    if metric == "accuracy":
+        return float(np.mean(predicted == truth))
+    spread = float(np.sum((truth - truth.mean()) ** 2))
+    off = float(np.sum((truth - predicted) ** 2))
+    return 1.0 - off / spread if spread else float(off == 0)

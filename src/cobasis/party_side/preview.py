@@ -1,17 +1,29 @@
-"""What will leave, said before anything does: the split, the span, the size, in words."""
+"""What will leave, said before anything does; and what each defence would cost, in a draft."""
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
+import numpy as np
 import numpy.typing as npt
 
+from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.rows import Findings, PartyRows, public_rows_in
-from cobasis.party_side.session import PartySession, digest_of, upcoming
+from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in
+from cobasis.party_side.session import PartySession, upcoming
+from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size
+from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange
-from cobasis.vault import Asked, Forced, Fresh, Kept, Refused, Spent
+from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
+from cobasis.protocol.secrets import check_public_rows
+from cobasis.tables.table import open_table
+from cobasis.vault import Asked, Choice, Forced, Refused, Span
+
+NONE = "no formal guarantee"
+
+_BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
+"""Of one number of a row, and of one of the anchor's image, by the agreed precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +36,7 @@ class Preview:
     precision: str
     reader: str
     fingerprint: str
-    span: Literal["fresh", "kept", "forced"]  # forced: made though rows were uploaded before
+    span: Span
     leaves: tuple[str, ...]
     stays: tuple[str, ...]
     guarantee: str
@@ -37,7 +49,7 @@ class Ready(Hidden):
 
     session: PartySession
     rows: PartyRows
-    choice: Fresh | Kept
+    choice: Choice
     exchange: Exchange
     preview: Preview
     public_rows: npt.ArrayLike | None  # the agreed ones, where anchor or basis need them
@@ -57,63 +69,67 @@ def make_ready(
     """
     agreement, exchange = session.agreement, upcoming(session)
     rows = found.opened(agreement)
+    # what a cell may be is no part of how it becomes a number
+    columns = [each.model_dump(exclude={"unit", "low", "high"}) for each in agreement.features]
     asked = Asked(
-        rows=rows.fingerprints,
+        rows=rows.marks[~rows.held],
         shape=(agreement.n_features, agreement.n_components),
-        people=rows.people,
-        columns=_encoding(agreement),
+        people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
+        columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
     )
     choice = session.vault.choose_span(asked)
     if isinstance(choice, Refused):  # nobody's word makes a second span where the stored one fits
         if forced is None and not looking:
             choice.refuse()
-        choice = Fresh(asked=replace(asked, forced=forced), over_old_rows=True)
-    proposing, shown = exchange.message == "proposal", None
+        choice = Choice(asked=replace(asked, forced=forced), span="forced")
+    shown = None
     if public_rows is not None:
         shown = public_rows_in(public_rows, agreement=agreement, party=session.name)
+    preview = _preview(session, rows, choice, proposing=exchange.message == "proposal")
     return Ready(
         session=session,
         rows=rows,
         choice=choice,
         exchange=exchange,
-        preview=_preview(session, rows, choice, proposing=proposing),
+        preview=preview,
         public_rows=shown,
     )
 
 
-def _encoding(agreement: Agreement) -> str:
-    """Return a digest of how columns become numbers; what a cell may be is no part of that."""
-    told = [each.model_dump(exclude={"unit", "low", "high"}) for each in agreement.features]
-    return digest_of(json.dumps(told, sort_keys=True).encode())
-
-
-def _preview(
-    session: PartySession, rows: PartyRows, choice: Fresh | Kept, *, proposing: bool
-) -> Preview:
-    """Say what would leave."""
-    agreement, reader = session.agreement, session.analyst
-    span: Literal["fresh", "kept", "forced"] = "fresh"
-    if isinstance(choice, Kept):
-        span = "kept"
-    elif choice.over_old_rows:
-        span = "forced"
-    image = agreement.n_anchor_rows * agreement.n_components * 8
+def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposing: bool) -> Preview:
+    """Say what would leave; BudgetError where its noise cannot be afforded any more."""
+    agreement, reader, guarantee = session.agreement, session.analyst, NONE
+    spent = session.vault.ledger.affordable(choice.asked, agreement)
+    if agreement.dp is not None:
+        terms = agreement.dp
+        promised = [terms.lifetime_epsilon, *(each.lifetime_epsilon for each in spent.charges)]
+        guarantee = (
+            f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, "
+            f"epsilon spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
+        )
+    precision = "fp64" if proposing else agreement.precision
+    row, image = _BYTES[precision]
+    n_bytes = agreement.n_anchor_rows * agreement.n_components * image
+    if not proposing:
+        label = 8 if agreement.label else 0
+        n_bytes += rows.n_sent * (agreement.n_components * row + label)
+    leaves, stays = _in_words(agreement, rows, proposing=proposing)
     return Preview(
         n_features=agreement.n_features,
         n_components=agreement.n_components,
-        n_bytes=image if proposing else weight(agreement, rows.n_sent),
-        precision="fp64" if proposing else agreement.precision,
+        n_bytes=n_bytes,
+        precision=precision,
         reader=reader.name,
         fingerprint=reader.fingerprint,
-        span=span,
-        leaves=leaves(agreement, rows, proposing=proposing),
-        stays=stays(agreement, rows, proposing=proposing),
-        guarantee=guarantee_of(agreement, session.vault.ledger.affordable(choice.asked, agreement)),
+        span=choice.span,
+        leaves=leaves,
+        stays=stays,
+        guarantee=guarantee,
         warnings=() if proposing else _warnings(session, choice),
     )
 
 
-def _warnings(session: PartySession, choice: Fresh | Kept) -> tuple[str, ...]:
+def _warnings(session: PartySession, choice: Choice) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = ["an upload is pseudonymised personal data, not anonymous data"]
     if session.agreement.dp is not None and not session.agreement.id:
@@ -121,13 +137,13 @@ def _warnings(session: PartySession, choice: Fresh | Kept) -> tuple[str, ...]:
             "the agreement names no id column, so people whose numbers change count as others, and "
             "their budget begins anew"
         )
-    if isinstance(choice, Kept) and choice.changes.few:
+    if choice.changes is not None and choice.changes.few:
         told.append(
             f"{choice.changes.added} rows came and {choice.changes.gone} went since these rows "
             "were uploaded last: whoever has both uploads can tell whose they are. Wait until more "
             "have changed, or leave these rows out"
         )
-    if isinstance(choice, Fresh) and choice.over_old_rows:
+    if choice.span == "forced":
         told.append(
             "some rows were uploaded before through another basis: whoever has both uploads can "
             "rebuild more of them than one shows"
@@ -135,63 +151,104 @@ def _warnings(session: PartySession, choice: Fresh | Kept) -> tuple[str, ...]:
     return tuple(told)
 
 
-_BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
-"""Of one number of a row, and of one of the anchor's image, by the agreed precision."""
-
-
-def leaves(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
-    """Say what leaves, in words."""
+def _in_words(
+    agreement: Agreement, rows: PartyRows, *, proposing: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Say what leaves, and what does not."""
     size, labels = agreement.n_components, ""
-    told = []
+    stays = ["the raw rows, the secret basis, the anchor and the consortium secret"]
     if agreement.label:
         randomised = agreement.dp is not None and agreement.dp.label_epsilon is not None
         how = "with some labels changed at random" if randomised else "in the clear"
         labels = f", and their column '{agreement.label}' {how}"
     if proposing:
-        told.append(
+        leaves = [
             f"up to {size:,} directions of {rows.n_sent:,} rows, as the secret anchor sees them"
-        )
+        ]
+        stays.append("every projected row and every label")
     else:
         noise = "" if agreement.dp is None else " with noise"
-        told.append(
-            f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{noise}{labels}"
-        )
-        told.append(
-            f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers"
-        )
-    return (*told, "the names of party, round and agreement")
-
-
-def stays(agreement: Agreement, rows: PartyRows, *, proposing: bool) -> tuple[str, ...]:
-    """Say what does not leave."""
-    told = ["the raw rows, the secret basis, the anchor and the consortium secret"]
-    if proposing:
-        told.append("every projected row and every label")
+        leaves = [
+            f"{rows.n_sent:,} rows in random order, as {size:,} numbers each{noise}{labels}",
+            f"the image of the secret anchor, {agreement.n_anchor_rows:,} x {size:,} numbers",
+        ]
     if rows.n_held:
-        told.append(f"{rows.n_held:,} rows that are held back, to score the model on")
+        stays.append(f"{rows.n_held:,} rows that are held back, to score the model on")
     if agreement.id:
-        told.append(f"the id column '{agreement.id}', and every column that is not agreed on")
-    return tuple(told)
+        stays.append(f"the id column '{agreement.id}', and every column that is not agreed on")
+    return (*leaves, "the names of party, round and agreement"), tuple(stays)
 
 
-def weight(agreement: Agreement, n_rows: int) -> int:
-    """Return the bytes of rows, image and labels before they are compressed."""
-    row, image = _BYTES[agreement.precision]
-    label = 8 if agreement.label else 0
-    rows = n_rows * (agreement.n_components * row + label)
-    return rows + agreement.n_anchor_rows * agreement.n_components * image
+WHO = "you"
+"""What the party is called in messages: nobody has to be enrolled to plan."""
+
+_DELTA = 1e-6
 
 
-NONE = "no formal guarantee"
+def priced(
+    agreement: Agreement,
+    table: Path,
+    *,
+    public: Path | None = None,
+    offer: Offer | None = None,
+    report: Report = silent,
+) -> Plan:
+    """Measure what each defence would cost and win; nothing is written, and no key is needed.
+
+    All rows of the table are looked at, also those that a round would hold back: which they are
+    follows from a key of the vault, which is not opened here.
+    """
+    rows = open_table(table, agreement=agreement, party=WHO, report=report)
+    n_rows, n_features = rows.shape
+    shown = None if public is None else public_rows_in(public, agreement=agreement, party=WHO)
+    if shown is not None and agreement.public_rows_sha256 is None:  # any, on the agreed scale
+        shown = encode(shown, agreement.features, party=WHO)
+    elif shown is not None or agreement.basis == "public":  # exactly those that the round names
+        shown = check_public_rows(shown, agreement, party=WHO)
+    offered, budget = offer or Offer(), budget_of(agreement)
+    if shown is not None:
+        # of a ball about the public rows' mean, half of them lie in it
+        centre = shown.mean(axis=0)
+        radius = float(np.median(np.linalg.norm(shown - centre, axis=1)))
+        delta = min(_DELTA, 1 / (PEOPLE_PER_FAILURE * n_rows))
+        least = Budget(epsilon=1.0, delta=delta, radius=1.0)
+        about = replace(budget or least, radius=radius, centre=tuple(map(float, centre)))
+        offered = replace(
+            offered, budget=about if radius > 0 else None, ball="about the mean of the public rows"
+        )
+    else:
+        ball = "about the agreed centre" if budget and budget.centre else "as agreed"
+        offered = replace(offered, budget=budget, ball=ball)
+    drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
+    places = np.sort(drawn[: sample_size(n_rows, n_features)])
+    some = gathered(rows, places)
+    told = rows.labels()
+    seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
+    return plan(
+        some,
+        told,
+        places=places,
+        own=Setting(n_components=agreement.n_components, basis=agreement.basis, budget=budget),
+        offer=offered,
+        task=agreement.task,
+        rng=np.random.default_rng(int.from_bytes(seed, "big")),
+        classes=agreement.classes,
+        public_rows=shown,
+    )
 
 
-def guarantee_of(agreement: Agreement, spent: Spent) -> str:
-    """Return the guarantee that the round gives, and what was spent before it."""
+def budget_of(agreement: Agreement) -> Budget | None:
+    """Return what the agreement's noise is made of, for an audit to make other noise like it."""
     terms = agreement.dp
     if terms is None:
-        return NONE
-    promised = [terms.lifetime_epsilon, *(each.lifetime_epsilon for each in spent.charges)]
-    return (
-        f"{terms.statement(basis=agreement.basis)}; releases so far {len(spent.charges)}, epsilon "
-        f"spent on these rows {spent.epsilon(terms.delta):.4g} of {min(promised):g}"
+        return None
+    return Budget(
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        radius=terms.radius,
+        centre=terms.centre,
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        label_epsilon=terms.label_epsilon,
+        n_classes=len(agreement.classes),
     )

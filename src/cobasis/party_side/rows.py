@@ -1,10 +1,8 @@
-"""A party's rows in two parts: those that are uploaded, and those that never leave."""
+"""A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,50 +26,14 @@ from cobasis.linalg.arrays import Blocks, Hidden, Matrix
 from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.messages import Labels
-from cobasis.protocol.projection import LabelledRows
 from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.table import StreamedTable, as_text, check_table, open_table
-from cobasis.vault.fingerprints import Fingerprints
-
-Done = TypeVar("Done")
-Mask = npt.NDArray[np.bool_]
+from cobasis.vault import Fingerprints
 
 _ALL = 2.0**64
 
-
-class ChosenRows(LabelledRows):
-    """Some rows of a table, gone through in its order."""
-
-    def __init__(self, table: LabelledRows, chosen: Mask) -> None:
-        self._table, self._chosen = table, chosen
-        self._before = np.concatenate([[0], np.cumsum(chosen)])
-        self.shape = (int(self._before[-1]), table.shape[1])
-
-    def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
-        """Go through the chosen rows; a part of the table without any is passed over."""
-
-        def worked(first: int, blocks: Iterator[Matrix]) -> tuple[Done, ...]:
-            found = self._of(first, blocks)
-            start = next(found, None)
-            if start is None:
-                return ()
-            return (work(int(self._before[first]), chain([start], found)),)
-
-        for done in self._table.over(worked, step=step):
-            yield from done
-
-    def labels(self) -> Labels | None:
-        """Return their labels."""
-        labels = self._table.labels()
-        return None if labels is None else labels[self._chosen]
-
-    def _of(self, first: int, blocks: Iterator[Matrix]) -> Iterator[Matrix]:
-        for block in blocks:
-            chosen = self._chosen[first : first + len(block)]
-            first += len(block)
-            if chosen.any():
-                yield block[chosen]
+OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
+"""Bases whose span is of the party's own rows, and how many rows they need above n_components."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -80,67 +42,47 @@ class PartyRows(Hidden):
 
     table: StreamedTable
     marks: Fingerprints
-    ids: Fingerprints | None
-    held: Mask
+    ids: Fingerprints | None  # None where the agreement has no identifier
+    held: npt.NDArray[np.bool_]
 
     @property
-    def sent(self) -> LabelledRows:
+    def sent(self) -> StreamedTable:
         """The rows that are uploaded."""
-        return ChosenRows(self.table, ~self.held) if self.held.any() else self.table
+        return self.table.only(~self.held) if self.held.any() else self.table
 
     @property
-    def kept(self) -> ChosenRows:
+    def kept(self) -> StreamedTable:
         """The rows that never leave."""
-        return ChosenRows(self.table, self.held)
+        return self.table.only(self.held)
 
     @property
     def n_sent(self) -> int:
         """How many are uploaded."""
-        return int(np.count_nonzero(~self.held))
+        return len(self.held) - self.n_held
 
     @property
     def n_held(self) -> int:
         """How many never leave."""
         return int(np.count_nonzero(self.held))
 
-    @property
-    def fingerprints(self) -> Fingerprints:
-        """Of the rows that are uploaded, sorted, as the vault takes them."""
-        return np.sort(self.marks[~self.held])
-
-    @property
-    def people(self) -> Fingerprints:
-        """Whose rows are uploaded; empty where the agreement has no identifier."""
-        return self.marks[:0] if self.ids is None else self.ids[~self.held]
-
 
 def open_rows(session: PartySession, table: Path, *, report: Report = silent) -> PartyRows:
-    """Open a party's table and split it: the agreed share of rows is held back."""
-    agreement = session.agreement
-    rows = open_table(
-        table,
-        agreement=agreement,
-        party=session.name,
-        labels=agreement.label or None,
-        report=report,
-    )
+    """Open a party's table and split it: the agreed share of rows is held back.
+
+    The sides follow from the vault's keyed marks, so that a row, or a person, stays on its own in
+    every later round and whatever stands around it.
+    """
+    agreement, ids = session.agreement, None
+    rows = open_table(table, agreement=agreement, party=session.name, report=report)
     marks = session.vault.fingerprints(rows)
-    ids = None if not agreement.id else session.vault.people(_identifiers(rows.source, session))
+    if agreement.id:
+        require_id(rows.source, session)
+        column = rows.source.collect(pl.col(agreement.id).cast(pl.String))[agreement.id]
+        if column.null_count():
+            raise _empty_ids(session, column.null_count())
+        ids = session.vault.people(column.to_list())
     held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
-
-
-def _identifiers(source: Source, session: PartySession) -> list[str]:
-    """Read the column of identifiers."""
-    name = session.agreement.id
-    require_id(source, session)
-    column = source.collect(pl.col(name).cast(pl.String))[name]
-    if not column.null_count():
-        return column.to_list()
-    raise FeatureError(
-        f"{column.null_count():,} cells of the id column '{name}' of party '{session.name}' are "
-        "empty, so it cannot be told whose rows were uploaded before. Fill them."
-    )
 
 
 def require_id(source: Source, session: PartySession) -> None:
@@ -155,29 +97,29 @@ def require_id(source: Source, session: PartySession) -> None:
         )
 
 
-def gathered(rows: Blocks) -> Matrix:
-    """Return blocks as one table in memory, of shape (n_rows, n_features)."""
-
-    def copied(_: int, blocks: Iterator[Matrix]) -> list[Matrix]:
-        return [block.copy() for block in blocks]
-
-    parts = [block for part in rows.over(copied, step="reading rows") for block in part]
-    return np.vstack(parts) if parts else np.empty((0, rows.shape[1]))
+def _empty_ids(session: PartySession, n_empty: int) -> FeatureError:
+    return FeatureError(
+        f"{n_empty:,} cells of the id column '{session.agreement.id}' of party '{session.name}' "
+        "are empty, so it cannot be told whose rows were uploaded before. Fill them."
+    )
 
 
-def picked(rows: Blocks, places: npt.NDArray[np.intp]) -> Matrix:
-    """Return some rows of a table, whose places are sorted, as one table in memory."""
+def gathered(rows: Blocks, places: npt.NDArray[np.intp] | None = None) -> Matrix:
+    """Return a table in memory, or some of its rows, whose places are sorted."""
 
-    def chosen(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
+    def copied(first: int, blocks: Iterator[Matrix]) -> list[Matrix]:
         found = []
         for block in blocks:
-            start, stop = np.searchsorted(places, [first, first + len(block)])
-            found.append(block[places[start:stop] - first])
+            if places is None:
+                found.append(block.copy())
+            else:
+                start, stop = np.searchsorted(places, [first, first + len(block)])
+                found.append(block[places[start:stop] - first])
             first += len(block)
         return found
 
-    parts = [block for part in rows.over(chosen, step="drawing rows to look at") for block in part]
-    return np.vstack(parts)
+    parts = [block for part in rows.over(copied, step="reading rows") for block in part]
+    return np.vstack(parts) if parts else np.empty((0, rows.shape[1]))
 
 
 def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.ArrayLike:
@@ -187,10 +129,6 @@ def public_rows_in(path: Path, *, agreement: Agreement, party: str) -> npt.Array
     frame = source.collect(*map(pl.col, agreement.columns))
     numbers = all(isinstance(each, NumericFeature) for each in agreement.features)
     return frame.to_numpy() if numbers else frame
-
-
-OWN_SPANS = {"svd": 0, "pca": 1, "lpp": 1}
-"""Bases whose span is of the party's own rows, and how many rows they need above n_components."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -209,36 +147,30 @@ class Findings(Hidden):
         return None if self.rows is None or self.problems else self.rows.n_held
 
     @property
-    def refused(self) -> tuple[ColumnFinding, ...]:
-        """What the agreement forbids."""
-        return tuple(each for each in self.findings if each.refused)
-
-    @property
     def fits(self) -> bool:
         """Whether an upload can be made of the table."""
-        return not self.problems and not self.refused
+        return not self.problems and not any(each.refused for each in self.findings)
 
     def opened(self, agreement: Agreement) -> PartyRows:
         """Return the rows, if the table fits; else raise what is wrong with it."""
-        refused = self.refused
+        refused = [each for each in self.findings if each.refused]
         if refused:
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
+            # an error shows no word of a cell: it may be printed, logged and sent on
+            told = [
+                each.text.partition(": ")[0] if each.words else each.text
+                for each in refused[:SHOWN]
+            ]
             raise _kind_of(refused[0], agreement)(
-                f"{self.what} does not fit the agreement: "
-                f"{'; '.join(map(_without_cells, refused[:SHOWN]))}{more}. Nothing was made. "
-                "'cobasis send --dry-run' lists all that is wrong; correct the table, or agree on "
-                "other columns."
+                f"{self.what} does not fit the agreement: {'; '.join(told)}{more}. Nothing was "
+                "made. 'cobasis send --dry-run' lists all that is wrong; correct the table, or "
+                "agree on other columns."
             )
         for problem in self.problems:
             raise problem
         if self.rows is None:  # without columns that are refused there are rows
             raise RuntimeError
         return self.rows
-
-
-def _without_cells(finding: ColumnFinding) -> str:
-    """Return a finding's sentence for an error, which shows no word of a cell."""
-    return finding.text.partition(": ")[0] if finding.words else finding.text
 
 
 def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]:
@@ -274,8 +206,7 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
 
 def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
     """Yield what is wrong with the column of identifiers: by one, a person is known again."""
-    agreement = session.agreement
-    name, terms = agreement.id, agreement.dp
+    name, terms = session.agreement.id, session.agreement.dp
     most = 1 if terms is None else terms.rows_per_person
     source = source_of(table, party=session.name, features=as_text(name))
     column = pl.col(name)
@@ -284,10 +215,7 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
         (column.drop_nulls().value_counts().struct.field("count") > most).sum().alias("crowds"),
     ).row(0)
     if empty:
-        yield FeatureError(
-            f"{empty:,} cells of the id column '{name}' of party '{session.name}' are empty, so it "
-            "cannot be told whose rows were uploaded before. Fill them."
-        )
+        yield _empty_ids(session, empty)
     if crowds and terms is not None:
         yield AgreementError(
             f"some identifiers of party '{session.name}' stand in more than rows_per_person={most} "

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import Enclosed, enclose_proposal, enclose_upload
+from cobasis.bundle.transcript import now
 from cobasis.bundle.uploads import UploadFile
 from cobasis.disk.whole import copy_whole, file_digest, move_whole, remove_tree
 from cobasis.errors import DiskError, StepError, WaitingError
@@ -31,15 +32,13 @@ from cobasis.party_side.session import (
     join,
     note,
     refuse_target,
-    time_now,
     upcoming,
 )
 from cobasis.progress import Report, silent
-from cobasis.protocol.agreement import Exchange, exchanges
+from cobasis.protocol.agreement import Exchange, exchanges, moment_text
 from cobasis.protocol.party import Party
 from cobasis.protocol.projection import Projection
 from cobasis.protocol.secrets import Memory
-from cobasis.vault import Kept
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -119,9 +118,8 @@ def send(
     upload is made only if `allow`, where it is given, lets it leave.
     """
     session, exchange, source = ready.session, ready.exchange, ready.rows.table.source.path
-    place = _place(session, exchange, to, table=source)
     with alone(session):
-        _refuse_other(session, place)
+        place = _place(session, exchange, to, table=source)
         if source is not None:
             note(session, table=str(source.resolve()))
         number = None
@@ -137,6 +135,10 @@ def send(
             sign=session.identity.sign,
             recipients=[session.analyst],
         )
+        # Sealed, and still without a name outside. Its digest goes into the vault, then into the
+        # transcript, and then the file gets its name: whatever a kill leaves out there is known in
+        # here. Killed before the line, the same command makes the same rows and seals them anew;
+        # killed behind it, `finish` gives the file its name.
         if number is not None:
             session.vault.finish_upload(number, written.digest)
         told = {exchange.message: written.digest, "analyst": session.analyst.name}
@@ -153,14 +155,12 @@ def finish(session: PartySession, to: Path | None) -> Sent | None:
     A proposal stays the same one until its span is accepted.
     """
     exchange = upcoming(session)
-    made = _kept(session, exchange, MADE)
-    sent = digests_sent(session, exchange)
+    made, sent = _kept(session, exchange, MADE), digests_sent(session, exchange)
     if not (made.exists() and sent and file_digest(made) == sent[-1]):
         proposed = sent and exchange.message == "proposal"
         return send_again(session, to) if proposed else None
-    place = _place(session, exchange, to)
     with alone(session):
-        _refuse_other(session, place)
+        place = _place(session, exchange, to)
         return _delivered(session, exchange, place, digest=sent[-1], again=True)
 
 
@@ -176,25 +176,29 @@ def send_again(session: PartySession, to: Path | None) -> Sent:
             f"'{session.agreement.round_id}': it has sent none, has accepted the return, or has "
             "forgotten the round. Without --again, 'cobasis send' makes the next one."
         )
-    place = _place(session, exchange, to)
     with alone(session):
-        _refuse_other(session, place)
+        place = _place(session, exchange, to)
         copy_whole(kept, place)
-    return Sent(
-        path=place,
-        digest=file_digest(kept),
-        n_bytes=kept.stat().st_size,
-        exchange=exchange,
-        again=True,
-    )
+    n_bytes, digest = kept.stat().st_size, file_digest(kept)
+    return Sent(path=place, digest=digest, n_bytes=n_bytes, exchange=exchange, again=True)
 
 
 def _place(
     session: PartySession, exchange: Exchange, to: Path | None, *, table: Path | None = None
 ) -> Path:
-    """Return where the file of an exchange goes; without a wish, beside the agreement."""
+    """Return where the file of an exchange goes; without a wish, beside the agreement.
+
+    Raises OptionError or DiskError where a file would be overwritten that the party did not make.
+    """
     place = to or session.beside(f"{exchange.number}-{exchange.message}")
     refuse_target(place, table=table)
+    if place.exists():
+        sent = [digests_sent(session, each) for each in exchanges(session.agreement)]
+        if file_digest(place) not in {digest for each in sent for digest in each}:
+            raise DiskError(
+                f"'{place}' exists, and is no file that party '{session.name}' made in round "
+                f"'{session.agreement.round_id}'. Move it away, or name another with -o."
+            )
     return place
 
 
@@ -209,21 +213,11 @@ def _delivered(
     """Give a sealed file its name, and keep it in case it is lost on its way."""
     made = _kept(session, exchange, MADE)
     n_bytes = made.stat().st_size
+    # Copied first: renamed first, a kill in between would leave a file that counts as delivered
+    # and is nowhere outside.
     copy_whole(made, to)
     move_whole(made, made.with_suffix(SENT))
     return Sent(path=to, digest=digest, n_bytes=n_bytes, exchange=exchange, again=again)
-
-
-def _refuse_other(session: PartySession, to: Path) -> None:
-    """Raise DiskError where a file would be overwritten that the party did not make itself."""
-    if not to.exists():
-        return
-    known = {each for one in exchanges(session.agreement) for each in digests_sent(session, one)}
-    if file_digest(to) not in known:
-        raise DiskError(
-            f"'{to}' exists, and is no file that party '{session.name}' made in round "
-            f"'{session.agreement.round_id}'. Move it away, or name another with -o."
-        )
 
 
 def _proposal(ready: Ready, *, report: Report) -> Enclosed:
@@ -243,7 +237,9 @@ def _upload(
 ) -> tuple[Enclosed, int]:
     """Project the rows, ask whether they may leave, and begin the upload in the vault."""
     session, noisy, audit = ready.session, made.noising is not None, None
-    if allow is not None or not noisy:  # noise that was drawn could not be taken back
+    # What is looked at has noise of another stream, for whoever looks may still say no, and noise
+    # that was drawn could not be taken back.
+    if allow is not None or not noisy:
         payload = _written(ready, made.rehearsed(), report=report)
         try:
             if allow is not None:
@@ -251,11 +247,14 @@ def _upload(
         except Exception:
             remove_tree(payload)
             raise
-    number = session.vault.begin_upload(  # charged before the noise that leaves is drawn
+    # Charged before the noise that leaves is drawn. A kill in between has spent a release that
+    # nobody saw; made again it is the same numbers, and free. Drawn first, a kill would leave
+    # noise on the disk that no account knows of.
+    number = session.vault.begin_upload(
         ready.choice,
         made.basis,
         agreement=session.agreement,
-        time=time_now(),
+        time=moment_text(now()),
         release="" if made.noising is None else made.noising.release,
     )
     if noisy:
@@ -296,7 +295,7 @@ def _projection(ready: Ready) -> Projection:
     return party.project(
         ready.rows.sent,
         consensus=ready.session.round.consensus(),
-        basis=ready.choice.basis if isinstance(ready.choice, Kept) else None,
+        basis=None if ready.choice.dataset is None else ready.choice.dataset.basis,
         memory=memory,
     )
 

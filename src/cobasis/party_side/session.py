@@ -1,16 +1,14 @@
 """A party's session: who it is, what was agreed, its vault and its transcript, opened together."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
 from cobasis.bundle.envelope import Bundle, open_bundle
-from cobasis.bundle.manifest import Expected
+from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, remove_tree, write_whole
@@ -22,16 +20,14 @@ from cobasis.errors import (
     OptionError,
     VaultError,
 )
-from cobasis.keys.at_rest import enrolled_here, key_path, load_identity
-from cobasis.keys.at_rest import home as home_folder
-from cobasis.keys.identity import Identity
+from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identity
+from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges, moment_text
+from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.vault.rounds import RoundRecords
-from cobasis.vault.vault import Vault
+from cobasis.vault import RoundRecords, Vault
 
 MARKS, NOTES = "marks", "notes.age"
 """What outlives a command in the work folder: directions until the upload is whole, and notes."""
@@ -45,23 +41,15 @@ MADE, SENT = ".made", ".sent"
 class PartySession(Hidden):
     """What every command of a party works with."""
 
+    name: str
     agreement: Agreement
     path: Path
     identity: Identity
     vault: Vault
+    round: RoundRecords  # what the vault holds of it
     transcript: Transcript
     work: Path
     audits: Path
-
-    @property
-    def name(self) -> str:
-        """The party's."""
-        return self.identity.public.name
-
-    @property
-    def round(self) -> RoundRecords:
-        """What the vault holds of this round."""
-        return self.vault.round(self.agreement)
 
     @property
     def analyst(self) -> PublicIdentity:
@@ -122,16 +110,19 @@ def open_session(
     work = folder / "work" / who.name / digest
     make_folder(work)
     make_folder(transcript.parent)
+    vault = Vault(
+        folder / "vault" / who.name,
+        party=who.name,
+        seal=identity.seal_for_self,
+        unseal=identity.unseal_own,
+    )
     return PartySession(
+        name=who.name,
         agreement=agreed,
         path=path,
         identity=identity,
-        vault=Vault(
-            folder / "vault" / who.name,
-            party=who.name,
-            seal=identity.seal_for_self,
-            unseal=identity.unseal_own,
-        ),
+        vault=vault,
+        round=vault.round(agreed),
         transcript=Transcript(transcript),
         work=work,
         audits=folder / "audits" / who.name / digest,
@@ -154,29 +145,18 @@ def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:
     return tuple(str(each.told[exchange.message]) for each in lines)
 
 
-def time_now() -> str:
-    """Return the time as manifests and histories write it."""
-    return moment_text(datetime.now(UTC))
-
-
-def digest_of(data: bytes) -> str:
-    """Return the SHA-256 of bytes, 64 hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
-
-
 @contextmanager
 def alone(session: PartySession) -> Iterator[None]:
-    """Keep other commands out of the work folder, and clear what a killed one left in it.
-
-    The system lets go of the lock when a process dies, however it dies. Of what is in the folder,
-    only notes and marks outlive a command, and both are sealed.
-    """
+    """Keep other commands out of the work folder, and clear what a killed one left in it."""
     make_folder(session.work)
     busy = (
         f"another command of party '{session.name}' is at work in round "
         f"'{session.agreement.round_id}', in '{session.work}'. Two at a time would mix "
         "their files. Wait for it, then start again."
     )
+    # The system lets go of the lock when a process dies, however it dies, so what lies here then
+    # is a killed command's: opened secrets and projected rows, plain, which go before anything
+    # else is done. Notes, marks and what was made are sealed, and the next command needs them.
     with Lock(session.work, what=f"the work folder '{session.work}'", busy=busy):
         for path in sorted(session.work.iterdir()):
             if path.name not in {MARKS, NOTES} and path.suffix not in {MADE, SENT}:
@@ -208,15 +188,21 @@ def notes(session: PartySession) -> dict[str, str]:
 
 
 @contextmanager
-def opened_bundle(
-    session: PartySession,
-    path: Path,
-    *,
-    signer: PublicIdentity | Mapping[str, PublicIdentity],
-    expected: Expected,
-) -> Iterator[Bundle]:
-    """Open a bundle that was sealed for the party; its parts are gone when the block ends."""
-    into = session.work / "opened"
+def opened_bundle(session: PartySession, path: Path, *, kind: Kind) -> Iterator[Bundle]:
+    """Open a bundle of the round, sealed for the party; its parts are gone when the block ends.
+
+    A secret is a party's to send, all else the analyst's.
+    """
+    into, agreement = session.work / "opened", session.agreement
+    parties = {each.name: each for each in agreement.enrolled}
+    signer = parties if kind == "secret" else {session.analyst.name: session.analyst}
+    expected = Expected(
+        kind=kind,
+        round_id=agreement.round_id,
+        agreement=agreement.digest().hex(),
+        sender=None if kind == "secret" else session.analyst.name,
+        recipient=session.name,
+    )
     remove_tree(into)
     try:
         yield open_bundle(
@@ -246,18 +232,7 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
     whoever wrote the parties' keys could have it sealed for a key of their own first, and then
     put the right keys back and seal it for their owners again: the maker's signature would stand.
     """
-    agreement = session.agreement
-    parties = {each.name: each for each in agreement.enrolled}
-    expected = Expected(
-        kind="secret",
-        round_id=agreement.round_id,
-        agreement=agreement.digest().hex(),
-        recipient=session.name,
-    )
-    with (
-        alone(session),
-        opened_bundle(session, path, signer=parties, expected=expected) as bundle,
-    ):
+    with alone(session), opened_bundle(session, path, kind="secret") as bundle:
         key, maker = bundle.parts[PART].read_bytes(), bundle.manifest.sender
         if len(key) != KEY_BYTES:
             raise CommitmentError(
@@ -266,12 +241,14 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
                 "new' makes."
             )
         found = ConsortiumSecret(key)
-        found.check_opens(agreement, party=session.name)
+        found.check_opens(session.agreement, party=session.name)
         return SentSecret(secret=found, maker=maker, bundle=bundle.digest)
 
 
 def keep_secret(session: PartySession, sent: SentSecret) -> None:
     """Keep a secret that was read, and say so in the transcript."""
+    # In this order: a kill in between leaves a secret that no line tells of, and `sign` reads it
+    # again and writes the line. A line about a secret that is not there would have to be believed.
     with alone(session):
         session.round.join(sent.secret)
         session.transcript.append("joined", {"secret_from": sent.maker, "bundle": sent.bundle})
@@ -282,12 +259,6 @@ def join(session: PartySession, path: Path) -> str:
     sent = read_secret(session, path)
     keep_secret(session, sent)
     return sent.maker
-
-
-def sent_table(session: PartySession) -> Path | None:
-    """Return the table that the last file was made of; None before the first."""
-    noted = notes(session).get("table")
-    return None if noted is None else Path(noted)
 
 
 def refuse_target(to: Path, *, table: Path | None = None) -> None:
@@ -308,7 +279,9 @@ def forget(session: PartySession) -> str:
     files that were exported, and the sealed files that were sent or came.
     """
     with alone(session):
+        # First the line: after a kill in between the secret is still there, and typing the command
+        # again ends it. Behind a secret that is gone without a line nobody could say why.
         time = session.transcript.append("forgotten", {}).time
-        session.vault.forget_round(session.agreement)
+        session.round.forget()
         remove_tree(session.work)
         return time

@@ -1,6 +1,6 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -53,6 +53,7 @@ WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
+Feature = NumericFeature | CategoryFeature
 Part = tuple[int, pl.DataFrame]
 """Some rows, after the number of the first."""
 
@@ -98,8 +99,11 @@ class Source:
         size = 2 ** min(PART_ROWS.bit_length() - 1, max(8, (PART_BYTES // row).bit_length() - 1))
         width = max(LEAST_COLUMNS, -(-len(names) // SLICES))
         slices = [chosen.select(names[at : at + width]) for at in range(0, len(names), width)]
-        for start in range(0, n_rows, size):  # no name here may keep a part while the next is read
-            yield from _cut(self._rows(slices, start, size), first=start, batch=batch)
+        for start in range(0, n_rows, size):
+            part = self._rows(slices, start, size)
+            for at in range(0, part.height, batch):
+                yield start + at, part[at : at + batch]
+            del part  # while the next is read
 
     def _rows(self, slices: Sequence[pl.LazyFrame], start: int, size: int) -> pl.DataFrame:
         """Read some rows, slice by slice of their columns."""
@@ -124,10 +128,9 @@ class Source:
         with self.reading():
             frame = self.frame.select(*columns, last)
             found = frame.collect(engine="streaming", optimizations=every_cell)
-        empty = found[_LAST_EMPTY].head(1).sum()
-        line = _ragged_line(self.path, stamp_of(self.path)) if empty else None
-        if line is not None:
-            raise TableError(_ragged(self.what, line))
+        ragged = found[_LAST_EMPTY].head(1).sum() and _ragged(self.path, stamp_of(self.path))
+        if ragged:
+            raise TableError(f"{self.what} {ragged}")
         return found.drop(_LAST_EMPTY)
 
 
@@ -135,7 +138,7 @@ def source_of(
     table: Any,  # noqa: ANN401 -- frames of any library
     *,
     party: str,
-    features: Sequence[NumericFeature | CategoryFeature] = (),
+    features: Sequence[Feature] = (),
     labels: str | None = None,
 ) -> Source:
     """Open a file by its ending, or take a frame."""
@@ -144,32 +147,18 @@ def source_of(
     what = f"the table of party '{party}'"
     if isinstance(table, (pl.LazyFrame, pl.DataFrame)):
         return Source(frame=table.lazy(), what=what)
-    wanted = {feature.name for feature in features} | {labels}
-    columns = _columns_of(table, wanted)
-    if columns is None:
+    wanted, frame = {feature.name for feature in features} | {labels}, as_frame(table)
+    if frame is not None:
+        found = {name: frame.get_column(name) for name in frame.columns if name in wanted}
+        columns: dict[str, Any] = {name: _as_polars(each) for name, each in found.items()}
+    elif hasattr(table, "columns"):
+        columns = {str(each): np.asarray(table[each]) for each in table.columns if each in wanted}
+    else:
         raise OptionError(
             f"{what} is a {type(table).__name__}, which has no columns by name. Give the path of "
             "a Parquet or CSV file, or a data frame; arrays go to party.prepare(rows, labels)."
         )
     return Source(frame=pl.DataFrame(columns).lazy(), what=what)
-
-
-def _cut(frame: pl.DataFrame, *, first: int, batch: int) -> Iterator[Part]:
-    """Give a part in smaller ones."""
-    for at in range(0, frame.height, batch):
-        yield first + at, frame[at : at + batch]
-
-
-def _columns_of(table: Any, wanted: Iterable[str | None]) -> Mapping[str, Any] | None:  # noqa: ANN401
-    """Return those of a frame's columns that are wanted, or None where it has none by name."""
-    frame = as_frame(table)
-    if frame is not None:
-        found = {name: frame.get_column(name) for name in frame.columns if name in wanted}
-        return {name: _as_polars(series) for name, series in found.items()}
-    names = getattr(table, "columns", None)
-    if names is None:
-        return None
-    return {str(name): np.asarray(table[name]) for name in names if str(name) in wanted}
 
 
 def _as_polars(series: nw.Series[Any]) -> pl.Series:
@@ -187,9 +176,7 @@ def _as_polars(series: nw.Series[Any]) -> pl.Series:
         ) from None
 
 
-def _of_file(
-    path: Path, *, party: str, features: Sequence[NumericFeature | CategoryFeature]
-) -> Source:
+def _of_file(path: Path, *, party: str, features: Sequence[Feature]) -> Source:
     """Open a file."""
     kind = path.suffix.lower()
     what = f"the table '{path.name}' of party '{party}'"
@@ -211,7 +198,7 @@ def _of_file(
 
 
 def _csv_types(
-    source: Source, schema: pl.Schema, features: Sequence[NumericFeature | CategoryFeature]
+    source: Source, schema: pl.Schema, features: Sequence[Feature]
 ) -> tuple[dict[str, Any], frozenset[str]]:
     """Return how a CSV file's columns are read, and which of the numbers look like integers."""
     known = [feature for feature in features if feature.name in schema]
@@ -247,12 +234,16 @@ def _reason(what: str, error: Exception, *, path: Path | None) -> str:
         )
     if isinstance(error, pl.exceptions.NoDataError):
         return f"{what} has not even a line of column names. Write it again."
-    line = _ragged_line(path, stamp_of(path))
-    if line is not None:
-        return _ragged(what, line)
-    reason = _place_of_text(path) or (
-        f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
-    )
+    ragged = _ragged(path, stamp_of(path))
+    if ragged:
+        return f"{what} {ragged}"
+    reason = f"a cell below the first {INFERRED_ROWS:,} rows is not of its column's type"
+    cells = Source(frame=pl.scan_csv(path, infer_schema=False), what="")
+    for name, kind in _csv(path).collect_schema().items():
+        row = row_of_text(cells, name) if kind.is_numeric() else None
+        if row is not None:
+            reason = f"in row {row:,} below the names, column '{name}' has text where numbers stand"
+            break
     return f"{what} cannot be read: {reason}. Correct the file; nothing of it was used."
 
 
@@ -264,26 +255,9 @@ def row_of_text(source: Source, name: str) -> int | None:
     return None if found is None else int(found) + 1
 
 
-def _place_of_text(path: Path) -> str:
-    """Say where a CSV file has text below numbers; empty where no cell is to blame."""
-    source = Source(frame=pl.scan_csv(path, infer_schema=False), what="")
-    for name, kind in _csv(path).collect_schema().items():
-        row = row_of_text(source, name) if kind.is_numeric() else None
-        if row is not None:
-            return f"in row {row:,} below the names, column '{name}' has text where numbers stand"
-    return ""
-
-
-def _ragged(what: str, line: int) -> str:
-    return (
-        f"{what} cannot be read: line {line} has another number of fields than the first. Correct "
-        "the file; nothing of it was used."
-    )
-
-
 @lru_cache(maxsize=8)
-def _ragged_line(path: Path, stamp: Stamp) -> int | None:  # noqa: ARG001 -- a changed file is read anew
-    """Return the number of the first line with another number of fields, if there is one.
+def _ragged(path: Path, stamp: Stamp) -> str:  # noqa: ARG001 -- a changed file is read anew
+    """Say which line is the first with another number of fields; nothing where none has.
 
     An empty line has none, where there are several columns: polars makes a row of it as well.
     A table is asked several things, and its lines are counted through once.
@@ -293,13 +267,18 @@ def _ragged_line(path: Path, stamp: Stamp) -> int | None:  # noqa: ARG001 -- a c
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         rows = csv.reader(file)
         width = len(next(filter(None, rows), []))
-        wrong = (rows.line_num for row in rows if len(row) != width and (row or width > 1))
-        return next(wrong, None)
+        for row in rows:
+            if len(row) != width and (row or width > 1):
+                return (
+                    f"cannot be read: line {rows.line_num} has another number of fields than the "
+                    "first. Correct the file; nothing of it was used."
+                )
+    return ""
 
 
 def refuse_schema(
     source: Source,
-    features: Sequence[NumericFeature | CategoryFeature],
+    features: Sequence[Feature],
     *,
     labels: str | None,
     party: str,
@@ -325,11 +304,12 @@ def refuse_schema(
         if not fits(schema, each)
     ]
     if wrong:
+        more = f" and {len(wrong) - SHOWN} more columns" if len(wrong) > SHOWN else ""
         raise DtypeError(
-            f"{source.what} has columns that are no numbers: {_shown(wrong)}. Only integers "
-            "of up to 64 bits, floats and booleans are read, and cobasis never casts silently. "
-            "Convert them; what has no number belongs into the agreement as a category, which "
-            "may also be text."
+            f"{source.what} has columns that are no numbers: {', '.join(wrong[:SHOWN])}{more}. "
+            "Only integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
+            "silently. Convert them; what has no number belongs into the agreement as a category, "
+            "which may also be text."
         )
 
 
@@ -341,7 +321,7 @@ def where_text(source: Source, name: str) -> str:
     return "" if row is None else f", the first text in row {row:,} below the names"
 
 
-def fits(schema: pl.Schema, feature: NumericFeature | CategoryFeature) -> bool:
+def fits(schema: pl.Schema, feature: Feature) -> bool:
     """Whether a column's type is one that the feature is read from."""
     dtype = schema[feature.name]
     if isinstance(feature, CategoryFeature):
@@ -357,33 +337,24 @@ def refuse_csv_rounding(part: pl.DataFrame, *, what: str, integers: Collection[s
             raise rounded(name, what=what)
 
 
-def not_finite(
-    source: Source, features: Sequence[NumericFeature | CategoryFeature], *, n_rows: int
-) -> NotFiniteError:
+def not_finite(source: Source, features: Sequence[Feature], *, n_rows: int) -> NotFiniteError:
     """Return the error that says which columns are not whole."""
     with source.reading():
         schema = source.frame.collect_schema()
     numbers = [each for each in features if isinstance(each, NumericFeature)]
-    counts = source.collect(*(_bad(each, schema[each.name]) for each in numbers)).row(0)
+
+    def bad(feature: NumericFeature) -> pl.Expr:
+        column, fills = pl.col(feature.name), feature.missing == "fill"
+        if schema[feature.name].is_float():
+            fine = column.is_finite() | column.is_nan() if fills else column.is_finite()
+            return (~fine.fill_null(value=fills)).sum()
+        return pl.lit(0).alias(feature.name) if fills else column.null_count()
+
+    counts = source.collect(*map(bad, numbers)).row(0)
     cells = {each.name: n for each, n in zip(numbers, counts, strict=True)}
     return not_whole(source.what, cells, n_rows=n_rows)
-
-
-def _bad(feature: NumericFeature, dtype: pl.DataType) -> pl.Expr:
-    """Return the expression that counts the cells for which no number stands."""
-    column, fills = pl.col(feature.name), feature.missing == "fill"
-    if dtype.is_float():
-        fine = column.is_finite() | column.is_nan() if fills else column.is_finite()
-        return (~fine.fill_null(value=fills)).sum()
-    return pl.lit(0).alias(feature.name) if fills else column.null_count()
 
 
 def _is_real(dtype: pl.DataType) -> bool:
     """Whether every value is a number that NumPy has a type for."""
     return dtype.is_float() or dtype == pl.Boolean or dtype in INTEGERS
-
-
-def _shown(listed: Sequence[str]) -> str:
-    """Return the first few of a list in words."""
-    more = f" and {len(listed) - SHOWN} more columns" if len(listed) > SHOWN else ""
-    return ", ".join(listed[:SHOWN]) + more

@@ -3,12 +3,14 @@
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
@@ -27,6 +29,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
 from cobasis.tables.sources import (
+    Feature,
     Part,
     Source,
     not_finite,
@@ -37,6 +40,7 @@ from cobasis.tables.sources import (
 )
 
 Done = TypeVar("Done")
+Mask = npt.NDArray[np.bool_]
 Cipher = Callable[[bytes], bytes]
 
 SUFFIX = ".mark"
@@ -84,28 +88,44 @@ class StreamedTable(LabelledRows):
                 f"{source.what} is empty: 0 rows. Leave the party out, or give it rows."
             )
         self.shape = (n_rows, width)
+        self._n_rows = n_rows
+        self.chosen: Mask | None = None  # those of the rows that are gone through
+
+    def only(self, chosen: Mask) -> "StreamedTable":
+        """Return some of the rows, in their order; a part of the table without any is left out."""
+        some = copy(self)
+        some.chosen = chosen
+        some.shape = (int(np.count_nonzero(chosen)), self.shape[1])
+        return some
 
     def over(self, work: Callable[[int, Iterator[Matrix]], Done], *, step: str) -> Iterator[Done]:
         """Read the table once and yield what `work` made of each part, in order."""
         own = threading.local()  # of each thread of the pool: its buffer
-        n_rows, done = self.shape[0], 0
+        n_rows, done, chosen = self._n_rows, 0, self.chosen
+        before = None if chosen is None else np.concatenate([[0], np.cumsum(chosen)])
         batch = (WIDE_BLOCKS if self.shape[1] > WIDE else PART_BLOCKS) * self._size
         found: list[pl.Series] = []
 
-        def worked(part: Part) -> tuple[Done, int, pl.Series | None]:
+        def worked(part: Part) -> tuple[list[Done], int, pl.Series | None]:
             first, whole = part
             labels = None if self._along is None else whole[self._along]
             frame = whole if labels is None else whole.select(self._names)
             refuse_csv_rounding(frame, what=self.source.what, integers=self.source.integers)
             columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
-            return work(first, self._blocks(columns, frame.height, own)), frame.height, labels
+            blocks = self._blocks(columns, first, frame.height, own)
+            if before is None:
+                return [work(first, blocks)], frame.height, labels
+            # clipped, for a table that grows meanwhile is refused below, in words
+            start, stop = before.take([first, first + frame.height], mode="clip")
+            made = [work(int(start), blocks)] if start < stop else []
+            return made, frame.height, labels
 
         along = [] if self._along is None else [self._along]
         columns = list(dict.fromkeys([*self._names, *along]))
         parts = self.source.parts(columns, n_rows=n_rows, batch=batch)
         with one_blas_thread():
             for made, height, labels in in_order(worked, parts):
-                yield made
+                yield from made
                 done += height
                 found += [] if labels is None else [labels]
                 self._report(step, done, n_rows)
@@ -128,6 +148,8 @@ class StreamedTable(LabelledRows):
                 f"{self.source.what} has no label in {found.null_count():,} of {len(found):,} "
                 f"rows of column '{found.name}'. Drop those rows."
             )
+        if self.chosen is not None:
+            found = found.filter(self.chosen)
         if agreement.task == "regression":
             return encode_labels(found.to_numpy(), agreement, n_rows=len(found), party=self.party)
         kinds = found.unique()  # a handful, where the column has millions
@@ -149,17 +171,22 @@ class StreamedTable(LabelledRows):
         }
         return Marks(folder, bound_to=made_from, seal=seal, unseal=unseal)
 
-    def _blocks(self, columns: list[Array], n_rows: int, own: threading.local) -> Iterator[Matrix]:
+    def _blocks(
+        self, columns: list[Array], first: int, n_rows: int, own: threading.local
+    ) -> Iterator[Matrix]:
         """Give a part's rows on the agreed scale, in blocks that share the thread's buffer."""
-        size = self._size
+        size, chosen = self._size, self.chosen
         if not hasattr(own, "buffer"):
             own.buffer = np.empty((self.shape[1], size))
         for start in range(0, n_rows, size):
             stop = min(start + size, n_rows)
             block = own.buffer[:, : stop - start]
             if not self._encoder.put((column[..., start:stop] for column in columns), block):
-                raise not_finite(self.source, self._encoder.features, n_rows=self.shape[0])
-            yield block.T
+                raise not_finite(self.source, self._encoder.features, n_rows=self._n_rows)
+            if chosen is None:
+                yield block.T
+            elif (here := chosen[first + start : first + stop]).any():
+                yield block.T[: len(here)][here]
 
 
 def open_table(
@@ -184,10 +211,7 @@ def open_table(
 
 def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeature, ...]:
     """Return the column of labels as a category where classes are text, so that it is read so."""
-    text = tuple(each for each in agreement.classes if isinstance(each, str))
-    if not (labels and text):
-        return ()
-    return (CategoryFeature.model_construct(name=labels, values=text),)
+    return as_text(labels or "") if isinstance(next(iter(agreement.classes), None), str) else ()
 
 
 def as_text(name: str) -> tuple[CategoryFeature, ...]:
@@ -222,7 +246,7 @@ def check_table(
     with source.reading():
         schema = source.frame.collect_schema()
     n_rows = int(source.collect(pl.len()).item())
-    held: list[NumericFeature | CategoryFeature] = list(agreement.features)
+    held: list[Feature] = list(agreement.features)
     if label and agreement.task == "regression":
         held.append(NumericFeature(name=label))
     elif label:  # classes are a closed vocabulary
@@ -265,8 +289,7 @@ class Marks(MutableMapping[str, Matrix]):
         seal: Cipher = bytes,
         unseal: Cipher = bytes,
     ) -> None:
-        self._folder = folder
-        self._bound_to = dict(bound_to)
+        self._folder, self._bound_to = folder, dict(bound_to)
         self._seal, self._unseal = seal, unseal
 
     def __getitem__(self, name: str) -> Matrix:
@@ -297,8 +320,7 @@ class Marks(MutableMapping[str, Matrix]):
 
     def __iter__(self) -> Iterator[str]:
         """Give the names of the marks that fit."""
-        names = sorted(path.stem for path in self._folder.glob(f"*{SUFFIX}"))
-        return iter([name for name in names if name in self])
+        return (path.stem for path in self._folder.glob(f"*{SUFFIX}") if path.stem in self)
 
     def __len__(self) -> int:
         """Count the marks that fit."""
@@ -309,7 +331,7 @@ class Marks(MutableMapping[str, Matrix]):
 
         The folder may be shared: what is bound to something else, or no mark, stays.
         """
-        for name in self:
+        for name in list(self):
             for end in ("", PART):
                 remove_tree(self._folder / f"{name}{SUFFIX}{end}")
         if self._folder.is_dir() and not any(self._folder.iterdir()):

@@ -1,32 +1,41 @@
 """A party's secrets at rest: its bases and upload history, and what it holds of each round.
 
-Read ``vault.py`` first, then ``spans.py``: the rule that a row is seen through one span only.
+Read ``vault.py`` first, then ``datasets.py``: the rule that a row is seen through one span only.
 ``records.py`` is the disk: every record is one file, sealed as a whole, old or new and never
 half. The analyst's side cannot import anything of this; a contract checks it.
 """
 
-from cobasis.vault.datasets import Charge, Dataset, Uploaded, UploadEntry
-from cobasis.vault.fingerprints import Changes, fingerprints
+from cobasis.vault.datasets import (
+    Asked,
+    Changes,
+    Charge,
+    Choice,
+    Dataset,
+    Fingerprints,
+    Forced,
+    Refused,
+    Span,
+    Uploaded,
+    UploadEntry,
+)
 from cobasis.vault.ledger import Ledger, Spent
-from cobasis.vault.rounds import Accepted, RoundRecords
-from cobasis.vault.spans import Asked, Forced, Fresh, Kept, Refused
-from cobasis.vault.vault import Vault
+from cobasis.vault.vault import Accepted, RoundRecords, Vault
 
 __all__ = [
     "Accepted",
     "Asked",
     "Changes",
     "Charge",
+    "Choice",
     "Dataset",
+    "Fingerprints",
     "Forced",
-    "Fresh",
-    "Kept",
     "Ledger",
     "Refused",
     "RoundRecords",
+    "Span",
     "Spent",
     "UploadEntry",
     "Uploaded",
     "Vault",
-    "fingerprints",
 ]

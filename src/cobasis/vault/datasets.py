@@ -1,18 +1,53 @@
-"""What a vault holds of one data set: its basis for life, and every upload of its rows."""
+"""What a vault holds of its data sets, and the rule that a row is seen through one span only.
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Self
+Each fresh span shows the same rows from another side: of 64 features, 8 uploads of 8 components
+through fresh spans give every row back exactly. So rows that were uploaded before go through the
+basis that they went through then, or not at all, for as long as they live. A vault knows a row
+again, without keeping it, by eight keyed bytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.errors import OptionError, SpanReuseError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
-from cobasis.vault.fingerprints import Fingerprints
-from cobasis.vault.records import Record, Records
+from cobasis.vault.records import SUFFIX, Record, Records
+
+Fingerprints = npt.NDArray[np.uint64]
+"""Of a table's rows; a row that occurs twice has two."""
+
+Span = Literal["fresh", "kept", "forced"]
+"""What a basis is: new, stored, or new though some rows were uploaded before."""
+
+FEW = 10
+"""So few rows that came or went stand out between two uploads, and are told apart one by one."""
+
+_FOLDER = "datasets"
+_PEOPLE = 2
+
+
+def _nobody() -> Fingerprints:
+    return np.zeros(0, dtype=np.uint64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """How a table differs from the one that was uploaded last."""
+
+    same: int
+    added: int
+    gone: int  # a row with one corrected cell is gone and added
+
+    @property
+    def few(self) -> bool:
+        """Whether 1 to 10 rows came, or 1 to 10 went: who they are shows between the uploads."""
+        return 0 < self.added <= FEW or 0 < self.gone <= FEW
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,23 +62,6 @@ class Charge:
     delta: float
 
 
-def charge_of(agreement: Agreement, release: str) -> Charge | None:
-    """Return what an upload spends, None where it has no noise."""
-    terms = agreement.dp
-    if terms is None:
-        return None
-    return Charge(
-        release=release,
-        mu=terms.calibration.mu,
-        labels=terms.spent_on_labels,
-        lifetime_epsilon=terms.lifetime_epsilon,
-        delta=terms.delta,
-    )
-
-
-FOLDER = "datasets"
-
-
 @dataclass(frozen=True, kw_only=True)
 class UploadEntry:
     """One line of a party's upload history."""
@@ -56,7 +74,7 @@ class UploadEntry:
     n_rows: int
     n_components: int
     basis: str
-    span: Literal["fresh", "kept", "forced"]  # forced where some rows had been uploaded before
+    span: Span
     reason: str  # why it was forced
     by: str  # who answers for it
     charge: Charge | None = None
@@ -69,11 +87,13 @@ class Dataset(Hidden):
     name: str  # the vault's own
     basis: SecretBasis
     key: PartyKey  # draws the order of rows in every round, and what is held back
-    last: Fingerprints  # sorted fingerprints of the last upload's rows
-    earlier: Fingerprints  # of rows that only uploads before had
-    people: Fingerprints  # sorted fingerprints of all identifiers ever uploaded
     columns: str  # digest of how columns became numbers, which the basis goes with
-    history: tuple[UploadEntry, ...]  # oldest first
+    # sorted fingerprints of the last upload's rows, of those that only uploads before had, and of
+    # all identifiers ever uploaded
+    last: Fingerprints = field(default_factory=_nobody)
+    earlier: Fingerprints = field(default_factory=_nobody)
+    people: Fingerprints = field(default_factory=_nobody)
+    history: tuple[UploadEntry, ...] = ()  # oldest first
 
     def knows(self, rows: Fingerprints, people: Fingerprints) -> npt.NDArray[np.bool_]:
         """Tell of rows, then of people, whether they were ever uploaded through this basis."""
@@ -90,14 +110,6 @@ class Dataset(Hidden):
             people=np.union1d(self.people, people),
             history=(*self.history, entry),
         )
-
-    def uploaded(self, number: int, digest: str) -> Self:
-        """Return the data set with an upload's digest filled in."""
-        history = tuple(
-            replace(entry, upload=digest) if entry.number == number else entry
-            for entry in self.history
-        )
-        return replace(self, history=history)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -123,39 +135,130 @@ def save_dataset(dataset: Dataset, records: Records) -> None:
             "people": dataset.people,
         },
     )
-    records.put(f"{FOLDER}/{dataset.name}", record)
+    records.put(f"{_FOLDER}/{dataset.name}", record)
 
 
 def load_datasets(records: Records) -> tuple[Dataset, ...]:
     """Read every data set, the one that was uploaded last at the end."""
-    found = [_loaded(name, records) for name in records.names(FOLDER)]
+    found = []
+    for path in (records.folder / _FOLDER).glob(f"*{SUFFIX}"):
+        name = path.name.removesuffix(SUFFIX)
+        record = records.get(f"{_FOLDER}/{name}")
+        if record is None:
+            records.refuse(f"{_FOLDER}/{name}", "it is gone")
+        arrays = record.arrays
+        history = [  # lines that were written before there was noise have no charge
+            {**told, "charge": Charge(**told["charge"]) if told.get("charge") else None}
+            for told in record.about["history"]
+        ]
+        dataset = Dataset(
+            name=name,
+            basis=SecretBasis(arrays["basis"], party=records.party),
+            key=PartyKey(arrays["key"].tobytes()),
+            last=arrays["last"],
+            earlier=arrays["earlier"],
+            people=arrays["people"],
+            columns=record.about["columns"],
+            history=tuple(UploadEntry(**told) for told in history),
+        )
+        found.append(dataset)
     return tuple(sorted(found, key=lambda each: each.history[-1].number))
 
 
-def entries(datasets: Iterable[Dataset]) -> tuple[UploadEntry, ...]:
-    """Return every upload of some data sets, oldest first."""
-    found = (entry for dataset in datasets for entry in dataset.history)
-    return tuple(sorted(found, key=lambda entry: entry.number))
+@dataclass(frozen=True, kw_only=True)
+class Forced:
+    """Why two people let leave what is blocked, such as rows seen through a second span."""
+
+    reason: str  # it stays in the history, or in the transcript
+    by: tuple[str, ...]  # at least two names
+
+    def __post_init__(self) -> None:
+        """Refuse an empty reason, and a single name."""
+        names = {" ".join(name.split()).casefold() for name in self.by} - {""}
+        if not self.reason.strip() or len(names) < _PEOPLE:
+            raise OptionError(
+                f"what is blocked was to leave with {len(names)} name(s) and "
+                f"{'a' if self.reason.strip() else 'no'} reason. It takes {_PEOPLE} different "
+                "people who answer for it, and why: --override-by NAME --override-by NAME "
+                "--override-reason TEXT."
+            )
 
 
-def _loaded(name: str, records: Records) -> Dataset:
-    """Read one data set."""
-    record = records.get(name)
-    if record is None:
-        records.refuse(name, "it is gone")
-    arrays = record.arrays
-    return Dataset(
-        name=name.removeprefix(f"{FOLDER}/"),
-        basis=SecretBasis(arrays["basis"], party=records.party),
-        key=PartyKey(arrays["key"].tobytes()),
-        last=arrays["last"],
-        earlier=arrays["earlier"],
-        people=arrays["people"],
-        columns=record.about["columns"],
-        history=tuple(_entry(**told) for told in record.about["history"]),
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Asked(Hidden):
+    """What a span is chosen for."""
+
+    rows: Fingerprints  # kept sorted: a vault keeps none of a table's order
+    shape: tuple[int, int]  # n_features and n_components
+    # fingerprints of identifiers; none where the agreement has none
+    people: Fingerprints = field(default_factory=_nobody)
+    columns: str = ""  # digest of how columns become numbers
+    forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
+
+    def __post_init__(self) -> None:
+        """Sort the rows."""
+        object.__setattr__(self, "rows", np.sort(self.rows))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Choice(Hidden):
+    """Which basis rows have to be uploaded through: a stored one, or one yet to be made."""
+
+    asked: Asked
+    span: Span
+    # the data set's; a new one is a new data set's, if its upload begins
+    key: PartyKey = field(default_factory=PartyKey)
+    dataset: Dataset | None = None  # whose basis is used again
+    changes: Changes | None = None  # since that data set's last upload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """No basis may be used for these rows."""
+
+    reason: str  # without a number from the rows
+
+    def refuse(self) -> NoReturn:
+        """Raise SpanReuseError."""
+        raise SpanReuseError(self.reason)
+
+
+def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Choice | Refused:
+    """Say which basis rows have to be uploaded through."""
+    known = [dataset.knows(asked.rows, asked.people) for dataset in datasets]
+    nobody = np.zeros(len(asked.rows) + len(asked.people), dtype=bool)
+    old = np.logical_or.reduce([nobody, *known])
+    if not old.any() or asked.forced is not None:
+        return Choice(asked=asked, span="forced" if old.any() else "fresh")
+    for dataset, seen in zip(reversed(datasets), reversed(known), strict=True):
+        same = (dataset.basis.shape, dataset.columns) == (asked.shape, asked.columns)
+        if same and bool(seen[old].all()):
+            changes = compare(dataset.last, asked.rows)
+            return Choice(
+                asked=asked, span="kept", key=dataset.key, dataset=dataset, changes=changes
+            )
+    stored = [each for each, seen in zip(datasets, known, strict=True) if seen.any()]
+    sizes = " and ".join(sorted({_size(*each.basis.shape) for each in stored}))
+    rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each in stored))
+    return Refused(
+        reason=f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis "
+        f"of {sizes}; this round asks for {_size(*asked.shape)}, and no stored basis of that size, "
+        "for columns that become numbers in the same way, has shown all of them. Seen through a "
+        "second span, rows can be rebuilt. Agree on the same features and components as then, or "
+        "leave those rows out; else two people answer for a second span, with a reason: "
+        "--override-by, --override-reason."
     )
 
 
-def _entry(*, charge: dict[str, Any] | None = None, **told: Any) -> UploadEntry:  # noqa: ANN401
-    """Read one line; those that were written before there was noise have no charge."""
-    return UploadEntry(**told, charge=None if charge is None else Charge(**charge))
+def compare(before: Fingerprints, after: Fingerprints) -> Changes:
+    """Count the rows that two tables share, and those that only one has."""
+    values, place = np.unique(np.concatenate([before, after]), return_inverse=True)
+    one, other = (
+        np.bincount(each, minlength=len(values)) for each in np.split(place, [len(before)])
+    )
+    same = int(np.minimum(one, other).sum())
+    return Changes(same=same, added=len(after) - same, gone=len(before) - same)
+
+
+def _size(n_features: int, n_components: int) -> str:
+    return f"{n_features} features and {n_components} components"

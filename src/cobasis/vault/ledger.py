@@ -6,9 +6,7 @@ release made again is the same numbers, and costs nothing more.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
@@ -16,11 +14,10 @@ from cobasis.errors import BudgetError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import epsilon_spent
-from cobasis.vault.datasets import Charge, UploadEntry, charge_of, load_datasets
-from cobasis.vault.records import Place, Record, Records
-from cobasis.vault.spans import Asked
+from cobasis.vault.datasets import Asked, Charge, load_datasets
+from cobasis.vault.records import Record, Records
 
-PROPOSED = "proposed"
+_PROPOSED = "proposed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,109 +40,100 @@ class Spent:
         )
 
 
+def charge_of(agreement: Agreement, release: str) -> Charge | None:
+    """Return what an upload spends, None where it has no noise."""
+    terms = agreement.dp
+    if terms is None:
+        return None
+    return Charge(
+        release=release,
+        mu=terms.calibration.mu,
+        labels=terms.spent_on_labels,
+        lifetime_epsilon=terms.lifetime_epsilon,
+        delta=terms.delta,
+    )
+
+
 class Ledger(Hidden):
     """A vault's account of what was promised to the people behind its rows."""
 
-    def __init__(self, place: Place, *, party: str) -> None:
-        self._place, self._records, self._party = place, place.records, party
+    def __init__(self, records: Records) -> None:
+        self._records = records
 
     def spent(self, asked: Asked) -> Spent:
         """Return what was spent on rows, by every data set that knows one of them."""
-        found = load_datasets(self._records)
-        known = [each for each in found if each.knows(asked.rows, asked.people).any()]
+        known = [
+            each
+            for each in load_datasets(self._records)
+            if each.knows(asked.rows, asked.people).any()
+        ]
         lines = [line for each in known for line in each.history]
+        charges = [line.charge for line in lines if line.charge is not None]
         bare = [line.round_id for line in lines if line.charge is None]
-        bare += _proposed(asked, self._records)
+        record = self._records.get(_PROPOSED)
+        if record is not None:
+            rows, people = record.arrays["rows"], record.arrays["people"]
+            if np.isin(asked.rows, rows).any() or np.isin(asked.people, people).any():
+                bare += record.about["rounds"]
         return Spent(
-            charges=_once(lines),
+            # The same release made again is the same numbers, so it counts once.
+            charges=tuple({each.release: each for each in charges}.values()),
             bare=tuple(dict.fromkeys(bare)),
             agreements=frozenset(line.agreement for line in lines),
         )
 
-    def affordable(self, asked: Asked, agreement: Agreement) -> Spent:
-        """Return what was spent on rows, if the round may have more of them."""
-        spent = self.spent(asked)
-        known = agreement.digest().hex() in spent.agreements
-        _refuse(spent, charge_of(agreement, release=""), party=self._party, known=known)
-        return spent
+    def affordable(
+        self, asked: Asked, agreement: Agreement, *, release: str | None = None
+    ) -> Spent:
+        """Return what was spent on rows, if more may be: by a release, or by a round's next one.
 
-    def charge(self, asked: Asked, agreement: Agreement, *, release: str) -> Charge | None:
-        """Return what an upload is charged, None without noise; the caller writes it down."""
-        made = charge_of(agreement, release)
-        _refuse(self.spent(asked), made, party=self._party)
-        return made
+        Raises BudgetError where it would break what was promised, or promise what cannot be kept.
+        """
+        spent, charge = self.spent(asked), charge_of(agreement, release or "")
+        party = self._records.party
+        if charge is None:
+            if not spent.charges:
+                return spent
+            raise BudgetError(
+                f"rows of party '{party}' were uploaded with noise under a guarantee before, "
+                f"{len(spent.charges)} time(s), and this round has no [dp] section: one upload "
+                "without noise would take the guarantee back. Agree on [dp], or leave those rows "
+                "out."
+            )
+        if spent.bare:
+            rounds = ", ".join(f"'{each}'" for each in spent.bare)
+            raise BudgetError(
+                f"something of these rows of party '{party}' was begun to be uploaded without "
+                f"noise, in round {rounds}, so no noise can promise anything about them now: "
+                "epsilon is infinite. Leave those rows out, or agree on a round without [dp]."
+            )
+        known = release is None and agreement.digest().hex() in spent.agreements
+        if known or any(each.release == release for each in spent.charges):
+            return spent
+        after = Spent(charges=(*spent.charges, charge))
+        for promised in after.charges:
+            total = after.epsilon(promised.delta)
+            if total > promised.lifetime_epsilon:
+                raise BudgetError(
+                    f"this upload of party '{party}' would be release {len(after.charges)} of some "
+                    f"of its rows and bring what is spent on them to epsilon={total:.4g} at "
+                    f"delta={promised.delta:g}; a lifetime of {promised.lifetime_epsilon:g} was "
+                    "promised. Nothing has left. Leave those rows out, or agree on a smaller "
+                    "epsilon."
+                )
+        return spent
 
     def propose(self, asked: Asked, agreement: Agreement) -> None:
         """Write down that directions of rows leave without noise, before they do."""
-        with self._place.alone():
+        # A proposal is as telling as an upload, so a kill behind this line leaves it counted
+        # though nothing left; the other way round it could leave and never be counted.
+        with self._records.alone():
             self.affordable(asked, agreement)
-            before = self._records.get(PROPOSED) or Record(about={"rounds": []}, arrays={})
+            before = self._records.get(_PROPOSED) or Record(about={"rounds": []}, arrays={})
             given = {"rows": asked.rows, "people": asked.people}
             arrays = {
                 name: np.union1d(before.arrays.get(name, each[:0]), each)
                 for name, each in given.items()
             }
             rounds = list(dict.fromkeys([*before.about["rounds"], agreement.round_id]))
-            self._records.put(PROPOSED, Record(about={"rounds": rounds}, arrays=arrays))
-
-
-def _refuse(spent: Spent, charge: Charge | None, *, party: str, known: bool = False) -> None:
-    """Refuse an upload that breaks what was promised, or that promises what cannot be kept."""
-    if charge is None:
-        if spent.charges:
-            _refuse_bare(spent, party)
-        return
-    if spent.bare:
-        _refuse_late(spent, party)
-    again = any(each.release == charge.release for each in spent.charges)
-    if again or known:
-        return
-    after = Spent(charges=(*spent.charges, charge))
-    for promised in after.charges:
-        total = after.epsilon(promised.delta)
-        if total > promised.lifetime_epsilon:
-            _refuse_overspending(total, promised, n_releases=len(after.charges), party=party)
-
-
-def _proposed(asked: Asked, records: Records) -> list[str]:
-    """Return rounds in which directions were proposed, if some of these rows were among them."""
-    record = records.get(PROPOSED)
-    if record is None:
-        return []
-    rows, people = record.arrays["rows"], record.arrays["people"]
-    seen = np.isin(asked.rows, rows).any() or np.isin(asked.people, people).any()
-    return list(record.about["rounds"]) if seen else []
-
-
-def _once(lines: Iterable[UploadEntry]) -> tuple[Charge, ...]:
-    """Return the charges of some uploads, one of each release, in their order."""
-    found = [line.charge for line in lines if line.charge is not None]
-    return tuple({each.release: each for each in found}.values())
-
-
-def _refuse_bare(spent: Spent, party: str) -> NoReturn:
-    raise BudgetError(
-        f"rows of party '{party}' were uploaded with noise under a guarantee before, "
-        f"{len(spent.charges)} time(s), and this round has no [dp] section: one upload without "
-        "noise would take the guarantee back. Agree on [dp], or leave those rows out."
-    )
-
-
-def _refuse_late(spent: Spent, party: str) -> NoReturn:
-    rounds = ", ".join(f"'{each}'" for each in spent.bare)
-    raise BudgetError(
-        f"something of these rows of party '{party}' was begun to be uploaded without noise, in "
-        f"round {rounds}, so no noise can promise anything about them now: epsilon is infinite. "
-        "Leave those rows out, or agree on a round without [dp]."
-    )
-
-
-def _refuse_overspending(
-    total: float, promised: Charge, *, n_releases: int, party: str
-) -> NoReturn:
-    raise BudgetError(
-        f"this upload of party '{party}' would be release {n_releases} of some of its rows and "
-        f"bring what is spent on them to epsilon={total:.4g} at delta={promised.delta:g}; a "
-        f"lifetime of {promised.lifetime_epsilon:g} was promised. Nothing has left. Leave those "
-        "rows out, or agree on a smaller epsilon."
-    )
+            self._records.put(_PROPOSED, Record(about={"rounds": rounds}, arrays=arrays))

@@ -27,6 +27,7 @@ Cipher = Callable[[bytes], bytes]
 """Seals for the party's own key, or opens what was sealed so and raises ValueError if it cannot."""
 
 SUFFIX = ".age"
+_KEY, _GONE = "vault", ".gone"
 _FAMILY, _FORMAT = b"cobasis/vault/", b"cobasis/vault/1\n"
 _MAC, _LENGTH = 32, 4
 
@@ -40,21 +41,38 @@ class Record(Hidden):
 
 
 class Records(Hidden):
-    """The records in a folder, by name."""
+    """The records in a vault's folder, by name."""
 
-    def __init__(
-        self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher, key: bytes
-    ) -> None:
-        self.folder = folder
-        self.party = party
-        self._seal, self._unseal, self._key = seal, unseal, key
+    def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
+        self.folder, self.party = folder, party
+        self._seal, self._unseal = seal, unseal
         self._read: dict[str, tuple[Stamp, Record]] = {}
+        self._mac_key = bytes(KEY_BYTES)  # of the key's own record; sealing is what protects that
+        make_folder(folder)
+        with self.alone():
+            self._key = self._vault_key()
+            remove_left(folder, _GONE)
+        self._mac_key = self.derived(b"records")
+
+    def derived(self, use: bytes) -> bytes:
+        """Return the vault's key for one use."""
+        return hmac.digest(self._key, b"cobasis/vault/1/" + use, "sha256")
+
+    def alone(self) -> Lock:
+        """Wait until no other process writes to the vault, and keep others waiting."""
+        return Lock(self.folder, what=f"the vault '{self.folder}'")
 
     def put(self, name: str, record: Record) -> None:
-        """Write a record; whole, or not at all."""
+        """Write a record, bound to its place; whole, or not at all."""
+        told = {"party": self.party, "record": name, "about": dict(record.about)}
+        text = canonical_json(told)
+        arrays = {each: array.copy(order="C") for each, array in record.arrays.items()}
+        body = len(text).to_bytes(_LENGTH, "little") + text + save(arrays)
         path = self.path(name)
         make_folder(path.parent)
-        write_whole(path, self._seal(self._packed(name, record)))
+        # Sealed before a byte reaches the disk: of a write that a kill cuts short, nothing plain
+        # is left, and the old record keeps its name until the new one is whole and synced.
+        write_whole(path, self._seal(_FORMAT + hmac.digest(self._mac_key, body, "sha256") + body))
 
     def get(self, name: str) -> Record | None:
         """Read a record, None where there is none; a file that has not changed is read once."""
@@ -68,33 +86,34 @@ class Records(Hidden):
             sealed = file.readall()
         try:
             plain = self._unseal(sealed)
-        except ValueError as error:
-            reason = "it is damaged, or was sealed for another party's key"
-            raise VaultError(self._sentence(path, reason)) from error
+        except ValueError:
+            self.refuse(name, "it is damaged, or was sealed for another party's key")
         record = self._unpacked(name, plain)
         self._read[name] = (stamp, record)
         return record
-
-    def names(self, under: str) -> tuple[str, ...]:
-        """Return the names of the records in a folder of the vault, sorted."""
-        found = (self.folder / under).glob(f"*{SUFFIX}")
-        return tuple(sorted(f"{under}/{path.name.removesuffix(SUFFIX)}" for path in found))
 
     def path(self, name: str) -> Path:
         """Return where a record stands."""
         return self.folder / f"{name}{SUFFIX}"
 
+    def remove(self, name: str) -> None:
+        """Delete a folder of records at one moment; nothing happens where there is none."""
+        folder = self.folder / name
+        with self.alone():
+            remove_left(self.folder, _GONE)
+            if folder.exists():
+                # Renamed first, so that a kill between two deletions leaves no half of a round:
+                # it is there, or it is gone, and whoever opens the vault next deletes the rest.
+                move_whole(folder, folder.with_name(folder.name + _GONE))
+            remove_left(self.folder, _GONE)
+
     def refuse(self, name: str, reason: str) -> NoReturn:
         """Raise VaultError about a record."""
-        raise VaultError(self._sentence(self.path(name), reason))
-
-    def _packed(self, name: str, record: Record) -> bytes:
-        """Return a record's bytes, bound to its place."""
-        told = {"party": self.party, "record": name, "about": dict(record.about)}
-        text = canonical_json(told)
-        arrays = {each: array.copy(order="C") for each, array in record.arrays.items()}
-        body = len(text).to_bytes(_LENGTH, "little") + text + save(arrays)
-        return _FORMAT + self._mac(body) + body
+        raise VaultError(
+            f"the record '{self.path(name).name}' in the vault of party '{self.party}' cannot be "
+            f"used: {reason}. Check that the key is this party's; if it is, put the whole vault "
+            "back from a copy."
+        )
 
     def _unpacked(self, name: str, plain: bytes) -> Record:
         """Read a record's bytes back, if this vault wrote them for that place."""
@@ -103,7 +122,8 @@ class Records(Hidden):
             self.refuse(name, "another version wrote it" if other else "it is no record")
         begin = len(_FORMAT) + _MAC
         body = plain[begin:]
-        if not hmac.compare_digest(plain[len(_FORMAT) : begin], self._mac(body)):
+        mac = hmac.digest(self._mac_key, body, "sha256")
+        if not hmac.compare_digest(plain[len(_FORMAT) : begin], mac):
             self.refuse(name, "it was not written with this vault's key")
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
         try:
@@ -116,58 +136,14 @@ class Records(Hidden):
             self.refuse(name, "it stands in the place of another")
         return Record(about=told["about"], arrays=arrays)
 
-    def _mac(self, body: bytes) -> bytes:
-        return hmac.digest(self._key, body, "sha256")
-
-    def _sentence(self, path: Path, reason: str) -> str:
-        return (
-            f"the record '{path.name}' in the vault of party '{self.party}' cannot be used: "
-            f"{reason}. Check that the key is this party's; if it is, put the whole vault back "
-            "from a copy."
-        )
-
-
-_KEY, _GONE = "vault", ".gone"
-
-
-class Place(Hidden):
-    """A vault's folder, opened."""
-
-    def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
-        self._folder = folder
-        make_folder(folder)
-        with self.alone():
-            bare = Records(folder, party=party, seal=seal, unseal=unseal, key=bytes(KEY_BYTES))
-            self._key = _vault_key(bare)
-            remove_left(self._folder, _GONE)
-        mac = self.derived(b"records")
-        self.records = Records(folder, party=party, seal=seal, unseal=unseal, key=mac)
-
-    def derived(self, use: bytes) -> bytes:
-        """Return the vault's key for one use."""
-        return hmac.digest(self._key, b"cobasis/vault/1/" + use, "sha256")
-
-    def alone(self) -> Lock:
-        """Wait until no other process writes to the vault, and keep others waiting."""
-        return Lock(self._folder, what=f"the vault '{self._folder}'")
-
-    def remove(self, name: str) -> None:
-        """Delete a folder of records at one moment; nothing happens where there is none."""
-        folder = self._folder / name
-        with self.alone():
-            remove_left(self._folder, _GONE)
-            if folder.exists():
-                move_whole(folder, folder.with_name(folder.name + _GONE))
-            remove_left(self._folder, _GONE)
-
-
-def _vault_key(records: Records) -> bytes:
-    """Return the vault's own key; one is made where there is none."""
-    record = records.get(_KEY)
-    if record is not None:
-        return require_key(record.arrays["key"].tobytes(), name="the vault's key")
-    if any(records.folder.rglob(f"*{SUFFIX}")):
-        records.refuse(_KEY, "it is gone, and without it no other record can be used")
-    key = secrets.token_bytes(KEY_BYTES)
-    records.put(_KEY, Record(about={}, arrays={"key": np.frombuffer(key, dtype=np.uint8)}))
-    return key
+    def _vault_key(self) -> bytes:
+        """Return the vault's own key; one is made where there is none."""
+        record = self.get(_KEY)
+        if record is not None:
+            return require_key(record.arrays["key"].tobytes(), name="the vault's key")
+        # A new key over old records would hide them: rows that were uploaded would look new.
+        if any(self.folder.rglob(f"*{SUFFIX}")):
+            self.refuse(_KEY, "it is gone, and without it no other record can be used")
+        key = secrets.token_bytes(KEY_BYTES)
+        self.put(_KEY, Record(about={}, arrays={"key": np.frombuffer(key, dtype=np.uint8)}))
+        return key

@@ -1,34 +1,54 @@
-"""A party's vault: what it keeps of its data sets and rounds, and the rule about spans."""
+"""A party's vault: what it keeps of its data sets and of each round."""
 
 import hmac
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
-from cobasis.errors import SpanReuseError, StepError
-from cobasis.linalg.arrays import Blocks, Hidden
+from cobasis.algorithms.certificate import Evidence
+from cobasis.errors import SecretError, SpanReuseError, StepError
+from cobasis.linalg.arrays import Blocks, Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.plaintext import basis_columns
-from cobasis.protocol.secrets import SecretBasis
-from cobasis.vault import rounds
+from cobasis.protocol.messages import ConsensusSpan
+from cobasis.protocol.plaintext import basis_columns, secret_bytes
+from cobasis.protocol.secrets import ConsortiumSecret, SecretBasis
 from cobasis.vault.datasets import (
-    Charge,
+    Asked,
+    Choice,
     Dataset,
+    Fingerprints,
+    Refused,
     Uploaded,
     UploadEntry,
-    entries,
+    choose_span,
     load_datasets,
     save_dataset,
 )
-from cobasis.vault.fingerprints import Fingerprints, fingerprints, people
-from cobasis.vault.ledger import Ledger
-from cobasis.vault.records import Cipher, Place
-from cobasis.vault.rounds import RoundRecords
-from cobasis.vault.spans import Asked, Fresh, Kept, Refused, choose_span
+from cobasis.vault.ledger import Ledger, charge_of
+from cobasis.vault.records import Cipher, Record, Records
+
+_BYTES = 8
+"""Of a fingerprint: in a table of a million rows two unlike ones are alike with odds of 3e-8."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Accepted(Hidden):
+    """A return that the party checked and keeps."""
+
+    # G_i; with the basis it makes F_i G_i, a secret of the whole consortium
+    change_of_basis: Matrix
+    model: bytes | None  # the file as it came; None for representation
+    evidence: Evidence
+    trained_on: tuple[str, ...]
+    target_carries: tuple[str, ...]
+    upload: str  # digest of the sealed upload that it was made for
+    bundle: str  # digest of the sealed file that it came in
+    time: str  # when the analyst made it
+    model_sha256: str = ""  # the same at every party
+    orthogonality: float | None = None  # how far G'G is from I where the method makes rotations
 
 
 class Vault(Hidden):
@@ -40,29 +60,47 @@ class Vault(Hidden):
 
     def __init__(self, folder: Path, *, party: str, seal: Cipher, unseal: Cipher) -> None:
         self.party = party
-        self._place = Place(folder, party=party, seal=seal, unseal=unseal)
-        self._records = self._place.records
+        self._records = Records(folder, party=party, seal=seal, unseal=unseal)
+        self.ledger = Ledger(self._records)
 
     def fingerprints(self, rows: Blocks) -> Fingerprints:
-        """Return the fingerprints of encoded rows under this vault's key, in their order."""
-        return fingerprints(rows, self._place.derived(b"fingerprints"))
+        """Return the fingerprints of encoded rows under this vault's key, in their order.
+
+        Rows are known again as long as the agreement encodes them alike: another scale, feature
+        or vocabulary makes other numbers, hence other rows.
+        """
+        key = self._records.derived(b"fingerprints")
+
+        def marked(_: int, blocks: Iterator[Matrix]) -> bytes:
+            found = []
+            for block in blocks:
+                table = np.ascontiguousarray(block + 0.0, dtype="<f8")  # -0.0 + 0.0 is 0.0
+                data, width = table.tobytes(), table.shape[1] * table.itemsize
+                found += [
+                    hmac.digest(key, data[start : start + width], "sha256")[:_BYTES]
+                    for start in range(0, len(data), width)
+                ]
+            return b"".join(found)
+
+        found = b"".join(rows.over(marked, step="comparing rows with earlier uploads"))
+        return np.frombuffer(found, dtype="<u8").astype(np.uint64)
 
     def people(self, identifiers: Iterable[str]) -> Fingerprints:
         """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
-        return people(identifiers, self._place.derived(b"people"))
+        key = self._records.derived(b"people")
+        marks = [hmac.digest(key, each.encode(), "sha256")[:_BYTES] for each in identifiers]
+        return np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)
 
-    def choose_span(self, asked: Asked) -> Fresh | Kept | Refused:
+    def choose_span(self, asked: Asked) -> Choice | Refused:
         """Say which basis rows have to be uploaded through."""
         return choose_span(self.datasets(), asked, party=self.party)
 
-    @property
-    def ledger(self) -> Ledger:
-        """What uploads have spent of the guarantee that people were given."""
-        return Ledger(self._place, party=self.party)
-
+    # One record has all three, so that a kill leaves none of them or all. Behind it the upload
+    # counts as seen and as paid for, though its file may never become whole: counted afterwards, a
+    # kill in between would have shown rows, or spent noise, that nobody knows of.
     def begin_upload(
         self,
-        choice: Fresh | Kept,
+        choice: Choice,
         basis: SecretBasis,
         *,
         agreement: Agreement,
@@ -70,25 +108,59 @@ class Vault(Hidden):
         release: str = "",
     ) -> int:
         """Keep the basis, the rows and the charge of an upload, before a byte of it leaves."""
-        with self._place.alone():
-            dataset = begun(
-                self.datasets(),
-                choice,
-                basis=basis,
-                agreement=agreement,
+        asked = choice.asked
+        with self._records.alone():
+            self.ledger.affordable(asked, agreement, release=release)
+            datasets = self.datasets()
+            now = choose_span(datasets, asked, party=self.party)  # nobody else writes any more
+            if isinstance(now, Refused):
+                now.refuse()
+            self._refuse_other_basis(now, choice, basis)
+            forced = asked.forced if now.span == "forced" else None
+            entry = UploadEntry(
+                number=1 + max((each.history[-1].number for each in datasets), default=0),
                 time=time,
-                party=self.party,
-                charge=self.ledger.charge(choice.asked, agreement, release=release),
+                round_id=agreement.round_id,
+                agreement=agreement.digest().hex(),
+                upload="",
+                n_rows=len(asked.rows),
+                n_components=asked.shape[1],
+                basis=agreement.basis,
+                span=now.span,
+                reason=forced.reason if forced else "",
+                by=" and ".join(forced.by) if forced else "",
+                charge=charge_of(agreement, release),
             )
+            dataset = now.dataset or Dataset(
+                name=secrets.token_hex(8), basis=basis, key=choice.key, columns=asked.columns
+            )
+            dataset = dataset.uploading(asked.rows, people=asked.people, entry=entry)
             save_dataset(dataset, self._records)
-        return dataset.history[-1].number
+        return entry.number
+
+    def _refuse_other_basis(self, now: Choice, choice: Choice, basis: SecretBasis) -> None:
+        """Refuse a basis that is not what the vault says now that nobody else writes to it."""
+        if now.dataset is not None:
+            fits = np.array_equal(basis_columns(basis), basis_columns(now.dataset.basis))
+        else:
+            fits = choice.dataset is None and basis.shape == choice.asked.shape
+        if not fits:
+            raise SpanReuseError(
+                f"the basis that party '{self.party}' is about to upload through is not the one "
+                "that its vault has for these rows: another upload of them may have begun "
+                "meanwhile. Nothing has left. Start again, and the stored one is used."
+            )
 
     def finish_upload(self, number: int, digest: str) -> None:
         """Write an upload's digest into the history, now that its file is whole."""
-        with self._place.alone():
+        with self._records.alone():
             for dataset in self.datasets():
-                if any(entry.number == number for entry in dataset.history):
-                    save_dataset(dataset.uploaded(number, digest), self._records)
+                history = tuple(
+                    replace(entry, upload=digest) if entry.number == number else entry
+                    for entry in dataset.history
+                )
+                if any(entry.number == number for entry in history):
+                    save_dataset(replace(dataset, history=history), self._records)
                     return
         raise StepError(
             f"party '{self.party}' has begun no upload of number {number}, so none can be "
@@ -112,85 +184,95 @@ class Vault(Hidden):
 
     def history(self) -> tuple[UploadEntry, ...]:
         """Return every upload that was ever begun, oldest first; nothing deletes a line."""
-        return entries(self.datasets())
+        found = (entry for dataset in self.datasets() for entry in dataset.history)
+        return tuple(sorted(found, key=lambda entry: entry.number))
 
-    def round(self, agreement: Agreement) -> RoundRecords:
-        """Return what the vault holds of a round, and keeps of it."""
-        folder = self._round_folder(agreement)
-        return RoundRecords(agreement, folder=folder, records=self._records)
-
-    def forget_round(self, agreement: Agreement) -> None:
-        """Destroy a round's secret, consensus and return; nothing happens where there are none."""
-        self._place.remove(self._round_folder(agreement))
-
-    def _round_folder(self, agreement: Agreement) -> str:
-        """Return where a round's records stand, under a name that says nothing."""
-        token = hmac.digest(self._place.derived(b"rounds"), agreement.digest(), "sha256")[:16]
-        return f"{rounds.FOLDER}/{token.hex()}"
+    def round(self, agreement: Agreement) -> "RoundRecords":
+        """Return what the vault holds of a round, and keeps of it, under a name of no meaning."""
+        key = self._records.derived(b"rounds")
+        token = hmac.digest(key, agreement.digest(), "sha256")[:16]
+        return RoundRecords(agreement, folder=f"rounds/{token.hex()}", records=self._records)
 
 
-def begun(
-    datasets: Sequence[Dataset],
-    choice: Fresh | Kept,
-    *,
-    basis: SecretBasis,
-    agreement: Agreement,
-    time: str,
-    party: str,
-    charge: Charge | None = None,
-) -> Dataset:
-    """Return the data set as it is once an upload has begun; its last line of history is new."""
-    asked = choice.asked
-    now = choose_span(datasets, asked, party=party)
-    if isinstance(now, Refused):
-        now.refuse()
-    _refuse_other_basis(now, choice, basis, party)
-    number = max((entry.number for entry in entries(datasets)), default=0) + 1
-    entry = replace(_entry(now, agreement, time, number=number), charge=charge)
-    if isinstance(now, Kept):
-        return now.dataset.uploading(asked.rows, people=asked.people, entry=entry)
-    return Dataset(
-        name=secrets.token_hex(8),
-        basis=basis,
-        key=choice.key,
-        last=asked.rows,
-        earlier=np.zeros(0, dtype=np.uint64),
-        people=np.unique(asked.people),
-        columns=asked.columns,
-        history=(entry,),
-    )
+class RoundRecords(Hidden):
+    """One round's records in a party's vault; ``Vault.round`` makes it."""
 
+    def __init__(self, agreement: Agreement, *, folder: str, records: Records) -> None:
+        self.agreement = agreement
+        self._folder, self._records = folder, records
 
-def _refuse_other_basis(
-    now: Fresh | Kept, choice: Fresh | Kept, basis: SecretBasis, party: str
-) -> None:
-    """Refuse a basis that is not what the vault says now that nobody else writes to it."""
-    if isinstance(now, Kept):
-        fits = np.array_equal(basis_columns(basis), basis_columns(now.basis))
-    else:
-        fits = isinstance(choice, Fresh) and basis.shape == choice.asked.shape
-    if not fits:
-        raise SpanReuseError(
-            f"the basis that party '{party}' is about to upload through is not the one that its "
-            "vault has for these rows: another upload of them may have begun meanwhile. Nothing "
-            "has left. Start again, and the stored one is used."
+    def join(self, secret: ConsortiumSecret) -> None:
+        """Keep the consortium secret, if it opens the agreement's commitment."""
+        secret.check_opens(self.agreement, party=self._records.party)
+        key = np.frombuffer(secret_bytes(secret), dtype=np.uint8)
+        self._records.put(f"{self._folder}/secret", Record(about={}, arrays={"key": key}))
+
+    @property
+    def joined(self) -> bool:
+        """Whether the vault holds this round's secret."""
+        return self._records.path(f"{self._folder}/secret").exists()
+
+    def secret(self) -> ConsortiumSecret:
+        """Return the consortium secret; StepError before `join` and once the round is forgotten."""
+        record = self._records.get(f"{self._folder}/secret")
+        if record is None:
+            raise StepError(
+                f"party '{self._records.party}' holds no secret of round "
+                f"'{self.agreement.round_id}': it has not joined, or has forgotten the round. "
+                "Join with the secret that was sent to it."
+            )
+        return ConsortiumSecret(record.arrays["key"].tobytes())
+
+    def adopt(self, span: ConsensusSpan) -> None:
+        """Keep the consensus that came back."""
+        if span.simulated:
+            raise SecretError(
+                "this consensus came from a simulation, and a vault keeps those of real rounds "
+                "only. Have it made from real proposals."
+            )
+        about = {
+            "agreement_digest": span.agreement_digest.hex(),
+            "anchor_tag": span.anchor_tag.hex(),
+            "contributors": list(span.contributors),
+        }
+        record = Record(about=about, arrays={"rows": span.rows})
+        self._records.put(f"{self._folder}/consensus", record)
+
+    def consensus(self) -> ConsensusSpan | None:
+        """Return the consensus that was adopted, None where there is none."""
+        record = self._records.get(f"{self._folder}/consensus")
+        if record is None:
+            return None
+        return ConsensusSpan(
+            agreement_digest=bytes.fromhex(record.about["agreement_digest"]),
+            anchor_tag=bytes.fromhex(record.about["anchor_tag"]),
+            rows=record.arrays["rows"],
+            contributors=tuple(record.about["contributors"]),
+            simulated=False,
         )
 
+    def accept(self, accepted: Accepted) -> None:
+        """Keep a return that was checked; a later one takes its place."""
+        about = asdict(accepted)
+        arrays = {"change_of_basis": about.pop("change_of_basis")}
+        model = about.pop("model")
+        if model is not None:
+            arrays["model"] = np.frombuffer(model, dtype=np.uint8)
+        self._records.put(f"{self._folder}/return", Record(about=about, arrays=arrays))
 
-def _entry(now: Fresh | Kept, agreement: Agreement, time: str, *, number: int) -> UploadEntry:
-    """Return the history's new line."""
-    forced = now.asked.forced if isinstance(now, Fresh) and now.over_old_rows else None
-    made: Literal["fresh", "forced"] = "forced" if forced else "fresh"
-    return UploadEntry(
-        number=number,
-        time=time,
-        round_id=agreement.round_id,
-        agreement=agreement.digest().hex(),
-        upload="",
-        n_rows=len(now.asked.rows),
-        n_components=now.asked.shape[1],
-        basis=agreement.basis,
-        span="kept" if isinstance(now, Kept) else made,
-        reason=forced.reason if forced else "",
-        by=" and ".join(forced.by) if forced else "",
-    )
+    def accepted(self) -> Accepted | None:
+        """Return what was accepted, None where there is none."""
+        record = self._records.get(f"{self._folder}/return")
+        if record is None:
+            return None
+        about, model = dict(record.about), record.arrays.get("model")
+        about |= {name: tuple(about[name]) for name in ("trained_on", "target_carries")}
+        return Accepted(
+            change_of_basis=record.arrays["change_of_basis"],
+            model=None if model is None else model.tobytes(),
+            **about,
+        )
+
+    def forget(self) -> None:
+        """Destroy secret, consensus and return; nothing happens where there are none."""
+        self._records.remove(self._folder)

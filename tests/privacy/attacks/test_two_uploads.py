@@ -199,7 +199,7 @@ def test_through_the_vault_repeating_shows_nothing_more(tmp_path):
     vault, rows, bases = open_vault(tmp_path / "north"), table(), []
     for number in range(3):
         upload(vault, rows, agreement=agree(f"round-{number}"), seed=number)
-        bases.append(basis_columns(choose(vault, rows).basis))
+        bases.append(basis_columns(choose(vault, rows).dataset.basis))
     together, alone = rebuilt(rows, bases), rebuilt(rows, bases[:1])
     assert together.explained.value == pytest.approx(alone.explained.value, abs=1e-9)
     assert alone.explained.value < 0.7
@@ -212,6 +212,7 @@ def test_a_second_span_is_refused_and_if_it_is_forced_rows_come_back_exactly(tmp
     with pytest.raises(SpanReuseError, match="Seen through a second span, rows can be rebuilt"):
         upload(vault, rows, agreement=agree("again", n_components=3))
     upload(vault, rows, agreement=agree("again", n_components=3), forced=WHY, seed=1)
-    bases = [basis_columns(choose(vault, rows, n_components=each).basis) for each in (2, 3)]
+    kept = [choose(vault, rows, n_components=each) for each in (2, 3)]
+    bases = [basis_columns(each.dataset.basis) for each in kept]
     assert sum(each.shape[1] for each in bases) == FEATURES
     assert rebuilt(rows, bases).explained.value > 1 - 1e-9
