@@ -18,9 +18,10 @@ from cobasis.algorithms.bases import BASES
 from cobasis.privacy.gaussian import delta_of, noise_scale
 from cobasis.privacy.mechanism import keep_probability
 from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
+from cobasis.progress import silent
 from cobasis.protocol import dp_terms
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.projection import RowsInMemory
+from cobasis.protocol.projection import InMemory, RowsInMemory
 
 EPSILON, DELTA, RADIUS, WIDTH = 2.0, 1e-3, 1.0, 5
 TRIALS, AT_ONCE, PEOPLE = 30_000, 100, 60_000
@@ -42,24 +43,16 @@ def measured_delta(noise, *, moved, seed):
     return found - 3 * error
 
 
-@pytest.fixture
-def neighbours():
+def test_noise_for_twice_the_radius_holds_and_for_one_as_the_papers_have_it_is_falsified():
     """Two clipped neighbours as far apart as the ball allows, on a fixed basis."""
-    basis = np.eye(6)[:, :3]
-    near, far = np.r_[5.0, 0, 0, 0, 0, 0], np.r_[-70.0, 0, 0, 0, 0, 0]
-    return [clip_rows(row[np.newaxis], radius=RADIUS) @ basis for row in (near, far)]
-
-
-def test_noise_for_twice_the_radius_on_a_fixed_basis_holds(neighbours):
-    moved = float(np.linalg.norm(neighbours[0] - neighbours[1]))
-    noise = noise_scale(epsilon=EPSILON, delta=DELTA, sensitivity=sensitivity_of(radius=RADIUS))
-    assert measured_delta(noise, moved=moved, seed=0) <= DELTA
-
-
-def test_noise_for_one_radius_as_the_papers_have_it_is_falsified(neighbours):
-    moved = float(np.linalg.norm(neighbours[0] - neighbours[1]))
-    noise = noise_scale(epsilon=EPSILON, delta=DELTA, sensitivity=RADIUS)
-    assert measured_delta(noise, moved=moved, seed=0) > 50 * DELTA
+    ends = clip_rows([[5.0, 0, 0, 0], [-70.0, 0, 0, 0]], radius=RADIUS) @ np.eye(4)[:, :3]
+    moved = float(np.linalg.norm(ends[0] - ends[1]))
+    right, papers = (
+        noise_scale(epsilon=EPSILON, delta=DELTA, sensitivity=each)
+        for each in (sensitivity_of(radius=RADIUS), RADIUS)
+    )
+    assert measured_delta(right, moved=moved, seed=0) <= DELTA
+    assert measured_delta(papers, moved=moved, seed=0) > 50 * DELTA
 
 
 @pytest.mark.parametrize("n_rows", [101, 1001])
@@ -100,9 +93,10 @@ def party(*, basis="haar", n_components=2, most_rows=AT_ONCE, **terms):
 
 def released(north, rows, labels=None):
     """An upload's rows and labels in the table's order, which a worst-case attacker knows."""
-    upload = north.prepare(rows, labels)
-    back = np.argsort(north.project(RowsInMemory(rows, labels)).order)
-    return upload.rows[back], None if labels is None else upload.labels[back]
+    made, sink = north.project(RowsInMemory(rows, labels)), InMemory()
+    made.write(sink, report=silent)
+    back = np.argsort(made.order)
+    return sink.upload.rows[back], None if labels is None else sink.upload.labels[back]
 
 
 def epsilon_at_least(first, second, *, delta, cut=None):

@@ -1,4 +1,5 @@
-"""The noise itself: its law, its tails, its grid; and labels that are told wrong at times."""
+"""The noise itself: its law, its tails, its grid, what alignment does to it; and labels that are
+told wrong at times."""
 
 import math
 
@@ -6,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from cobasis import GOPP, ODC, Imakura, Kawakami, align, draw_anchor
 from cobasis.errors import OptionError
-from cobasis.linalg.rng import KeyStream
+from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.privacy.gaussian import delta_of
 from cobasis.privacy.mechanism import (
     Calibration,
@@ -22,13 +24,13 @@ def stream(label="test"):
     return KeyStream(b"n" * 32, label)
 
 
-def test_ten_million_numbers_follow_the_rounded_normal_law():
+def test_three_million_numbers_follow_the_rounded_normal_law():
     step = 1 / 64
     edges = np.linspace(-4.5, 4.5, 289) + step / 2
     counts = np.zeros(len(edges) - 1)
     total = 0
     one = Calibration(noise=1.0, grid=step, mu=1.0)
-    for part in range(10):
+    for part in range(3):
         found = noised(
             np.zeros((10**6, 1)), stream(str(part)).tailed_normal((10**6, 1)), calibration=one
         )
@@ -108,3 +110,54 @@ def test_labels_are_kept_as_often_as_they_should_and_moved_to_all_others_alike(n
 def test_labels_that_cannot_be_randomised_are_refused(epsilon, n_classes):
     with pytest.raises(OptionError, match="cannot be randomised"):
         randomised(np.zeros(3, np.int64), stream(), epsilon=epsilon, n_classes=n_classes)
+
+
+WIDTH, COMPONENTS, ROWS = 12, 4, 4000
+
+
+def images(kind, n_rows):
+    """Three parties that turn one common span, as under basis='haar', seen by an anchor."""
+    anchor = draw_anchor(kind, key=b"a" * 32, n_rows=n_rows, n_features=WIDTH)
+    stream = KeyStream(b"s" * 32, "span")
+    span = haar_columns(stream, n_rows=WIDTH, n_columns=COMPONENTS)
+    turns = [haar_columns(stream, n_rows=COMPONENTS, n_columns=COMPONENTS) for _ in "abc"]
+    return {name: anchor.apply(span @ turn) for name, turn in zip("abc", turns, strict=True)}
+
+
+def stretch(changes, name):
+    """How much longer noise is along one aligned direction than along another."""
+    values = np.linalg.svd(changes[name], compute_uv=False)
+    return values[0] / values[-1]
+
+
+def changes_of(method, kind, n_rows):
+    return align(method(), images(kind, n_rows)).changes_of_basis
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "isometric"])
+@pytest.mark.parametrize("method", [ODC, GOPP])
+def test_an_orthogonal_fit_keeps_round_noise_round(method, kind):
+    changes = changes_of(method, kind, WIDTH)
+    noise = KeyStream(b"n" * 32, "noise").tailed_normal((ROWS, COMPONENTS))
+    for name in "abc":
+        assert stretch(changes, name) == pytest.approx(1, abs=1e-9)
+        spread = np.linalg.eigvalsh(np.cov((noise @ changes[name]).T))
+        before = np.linalg.eigvalsh(np.cov(noise.T))
+        np.testing.assert_allclose(spread / spread.mean(), before / before.mean(), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+def test_least_squares_colour_it_unless_the_anchor_is_isometric(method):
+    noise = KeyStream(b"n" * 32, "noise").tailed_normal((ROWS, COMPONENTS))
+    coloured, round_ = (changes_of(method, kind, WIDTH) for kind in ("gaussian", "isometric"))
+    for name in "abc":
+        spread = np.linalg.eigvalsh(np.cov((noise @ coloured[name]).T))
+        assert spread[-1] / spread[0] > 3
+        assert stretch(round_, name) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", [Imakura, Kawakami])
+def test_with_many_anchor_rows_the_colour_fades(method):
+    few, many = (stretch(changes_of(method, "gaussian", rows), "a") for rows in (WIDTH, 4000))
+    assert few > 1.5
+    assert 1.0 < many < 1.15

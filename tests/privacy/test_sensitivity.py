@@ -66,51 +66,41 @@ def test_the_largest_and_smallest_numbers_are_clipped_too():
     assert (distances(clip_rows(rows, radius=1e-3), 0) <= 1e-3).all()
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_is_refused_before_it_is_compared(bad):
-    with pytest.raises(NotFiniteError, match="rows contains"):
-        clip_rows([[0.0, bad]], radius=1)
-    with pytest.raises(NotFiniteError, match="centre contains"):
-        clip_rows([[0.0, 1.0]], radius=1, centre=[0.0, bad])
+REFUSED = [
+    ({"rows": [[0.0, np.nan]]}, NotFiniteError, "rows contains"),
+    ({"rows": [[0.0, -np.inf]]}, NotFiniteError, "rows contains"),
+    ({"centre": [0.0, np.nan]}, NotFiniteError, "centre contains"),
+    ({"centre": [0.0, np.inf]}, NotFiniteError, "centre contains"),
+    ({"centre": [[0.0, 1.0]]}, ShapeError, "centre has shape"),
+    ({"centre": 0.5}, ShapeError, r"centre has shape \(\); .* \(2,\)"),
+    ({"centre": [0.0, 1.0, 2.0]}, ShapeError, "centre has 3 columns"),
+    ({"centre": ["0", "1"]}, DtypeError, "numbers"),
+    *(({"radius": each}, OptionError, "radius=") for each in (0, -1, np.nan, np.inf)),
+    ({"radius": 1e-3, "centre": [1e10, 0.0]}, OptionError, "rounding of the centre"),
+]
 
 
-def test_a_centre_of_another_shape_is_refused():
-    with pytest.raises(ShapeError, match="centre has shape"):
-        clip_rows([[0.0, 1.0]], radius=1, centre=[[0.0, 1.0]])
-    with pytest.raises(ShapeError, match=r"centre has shape \(\); .* \(2,\)"):
-        clip_rows([[0.0, 1.0]], radius=1, centre=0.5)
-    with pytest.raises(ShapeError, match="centre has 3 columns"):
-        clip_rows([[0.0, 1.0]], radius=1, centre=[0.0, 1.0, 2.0])
-    with pytest.raises(DtypeError):
-        clip_rows([[0.0, 1.0]], radius=1, centre=["0", "1"])
-
-
-@pytest.mark.parametrize("radius", [0, -1, np.nan, np.inf])
-def test_a_radius_that_is_no_balls_is_refused(radius):
-    with pytest.raises(OptionError, match="radius="):
-        clip_rows([[0.0, 1.0]], radius=radius)
-    with pytest.raises(OptionError, match="radius="):
-        sensitivity_of(radius=radius)
-
-
-def test_a_radius_that_is_lost_in_the_centres_rounding_is_refused():
-    with pytest.raises(OptionError, match="rounding of the centre"):
-        clip_rows([[0.0, 1.0]], radius=1e-3, centre=[1e10, 0.0])
+@pytest.mark.parametrize(("bad", "error", "words"), REFUSED)
+def test_what_no_ball_could_hold_is_refused(bad, error, words):
+    fine = {"rows": [[0.0, 1.0]], "radius": 1, "centre": None, **bad}
+    with pytest.raises(error, match=words):
+        clip_rows(fine.pop("rows"), **fine)
 
 
 def test_a_replaced_record_moves_twice_the_radius_and_a_removed_one_once():
-    assert sensitivity_of(radius=1.5) == 3
-    assert sensitivity_of(radius=1.5, adjacency="replace-one") == 3
+    assert sensitivity_of(radius=1.5) == sensitivity_of(radius=1.5, adjacency="replace-one") == 3
     assert sensitivity_of(radius=1.5, adjacency="add-remove") == 1.5
     assert sensitivity_of(radius=1.5, rows_per_person=4) == 6
 
 
-def test_another_adjacency_is_refused():
-    with pytest.raises(OptionError, match="adjacency 'none' does not exist"):
-        sensitivity_of(radius=1, adjacency="none")
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, np.nan, np.inf])
-def test_a_person_has_a_whole_number_of_rows(count):
-    with pytest.raises(OptionError, match="rows_per_person"):
-        sensitivity_of(radius=1, rows_per_person=count)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"adjacency": "none"},
+        *({"radius": each} for each in (0, -1, np.nan, np.inf)),
+        *({"rows_per_person": each} for each in (0, -1, 1.5, True, np.nan, np.inf)),
+    ],
+)
+def test_a_sensitivity_of_nothing_that_is_agreed_is_refused(bad):
+    with pytest.raises(OptionError, match=next(iter(bad))):
+        sensitivity_of(**{"radius": 1, **bad})

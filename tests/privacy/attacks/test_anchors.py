@@ -202,12 +202,6 @@ def test_the_size_of_an_image_has_the_cosines_of_the_design(apply, expected):
     assert np.linalg.norm(found.basis) == pytest.approx(np.sqrt(kept))
 
 
-def test_a_typical_anchor_does_not_depend_on_a_common_sign():
-    drawn = [blocked(stream_of(draw), np.eye(6), 8) for draw in range(5)]
-    one, other = typical_anchor(drawn), typical_anchor([drawn[0], -drawn[1], *drawn[2:]])
-    assert abs(np.sum(one * other)) == pytest.approx(np.sum(one * one))
-
-
 def test_an_anchor_of_another_shape_or_a_release_without_its_image_is_refused():
     release = released(np.ones((4, 3)), np.eye(3)[:, :2], np.ones((7, 3)))
     for refused in (
@@ -218,13 +212,14 @@ def test_an_anchor_of_another_shape_or_a_release_without_its_image_is_refused():
             refused()
 
 
-def sides(data, *, n_own, n_public):
-    """A party's rows and labels, a collection, and a first guess's maker."""
-    rows, labels = data()
-    stop = n_own + n_public
-    pool, theirs = rows[n_own:stop], labels[n_own:stop]
-    first = PublicSample(rows=pool, labels=theirs, rng=np.random.default_rng(0))
-    return rows[:n_own], labels[:n_own], pool, first
+@cache
+def found(data, n_own, n_components):
+    """A party's rows and basis, a collection, and the basis that it gives without the anchor."""
+    rows, labels = (each[: 2 * n_own] for each in data())
+    own, pool = rows[:n_own], rows[n_own:]
+    basis = own_basis(own, n_components)
+    first = PublicSample(rows=pool, labels=labels[n_own:], rng=np.random.default_rng(0))
+    return own, basis, pool, first.recover(released(own, basis, labels=labels[:n_own])).basis
 
 
 def chosen(pool, count):
@@ -232,26 +227,24 @@ def chosen(pool, count):
 
 
 def test_every_anchor_row_of_cancer_records_is_identified():
-    rows, labels, pool, first = sides(cancer, n_own=280, n_public=280)
+    rows, basis, pool, first = found(cancer, 280, 10)
     places = chosen(pool, 100)
-    secret = anchor("public", 100, 30, public_rows=pool[places])
-    release = released(rows, own_basis(rows, 10), secret, labels=labels)
-    found = anchor_rows(release, pool=pool, first=first.recover(release).basis)
-    np.testing.assert_array_equal(pool[found], pool[places])
+    release = released(rows, basis, anchor("public", 100, 30, public_rows=pool[places]))
+    np.testing.assert_array_equal(pool[anchor_rows(release, pool=pool, first=first)], pool[places])
 
 
 def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions():
-    rows, labels, pool, first = sides(digits, n_own=400, n_public=400)
+    rows, basis, pool, first = found(digits, 400, 16)
     secret = anchor("public", 120, 64, public_rows=pool[chosen(pool, 120)])
-    release = released(rows, own_basis(rows, 16), secret, labels=labels)
-    places = anchor_rows(release, pool=pool, first=first.recover(release).basis)
-    found, expected = (
+    release = released(rows, basis, secret)
+    places = anchor_rows(release, pool=pool, first=first)
+    read, expected = (
         score_content(Collusion(anchor=each).recover(release), rows)
         for each in (pool[places], secret)
     )
-    assert found.explained.value == pytest.approx(expected.explained.value, abs=1e-9)
-    assert found.explained.value > 0.82
-    assert found.named == expected.named
+    assert read.explained.value == pytest.approx(expected.explained.value, abs=1e-9)
+    assert read.explained.value > 0.82
+    assert read.named == expected.named
 
 
 @pytest.mark.parametrize(
@@ -259,27 +252,24 @@ def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions()
 )
 def test_a_poor_first_guess_is_enough(data, n_components, count, wrong):
     """One match in ten, or in three, is right at first; in the end all are."""
-    rows, _, pool, _ = sides(data, n_own=280, n_public=280)
+    rows, pool = data()[0][:280], data()[0][280:560]
     places, basis = chosen(pool, count), own_basis(rows, n_components)
     secret = anchor("public", count, rows.shape[1], public_rows=pool[places])
     noise = np.random.default_rng(0).normal(size=basis.shape) / np.sqrt(rows.shape[1])
     guess = basis + wrong * noise
     release = released(rows, basis, secret)
     assert np.mean(nearest(release.anchor_image, among=pool @ guess) == places) < 0.6
-    found = anchor_rows(release, pool=pool, first=guess)
-    np.testing.assert_array_equal(pool[found], pool[places])
+    np.testing.assert_array_equal(pool[anchor_rows(release, pool=pool, first=guess)], pool[places])
 
 
 def test_an_anchor_that_was_drawn_has_no_rows_to_find():
     """With the public rows' mean and covariance it keeps what they add to accuracy."""
-    rows, labels, pool, first = sides(cancer, n_own=280, n_public=280)
+    rows, basis, pool, first = found(cancer, 280, 10)
     factor = np.linalg.cholesky(np.cov(pool, rowvar=False) + 1e-12 * np.eye(30))
-    gaussian, guess = anchor("gaussian", 100, 30), None
+    gaussian = anchor("gaussian", 100, 30)
     for secret in (anchor("isometric", 100, 30), gaussian, pool.mean(axis=0) + gaussian @ factor.T):
-        release = released(rows, own_basis(rows, 10), secret, labels=labels)
-        if guess is None:  # it does not look at the anchor
-            guess = first.recover(release).basis
-        places = anchor_rows(release, pool=pool, first=guess)
+        release = released(rows, basis, secret)
+        places = anchor_rows(release, pool=pool, first=first)
         content = score_content(Collusion(anchor=pool[places]).recover(release), rows)
         assert content.named.value <= content.named.chance + 0.05
         assert content.explained.value < 0

@@ -5,7 +5,7 @@ import pytest
 
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.collusion import LeakedBasis
-from cobasis.privacy.attacks.public_sample import Clouds, PublicSample, grouped, leading, paired
+from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.scores import score_content, score_linkage
 from privacy.attacks.constructions import cancer, digits, haar_basis, own_basis
 
@@ -103,36 +103,3 @@ def test_samples_of_any_size_are_matched(n_public, n_released):
         labelled=True,
     )
     assert found.named.value > 4 * found.named.chance
-
-
-def test_whole_numbers_of_many_kinds_and_no_shared_label_are_grouped_as_they_can_be():
-    ours, theirs = np.linspace(0, 1, 100), np.linspace(0, 1, 50)
-    assert len(grouped(ours, theirs, sizes=(100, 50))) == 10
-    assert len(grouped(np.zeros(4), np.ones(3), sizes=(4, 3))) == 1
-    assert len(grouped(None, np.ones(3), sizes=(4, 3))) == 1
-    both = grouped(np.array(["a", "b", "a"]), np.array(["b", "a", "c"]), sizes=(3, 3))
-    assert [(ours.tolist(), theirs.tolist()) for ours, theirs in both] == [
-        ([0, 2], [1]),
-        ([1], [0]),
-    ]
-
-
-def test_matching_uses_everybody_of_the_larger_side_and_finds_the_nearest():
-    rng = np.random.default_rng(2)
-    released = rng.normal(size=(6, 3))
-    public = released[[3, 1, 4, 0, 5, 2]] + 1e-3
-    everything = [(np.arange(6), np.arange(6))]
-    clouds = Clouds(released=released, public=public, groups=everything, along=np.eye(3))
-    ours, theirs = paired(clouds, np.eye(3))
-    np.testing.assert_allclose(public[theirs], released[ours], atol=2e-3)
-    few = Clouds(
-        released=released[:2], public=public, groups=[(np.arange(2), np.arange(6))], along=np.eye(3)
-    )
-    ours, theirs = paired(few, np.eye(3))
-    assert sorted(theirs) == list(range(6))
-    assert np.bincount(ours).tolist() == [3, 3]
-
-
-def test_weak_directions_are_left_out_of_distances():
-    rows = np.random.default_rng(3).normal(size=(500, 4)) * [10, 5, 0.1, 0.01]
-    assert leading(rows).shape == (4, 2)

@@ -17,13 +17,8 @@ from cobasis.privacy.attacks.scores import (
 from privacy.attacks.constructions import (
     cancer,
     digits,
-    directions_found,
-    entries_found,
-    haar_basis,
-    in_order,
     own_basis,
     released,
-    span_found,
 )
 
 ROWS = np.random.default_rng(0).normal(2, 1, size=(200, 6))
@@ -164,14 +159,3 @@ def test_whoever_is_like_nobody_is_seen_in_the_release():
     assert scores[17] > 3
     seen = score_structure(release, rows)
     assert seen.alone == np.sum(scores > 3) >= seen.alone_in_truth >= 1
-
-
-def test_the_secret_basis_scores_one_whatever_its_frame_and_its_complement_nothing():
-    basis = haar_basis(6, 2)
-    assert span_found(basis @ [[2.0, 1.0], [0.0, -3.0]], basis) == pytest.approx(1)
-    assert entries_found(-basis, basis) == pytest.approx(1)
-    assert span_found(np.eye(6)[:, 2:], np.eye(6)[:, :2]) == pytest.approx(0)
-    assert entries_found(np.eye(6)[:, 2:4], np.eye(6)[:, :2]) == 0
-    jumbled = Recovered(rows=ROWS[:, ::-1], basis=-basis[::-1])
-    assert directions_found(jumbled, basis)[0] == pytest.approx(1)
-    np.testing.assert_array_equal(in_order(jumbled, basis).rows, -ROWS)

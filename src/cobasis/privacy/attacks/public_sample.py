@@ -13,9 +13,6 @@ from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.scores import Places
 
-_KINDS = 20
-"""Labels of more kinds than this are numbers, and points are grouped by tenths of them."""
-
 _SPREAD = 0.97
 """Of the released points' variance: matching looks at the leading directions that have so much."""
 
@@ -73,9 +70,6 @@ def grouped(
     everything = [(np.arange(sizes[0]), np.arange(sizes[1]))]
     if released is None or public is None:
         return everything
-    if released.dtype.kind == "f" and len(np.unique(released)) > _KINDS:
-        edges = np.quantile(public, np.arange(1, 10) / 10)
-        released, public = np.searchsorted(edges, released), np.searchsorted(edges, public)
     shared = np.intersect1d(released, public)
     found = [(np.flatnonzero(released == one), np.flatnonzero(public == one)) for one in shared]
     return found or everything
