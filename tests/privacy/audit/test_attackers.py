@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import (
     acquainted,
     colluded,
@@ -13,47 +12,38 @@ from cobasis.privacy.audit.attackers import (
     guessed,
     linkage,
     linked,
-    rebuilt,
 )
 from cobasis.privacy.sensitivity import clip_rows
-from privacy.audit.uploads import cancer, digits, isometry, subject
+from privacy.audit.uploads import cancer, digits, subject
 
 ROWS, LABELS = cancer()
 UPLOAD = subject(ROWS, LABELS, n_components=5)
 
 
-def test_p1_is_everything_where_nothing_is_projected_away():
-    whole = subject(ROWS, LABELS, n_components=30)
-    figures = colluded(whole).figures
-    assert figures["explained"] == pytest.approx(1, abs=1e-9)
-    assert figures["cells"] == 1
-
-
-def test_p1_is_at_least_what_the_span_holds_and_grows_with_it():
-    shares = []
-    for size in (2, 5, 10):
+def test_p1_is_at_least_what_the_span_holds_and_everything_where_nothing_is_projected_away():
+    spread, shares = ((ROWS - ROWS.mean(axis=0)) ** 2).sum(), []
+    for size in (2, 5, 10, 30):
         upload = subject(ROWS, LABELS, n_components=size)
         kept = ROWS @ upload.basis @ upload.basis.T
-        spread = ((ROWS - ROWS.mean(axis=0)) ** 2).sum()
-        shares.append(colluded(upload).figures["explained"])
+        figures = colluded(upload).figures
+        shares.append(figures["explained"])
         assert shares[-1] >= 1 - ((ROWS - kept) ** 2).sum() / spread - 1e-12
     assert shares == sorted(shares)
-    assert colluded(UPLOAD).grade == "red"
+    assert (figures["explained"], figures["cells"]) == (pytest.approx(1, abs=1e-9), 1)
 
 
 def test_p1_tells_of_the_people_who_are_rebuilt_best_and_of_the_worst_column():
-    figures = colluded(UPLOAD).figures
-    assert figures["explained_worst_percent"] > figures["explained"]
-    assert figures["worst_column"].startswith("column ")
-    assert figures["worst_column_explained"] > figures["explained"]
+    finding = colluded(UPLOAD)
+    assert finding.grade == "red"
+    assert finding.figures["explained_worst_percent"] > finding.figures["explained"]
+    assert finding.figures["worst_column"].startswith("column ")
+    assert finding.figures["worst_column_explained"] > finding.figures["explained"]
 
 
-def test_p1_finds_nothing_in_noise():
-    rng = np.random.default_rng(0)
-    upload = subject(ROWS, LABELS, n_components=5)
-    random = rng.normal(size=upload.release.rows.shape)
-    upload = replace(upload, release=replace(upload.release, rows=random))
-    assert explained(rebuilt(upload).rows, upload.rows) < 0.1
+def test_p1_and_p3_find_nothing_in_noise():
+    random = np.random.default_rng(0).normal(size=UPLOAD.release.rows.shape)
+    upload = replace(UPLOAD, release=replace(UPLOAD.release, rows=random))
+    assert colluded(upload).figures["explained"] < 0.1
     assert linkage(upload).value < 0.05
 
 
@@ -101,25 +91,11 @@ def test_p2_finds_nobody_in_rows_that_have_nothing_in_common():
     assert curious(strange, seed=1).figures["linked"] < 0.06
 
 
-def test_p2_is_the_same_whatever_rotation_the_upload_has():
-    one = guessed(subject(ROWS, LABELS, n_components=5, noise=0.1, seed=1), seed=3, quick=True)
-    clean = subject(ROWS, LABELS, n_components=5, seed=1)
-    turn = isometry(np.random.default_rng(5), 5, 5)
-    turned = replace(
-        clean,
-        basis=clean.basis @ turn,
-        release=replace(clean.release, rows=clean.release.rows @ turn),
-    )
-    two, three = guessed(clean, seed=3), guessed(turned, seed=3)
-    assert two[1].value == three[1].value
-    assert two[0].explained.value == pytest.approx(three[0].explained.value, abs=1e-6)
-    assert one[1].value < two[1].value
-
-
 def test_p2_is_never_green_with_few_records_to_try():
     noisy = subject(ROWS[:120], LABELS[:120], n_components=5, noise=100.0)
-    assert curious(noisy, seed=0).grade == "amber"
-    assert "with 100 it does better" in curious(noisy, seed=0).words
+    finding = curious(noisy, seed=0)
+    assert finding.grade == "amber"
+    assert "with 100 it does better" in finding.words
     few = curious(subject(ROWS[:30], LABELS[:30], n_components=5), seed=0)
     assert (few.grade, dict(few.figures)) == ("red", {})
 
