@@ -1,6 +1,5 @@
 """The noise is the least that is enough, never less, whatever the numbers."""
 
-from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
@@ -11,39 +10,11 @@ from hypothesis import strategies as st
 from cobasis.errors import OptionError
 from cobasis.privacy.gaussian import delta_of, epsilon_of, noise_scale
 
-# (epsilon, delta, least sigma at sensitivity 1): Newton's method on Theorem 8 of Balle and Wang
-# (2018) in mpmath at 60 digits, until the condition held to 45
-EXACT = [
-    ("0.01", "1e-10", "501.2921329260007520975403491"),
-    ("0.01", "1e-6", "306.350376153817687062547949406"),
-    ("0.01", "1e-3", "93.9074198398515782077871344907"),
-    ("0.5", "1e-10", "11.4362399950920288846391570167"),
-    ("0.5", "1e-6", "8.0576184807250442551993735252"),
-    ("0.5", "1e-3", "4.61012795072814019000474976063"),
-    ("2", "1e-10", "3.02579354409466459305650138679"),
-    ("2", "1e-6", "2.23047627118641730106076263962"),
-    ("2", "1e-3", "1.44523916092978351301872608828"),
-    ("8", "1e-10", "0.833989229537988990026985167748"),
-    ("8", "1e-6", "0.65293538435821594729346520228"),
-    ("8", "1e-3", "0.480013752480110445902183010005"),
-    ("32", "1e-10", "0.255273133217889213719269274647"),
-    ("32", "1e-6", "0.21618724648948937919966492051"),
-    ("32", "1e-3", "0.179282311919876568686548696572"),
-    ("64", "1e-10", "0.149879296453889016803601862505"),
-    ("64", "1e-6", "0.131904084766771240268277450095"),
-    ("64", "1e-3", "0.114803893405757721908797176325"),
-]
 EPSILONS = st.floats(1e-4, 1e3)
 DELTAS = st.floats(1e-30, 0.9)
 SENSITIVITIES = st.floats(1e-6, 1e6)
 BUDGETS = np.geomspace(0.01, 64, 9)
 SMALL = np.geomspace(1e-10, 1e-3, 8)
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "least"), EXACT)
-def test_sigma_is_the_exact_one_to_1e_11_and_never_below_it(epsilon, delta, least):
-    found = Decimal(noise_scale(epsilon=float(epsilon), delta=float(delta), sensitivity=1))
-    assert Decimal(least) <= found <= Decimal(least) * (1 + Decimal("1e-11"))
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS)
@@ -55,16 +26,20 @@ def test_sigma_is_that_of_dp_accounting(epsilon):
         assert found == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.5, 8, 64, 1000, 1e5])
-@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-8, 1e-3, 0.3, 0.5, 0.9, 0.999999])
-def test_fifty_digits_find_no_noise_too_small(epsilon, delta):
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.01, 0.5, 2, 8, 64, 1000, 1e5])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-10, 1e-6, 1e-3, 0.3, 0.5, 0.9, 0.999999])
+def test_fifty_digits_find_no_noise_too_small_and_less_is_not_enough(epsilon, delta):
+    """Theorem 8 of Balle and Wang (2018): exact to 1e-11 for what an agreement may have."""
     mp = pytest.importorskip("mpmath", reason="comes with dp-accounting").mp
     found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=2)
+    agreed = 0.01 <= epsilon <= 64 and 1e-10 <= delta <= 1e-3
     with mp.workdps(50):
-        signal = 2 / mp.mpf(found)
-        least, most = (mp.mpf(epsilon) / signal - half * signal for half in (0.5, -0.5))
-        exact = mp.ncdf(-least) - mp.exp(epsilon) * mp.ncdf(-most)
-        assert exact <= mp.mpf(delta)
+        least = mp.mpf(found) * (1 - mp.mpf(1e-11 if agreed else 0.01))
+        reached = []
+        for noise in (mp.mpf(found), least):
+            middle, half = epsilon * noise / 2, 1 / noise
+            reached.append(mp.ncdf(half - middle) - mp.exp(epsilon) * mp.ncdf(-half - middle))
+        assert reached[0] <= mp.mpf(delta) < reached[1]
 
 
 @given(epsilon=EPSILONS, delta=DELTAS, sensitivity=SENSITIVITIES)

@@ -71,8 +71,6 @@ EVERYBODY = [
     KernelRidge(),
 ]
 WEIGHTS = [
-    LogisticRegression(max_iter=2000),
-    RidgeClassifier(),
     MLPClassifier(max_iter=500, tol=1e-2),
     make_pipeline(RBFSampler(random_state=0), RidgeClassifier()),
     HistGradientBoostingClassifier(max_iter=3),

@@ -103,14 +103,6 @@ def test_a_kept_span_shows_nothing_new_of_the_newcomer():
     assert seen_of_newcomers(digits, 16, same_span=True)[0] < 0.25
 
 
-@pytest.mark.parametrize(("n_new", "few"), [(1, True), (10, True), (11, False)])
-def test_the_vault_reports_exactly_the_changes_that_isolate_people(tmp_path, n_new, few):
-    vault = open_vault(tmp_path / "north")
-    upload(vault, table())
-    more = np.vstack([table(), table(n_new, seed=9)])
-    assert choose(vault, more).changes.few is few
-
-
 def test_uploads_of_different_anchors_are_refused():
     one, other = (Release(rows=np.eye(2), anchor_image=np.ones((size, 2))) for size in (4, 5))
     with pytest.raises(ShapeError, match="image of 5 rows"):
