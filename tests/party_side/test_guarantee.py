@@ -1,4 +1,4 @@
-"""A real round with noise: charged before it is drawn, the same after a crash, said in one line."""
+"""A real round with noise: charged before it is drawn, the same after a crash, said as agreed."""
 
 from itertools import count
 
@@ -7,18 +7,23 @@ import polars as pl
 import pytest
 
 from cobasis import Party
+from cobasis.analyst_side import session as lab_session
+from cobasis.analyst_side.receive import receive
+from cobasis.bundle.enclosure import write_bundle
+from cobasis.bundle.messages import enclose_upload, upload_in
 from cobasis.bundle.payload import open_payload
 from cobasis.errors import (
     AgreementError,
     AuditBlockedError,
     BudgetError,
     FileChangedError,
-    LocalError,
+    ForeignBundleError,
 )
-from cobasis.party_side import preview as guarantee
+from cobasis.party_side.preview import NONE
 from cobasis.party_side.send import projected, send
 from cobasis.party_side.session import join
 from cobasis.protocol.dp_terms import DPTerms
+from cobasis.protocol.projection import noise_for
 from faults import Killed, at_call, calls_of, died, dying_after, dying_before, on
 from party_side.sites import NAMES, agreed, copied, frame, ready_from
 
@@ -118,16 +123,11 @@ def test_the_upload_is_the_mechanism_of_the_protocol_bit_for_bit(noisy):
     assert ((upload.rows / TERMS.calibration.grid) % 1 == 0).all()
 
 
-def refuse(_):
-    message = "an officer said no"
-    raise AuditBlockedError(message)
-
-
 def test_a_refused_audit_spends_nothing_and_leaves_nothing(noisy):
-    ready, to = (
-        ready_from(noisy.session("north"), noisy.table("north")),
-        noisy.folder("north") / "up",
-    )
+    def refuse(_):
+        raise AuditBlockedError("an officer said no")
+
+    ready, to = ready_from(noisy.session("north"), noisy.table("north")), noisy.root / "up"
     with pytest.raises(AuditBlockedError, match="an officer said no"):
         send(ready, to, allow=refuse)
     assert (charges(noisy), noisy.session("north").vault.history()) == ((), ())
@@ -145,10 +145,7 @@ def test_what_the_audit_looks_at_never_leaves(noisy):
         assert not charges(noisy)
         return {}
 
-    ready, to = (
-        ready_from(noisy.session("north"), noisy.table("north")),
-        noisy.folder("north") / "up",
-    )
+    ready, to = ready_from(noisy.session("north"), noisy.table("north")), noisy.root / "up"
     send(ready, to, allow=allow)
     left = noisy.opened_upload("north", to).rows
     with projected(ready_from(noisy.session("north"), noisy.table("north"))) as made:
@@ -174,66 +171,46 @@ def test_a_changed_cell_is_another_release_and_is_charged(noisy):
 
 
 def test_nothing_is_made_beyond_the_lifetime(noisy):
-    made = frame(1)
-    for number in range(3):
-        made.with_columns(age=pl.col("age") + 0.1 * number).write_csv(noisy.table("north"))
-        if number < 2:
-            continue_at = prepared(noisy).digest
-        else:
-            to = noisy.folder("north") / "north.upload"
-            before = to.read_bytes()
-            ready = ready_from(noisy.session("north"), noisy.table("north"))
-            with pytest.raises(BudgetError, match=r"release 3.*lifetime of 6.*\[CB705\]$"):
-                send(ready, to)
-            assert to.read_bytes() == before
-    assert noisy.session("north").vault.history()[-1].upload == continue_at
+    for number in range(2):
+        frame(1).with_columns(age=pl.col("age") + number).write_csv(noisy.table("north"))
+        last = prepared(noisy)
+    before = last.path.read_bytes()
+    frame(1).with_columns(age=pl.col("age") + 2).write_csv(noisy.table("north"))
+    ready = ready_from(noisy.session("north"), noisy.table("north"))
+    with pytest.raises(BudgetError, match=r"release 3.*lifetime of 6.*\[CB705\]$"):
+        send(ready, last.path)
+    assert last.path.read_bytes() == before
+    assert noisy.session("north").vault.history()[-1].upload == last.digest
 
 
-def test_another_round_that_cannot_be_afforded_is_refused_before_anything(make):
-    noisy = joined(make(basis="haar", dp=TERMS.model_copy(update={"lifetime_epsilon": 3.0})))
-    prepared(noisy)
-    agreed(noisy.root, **{**NOISY, "purpose": "another"})
-    joined(noisy)
-    with pytest.raises(BudgetError, match="lifetime of 3"):
-        ready_from(noisy.session("north"), noisy.table("north"))
-
-
-def test_a_round_without_noise_is_refused_for_rows_that_were_promised_some(noisy):
-    prepared(noisy)
-    agreed(noisy.root)
-    joined(noisy)
-    with pytest.raises(BudgetError, match="take the guarantee back"):
-        ready_from(noisy.session("north"), noisy.table("north"))
-
-
-def test_a_round_with_noise_is_refused_for_rows_that_left_without(make):
-    site = joined(make())
-    prepared(site)
-    agreed(site.root, **NOISY)
-    joined(site)
-    with pytest.raises(BudgetError, match="epsilon is infinite"):
-        ready_from(site.session("north"), site.table("north"))
-
-
-def test_a_proposal_counts_as_something_without_noise(make):
-    site = joined(make(basis="consensus"))
-    ready = ready_from(site.session("north"), site.table("north"))
-    send(ready, site.folder("north") / "north.span")
-    agreed(site.root, **NOISY)
-    joined(site)
-    with pytest.raises(BudgetError, match="epsilon is infinite"):
-        ready_from(site.session("north"), site.table("north"))
-
-
-def test_a_kill_after_a_proposal_was_sealed_cannot_hide_it(make):
-    site = joined(make(basis="consensus"))
-    ready = ready_from(site.session("north"), site.table("north"))
-    sealed = on("replace", "1-proposal.made")
-    with pytest.raises(Killed), at_call(1, dying_after, counts=sealed):
+def proposed(site):
+    """North's proposal, killed once it was sealed: that cannot hide it."""
+    ready, sealed = ready_from(site.session("north"), site.table("north")), "1-proposal.made"
+    with pytest.raises(Killed), at_call(1, dying_after, counts=on("replace", sealed)):
         send(ready, site.folder("north") / "north.span")
-    agreed(site.root, **NOISY)
+
+
+@pytest.mark.parametrize(
+    ("before", "act", "after", "words"),
+    [
+        (NOISY, prepared, {}, "take the guarantee back"),
+        ({}, prepared, NOISY, "epsilon is infinite"),
+        ({"basis": "consensus"}, proposed, NOISY, "epsilon is infinite"),
+        (
+            {**NOISY, "dp": TERMS.model_copy(update={"lifetime_epsilon": 3.0})},
+            *(prepared, {**NOISY, "purpose": "another"}, "lifetime of 3"),
+        ),
+    ],
+    ids=["none after noise", "noise after none", "noise after a proposal", "beyond the lifetime"],
+)
+def test_a_later_round_that_breaks_a_promise_is_refused_before_anything(
+    make, before, act, after, words
+):
+    site = joined(make(**before))
+    act(site)
+    agreed(site.root, **after)
     joined(site)
-    with pytest.raises(BudgetError, match="epsilon is infinite"):
+    with pytest.raises(BudgetError, match=words):
         ready_from(site.session("north"), site.table("north"))
 
 
@@ -246,15 +223,12 @@ def test_people_with_more_rows_than_agreed_are_refused_and_not_named(noisy):
 
 
 def test_a_table_that_changes_while_it_is_noised_leaves_nothing(noisy, monkeypatch):
-    def other(_, party):
+    def other(*_, party):
         raise FileChangedError(f"the rows of '{party}' changed")
 
-    monkeypatch.setattr(
-        "cobasis.protocol.projection.Noising.confirm", lambda *_, party: other(_, party)
-    )
-    with pytest.raises(LocalError, match="changed"):
+    monkeypatch.setattr("cobasis.protocol.projection.Noising.confirm", other)
+    with pytest.raises(FileChangedError):
         prepared(noisy)
-    monkeypatch.undo()
     assert not list(noisy.folder("north").glob("*.upload*"))
 
 
@@ -274,18 +248,14 @@ def test_the_dry_run_says_the_whole_guarantee_in_one_line(noisy):
     assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
 
 
-def test_without_noise_the_dry_run_promises_nothing(site):
-    assert (
-        ready_from(site.session("north"), site.table("north")).preview.guarantee == guarantee.NONE
-    )
-
-
 def test_what_leaves_is_said_with_its_noise(noisy, make):
     [rows, *_] = ready_from(noisy.session("north"), noisy.table("north")).preview.leaves
     assert "as 3 numbers each with noise, and their column 'died' with some labels" in rows
-    bare = joined(make(**{**NOISY, "id": ""}))
-    warned = ready_from(bare.session("north"), bare.table("north")).preview.warnings
+    nameless = joined(make(**{**NOISY, "id": ""}))
+    warned = ready_from(nameless.session("north"), nameless.table("north")).preview.warnings
     assert any("names no id column" in each for each in warned)
+    bare = joined(make())
+    assert ready_from(bare.session("north"), bare.table("north")).preview.guarantee == NONE
 
 
 def test_a_round_of_three_parties_with_noise_ends_in_predictions(make):
@@ -297,3 +267,82 @@ def test_a_round_of_three_parties_with_noise_ends_in_predictions(make):
     returns = site.analyst_of(paths).run()
     assert set(returns) == set(NAMES)
     assert returns["north"].evidence in {"not a random turn", "cannot tell"}
+
+
+def test_the_manifest_carries_the_agreements_guarantee(noisy):
+    sent = prepared(noisy)
+    manifest = noisy.opened("north", sent.path).manifest
+    assert manifest.dp == TERMS.record(basis="haar")
+    assert manifest.dp["noise"] == TERMS.calibration.noise
+
+
+CLAIMS = {
+    "none": lambda _: None,
+    "less noise": lambda dp: {**dp, "noise": dp["noise"] / 2},
+    "more noise": lambda dp: {**dp, "noise": dp["noise"] * 2},
+    "another epsilon": lambda dp: {**dp, "terms": {**dp["terms"], "epsilon": 1.0}},
+    "another sentence": lambda dp: {**dp, "statement": "protected"},
+    "a word more": lambda dp: {**dp, "seal": "green"},
+}
+
+
+def claimed(site, claim):
+    """North's upload with another guarantee in its manifest, signed by north."""
+    sent = prepared(site)
+    opened = site.opened("north", sent.path)
+    enclosed = enclose_upload(opened.parts["upload.safetensors"], agreement=site.agreement)
+    path = site.folder("lab") / "north.upload"
+    write_bundle(
+        path,
+        draft={**enclosed.draft, "dp": claim(enclosed.draft["dp"])},
+        parts=enclosed.parts,
+        sign=site.identities["north"].sign,
+        recipients=[site.lab.public],
+    )
+    return path
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_an_upload_that_claims_another_guarantee_is_refused(noisy, claim):
+    path = claimed(noisy, CLAIMS[claim])
+    with pytest.raises(ForeignBundleError, match=r"another thing of its noise.*\[CB804\]$"):
+        upload_in(noisy.opened("north", path), agreement=noisy.agreement)
+
+
+def test_more_rows_than_the_guarantee_covers_are_refused(make, monkeypatch):
+    """A party whose own check was taken away."""
+
+    def more(terms, most_rows):
+        return terms.model_copy(update={"most_rows": most_rows})
+
+    few = joined(make(**{**NOISY, "dp": more(TERMS, 50)}))
+    monkeypatch.setattr(
+        "cobasis.protocol.party.noise_for",
+        lambda rows, terms, **told: noise_for(rows, more(terms, 1000), **told),
+    )
+    path = prepared(few).path
+    with pytest.raises(ForeignBundleError, match=r"more rows than that covers.*\[CB804\]$"):
+        upload_in(few.opened("north", path), agreement=few.agreement)
+
+
+def test_a_guarantee_that_nobody_agreed_on_is_refused(site):
+    path = claimed(site, lambda _: TERMS.record(basis="haar"))
+    with pytest.raises(ForeignBundleError, match="another thing of its noise"):
+        upload_in(site.opened("north", path), agreement=site.agreement)
+
+
+def test_the_analyst_receives_what_says_what_was_agreed_and_nothing_else(noisy, monkeypatch):
+    (noisy.home("lab") / "keys").mkdir(parents=True)
+    monkeypatch.setattr(lab_session, "load_identity", lambda *_, **__: noisy.lab)
+    session = lab_session.open_session(
+        noisy.agreement_path, home=noisy.home("lab"), name="lab", passphrase=str
+    )
+    inbox, good = noisy.folder("lab") / "inbox", prepared(noisy)
+    inbox.mkdir()
+    (inbox / "north.upload").write_bytes(good.path.read_bytes())
+    [verdict] = receive(session, [inbox]).files
+    assert verdict.verdict == "accepted"
+    bad = claimed(noisy, CLAIMS["less noise"])
+    (inbox / "north.upload").write_bytes(bad.read_bytes())
+    [verdict] = receive(session, [inbox]).files
+    assert (verdict.verdict, verdict.code) == ("refused", "CB805")  # a second one of its party
