@@ -18,7 +18,7 @@ from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.uploads import UploadFile
 from cobasis.linalg.arrays import Matrix
-from cobasis.models import batches, boosted_trees
+from cobasis.models import out_of_core
 from cobasis.models.trainer import train
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import UploadHeader
@@ -96,7 +96,7 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
 def take(step: str, place: str) -> dict[str, Any]:
     """Train one model, and say what it cost."""
     folder = Path(place)
-    batches.MAX_PASSES, boosted_trees.MAX_ROUNDS = MLP_PASSES, TREES
+    out_of_core.MAX_PASSES, out_of_core.MAX_ROUNDS = MLP_PASSES, TREES
     began = time.perf_counter()
     uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
     changes = {name: rotation(int(name[1:])).T for name in uploads}

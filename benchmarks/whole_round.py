@@ -8,7 +8,7 @@ from benchmarks import goals
 from benchmarks.timing import interleaved, ratio
 from cobasis import simulate
 from cobasis.linalg.arrays import Matrix
-from cobasis.models.sums import N_FEATURES, PENALTIES
+from cobasis.models.linear import N_FEATURES, PENALTIES
 
 PARTIES, ROWS, FEATURES, COMPONENTS, CLASSES = 100, 100, 784, 50, 10
 ROUNDS, ROUNDS_QUICK = 5, 3

@@ -55,9 +55,9 @@ class AsPrinted:
 
     rotation: Table | None = None
 
-    def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:
+    def target(self, images: Mapping[str, Table], **options: Any) -> Any:
         """Take the first party's image, turned."""
-        return ODC(rotation=self.rotation).target(images, workers=workers)
+        return ODC(rotation=self.rotation).target(images, **options)
 
     def fits(self, images: Mapping[str, Table], target: Any) -> dict[str, Turn]:
         """Rotate images onto the target."""

@@ -98,10 +98,10 @@ class Timed:
         """The aligner's own."""
         return self.aligner.fit_kind
 
-    def target(self, images: Mapping[str, Table], *, workers: int | None = None) -> Any:
+    def target(self, images: Mapping[str, Table], **options: Any) -> Any:
         """Make the target."""
         started = time.process_time()
-        found = self.aligner.target(images, workers=workers)
+        found = self.aligner.target(images, **options)
         self.seconds += time.process_time() - started
         return found
 

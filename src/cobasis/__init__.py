@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from cobasis.algorithms.kawakami import Kawakami as Kawakami
     from cobasis.algorithms.odc import ODC as ODC
     from cobasis.algorithms.whitened import Whitened as Whitened
-    from cobasis.features.category import CategoryFeature as CategoryFeature
-    from cobasis.features.numeric import NumericFeature as NumericFeature
-    from cobasis.features.numeric import numeric_features as numeric_features
+    from cobasis.features.contract import CategoryFeature as CategoryFeature
+    from cobasis.features.contract import NumericFeature as NumericFeature
+    from cobasis.features.contract import numeric_features as numeric_features
     from cobasis.models.trainer import train as train
     from cobasis.protocol.agreement import Agreement as Agreement
     from cobasis.protocol.analyst import Analyst as Analyst
@@ -44,14 +44,14 @@ _HOMES = {
     "Agreement": "protocol.agreement",
     "Alignment": "algorithms.base",
     "Analyst": "protocol.analyst",
-    "CategoryFeature": "features.category",
+    "CategoryFeature": "features.contract",
     "Certificate": "algorithms.certificate",
     "ConsortiumSecret": "protocol.secrets",
     "DPTerms": "protocol.dp_terms",
     "GOPP": "algorithms.gopp",
     "Imakura": "algorithms.imakura",
     "Kawakami": "algorithms.kawakami",
-    "NumericFeature": "features.numeric",
+    "NumericFeature": "features.contract",
     "ODC": "algorithms.odc",
     "Party": "protocol.party",
     "PartyKey": "protocol.secrets",
@@ -63,7 +63,7 @@ _HOMES = {
     "align": "algorithms.base",
     "draw_anchor": "algorithms.anchors",
     "join_vertical": "protocol.vertical",
-    "numeric_features": "features.numeric",
+    "numeric_features": "features.contract",
     "simulate": "protocol.simulation",
     "train": "models.trainer",
 }

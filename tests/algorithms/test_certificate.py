@@ -17,6 +17,7 @@ from aligners import (
     make_anchor,
     make_toy,
     on_every_aligner,
+    on_every_condition,
 )
 from cobasis.algorithms.base import align
 from cobasis.algorithms.certificate import (
@@ -117,24 +118,24 @@ def test_in_a_common_span_components_stand_for_features(basis, dimension):
     assert found.parties["p0"].correlation == pytest.approx(np.median(pairs), abs=1e-12)
 
 
-@pytest.mark.parametrize("basis", ["svd", "haar"])
-def test_a_random_turn_has_mean_zero_and_the_closed_spread(basis):
-    """Over draws: of the party's whole basis, or of its rotation in the common span."""
-    anchor, n_draws = make_anchor("isometric", n_rows=M, n_features=M), 1000
-    size = M if basis == "svd" else 6
-    span = haar(1, M)[:, :size]
-    other = span[:, :5] if basis == "svd" else span @ haar(2, 6)
-    rows = {"p0": normal(1, 40, other.shape[1]) * np.geomspace(3, 0.3, other.shape[1])}
-    rows["p1"] = rows["p0"]
-    seen = []
-    for draw in range(n_draws):
-        turned = span @ haar(1000 + draw, size)[:, : other.shape[1]]
-        images = {"p0": anchor.apply(other), "p1": anchor.apply(turned)}
-        found = state(images, rows, basis=basis)
-        seen.append(found.parties["p1"].correlation)
-    assert abs(np.mean(seen)) < 3 * found.chance / np.sqrt(n_draws)
-    assert np.std(seen) == pytest.approx(found.chance, rel=0.1)
-    assert np.mean(np.array(seen) > SPREADS * found.chance) < 0.03  # a tail of 2 %
+@pytest.mark.parametrize("size", [M, 6])
+def test_a_random_turn_has_mean_zero_and_the_closed_spread(size):
+    """Over draws of a party's whole basis, or of its rotation in a common span of six."""
+    anchor, chance = (
+        make_anchor("isometric", n_rows=M, n_features=M),
+        np.sqrt(2 / (size - 1) / (size + 2)),
+    )
+    span, rows = haar(1, M)[:, :size], normal(1, 40, 5) * np.geomspace(3, 0.3, 5)
+    mine = anchor.apply(span[:, :5]), rows
+    seen = [
+        by_definition(
+            mine, (anchor.apply(span @ haar(1000 + draw, size)[:, :5]), rows), dimension=size
+        )
+        for draw in range(1000)
+    ]
+    assert abs(np.mean(seen)) < 3 * chance / np.sqrt(len(seen))
+    assert np.std(seen) == pytest.approx(chance, rel=0.1)
+    assert np.mean(np.array(seen) > SPREADS * chance) < 0.03  # a tail of 2 %
 
 
 def test_evidence_follows_from_three_spreads_and_accuses_nobody():
@@ -146,21 +147,23 @@ def test_evidence_follows_from_three_spreads_and_accuses_nobody():
     spoilt = state(images, rows_of(toy)).parties
     assert spoilt["p2"].correlation < SPREADS * found.chance
     assert spoilt["p2"].evidence == "cannot tell"
+    assert spoilt["p0"].smallest_cosine == pytest.approx(1.0)
+    assert spoilt["p2"].smallest_cosine < 0.7
     assert {spoilt[party].evidence for party in ("p0", "p1", "p3", "p4")} == {"not a random turn"}
 
 
-@pytest.mark.parametrize("anchor", ["gaussian", "uniform", "public", "smote"])
+@pytest.mark.parametrize("anchor", ["gaussian", "uniform"])
 def test_without_an_isometric_anchor_there_is_no_correlation(anchor):
-    kind = "uniform" if anchor == "uniform" else "gaussian"
-    toy = close_spans(4, anchor=kind)
+    toy = close_spans(4, anchor=anchor)
     found = state(toy.images, rows_of(toy), anchor=anchor)
     assert found.chance is None
     assert {(e.correlation, e.evidence) for e in found.parties.values()} == {(None, "cannot tell")}
-
-
-def test_up_to_four_dimensions_of_a_common_span_there_is_none():
-    toy = close_spans(4, tilt=0.0)
-    assert state(toy.images, rows_of(toy), basis="consensus").chance is None
+    undefined = found.summary()
+    assert undefined.count("-  cannot tell") == 4
+    same = close_spans(4, tilt=0.0)  # four dimensions in common, where chance goes too far
+    assert state(same.images, rows_of(same), basis="consensus").chance is None
+    alone = close_spans(1)
+    assert state(alone.images, rows_of(alone)).parties["p0"].correlation is None
 
 
 def test_round_moments_have_none_and_spare_the_others():
@@ -171,11 +174,6 @@ def test_round_moments_have_none_and_spare_the_others():
     found = state(toy.images, rows).parties
     assert (found["p1"].correlation, found["p1"].evidence) == (None, "cannot tell")
     assert found["p0"].correlation > 0.5
-
-
-def test_one_party_has_nobody_to_be_compared_with():
-    toy = close_spans(1)
-    assert state(toy.images, rows_of(toy)).parties["p0"].correlation is None
 
 
 def test_a_correlation_never_exceeds_one_whatever_the_image():
@@ -202,43 +200,23 @@ class Counted(dict):
 
 
 def test_of_many_parties_each_is_read_once_beside_fifteen_evenly_spaced():
+    """In whatever order files lie and threads work."""
     toy = close_spans(100)
-    order = sorted(toy.images)
     moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
-    counted, lazy = Counted(toy.images), Counted(moments)
-    alignment = align(ODC(), counted)
-    counted.reads = 0
-    options = {"anchor": "isometric", "basis": "svd", "n_features": M}
-    found = certify(counted, alignment, moments=lazy, order=order, **options)
-    assert (counted.reads, lazy.reads) == (100 + PEERS, 100)
-    peers = [order[number * 100 // 15] for number in range(15)]
-    alone = peers[3]
-    fewer = certify(
-        {p: toy.images[p] for p in peers}, alignment, moments=moments, order=order, **options
-    )
-    assert found.parties[alone].correlation == fewer.parties[alone].correlation
-
-
-def test_neither_the_order_of_files_nor_of_threads_changes_the_evidence():
-    toy = close_spans(40)
-    moments = {p: row_moments([rows], party=p) for p, rows in rows_of(toy).items()}
+    order = list(reversed(toy.images))
+    images, lazy = Counted(toy.images), Counted(moments)
+    alignment = align(ODC(reference="p0"), images)
+    images.reads = 0
+    options = {"order": order, "anchor": "isometric", "basis": "svd", "n_features": M}
+    found = certify(images, alignment, moments=lazy, **options, workers=1).parties
+    assert (images.reads, lazy.reads) == (100 + PEERS, 100)
     backwards = dict(reversed(toy.images.items()))
-    found = [
-        certify(
-            images,
-            align(ODC(reference="p0"), images),
-            moments=moments,
-            order=list(toy.images),
-            anchor="isometric",
-            basis="svd",
-            n_features=M,
-            workers=workers,
-        )
-        for images, workers in ((toy.images, 1), (backwards, 1), (toy.images, 3))
-    ]
-    for party in toy.images:
-        one, *others = (each.parties[party].correlation for each in found)
-        assert others == [one, one]
+    other = certify(backwards, alignment, moments=moments, **options, workers=3).parties
+    peers = {p: toy.images[p] for p in (order[number * 100 // 15] for number in range(15))}
+    fewer = certify(peers, alignment, moments=moments, **options).parties
+    for party, figures in found.items():
+        assert figures.correlation == other[party].correlation
+        assert party not in peers or figures.correlation == fewer[party].correlation
 
 
 def test_moments_add_up_over_blocks_of_any_precision():
@@ -258,7 +236,7 @@ def test_rows_that_are_no_numbers_are_refused_by_name(bad):
         row_moments([normal(2, 4, 3), rows], party="north")
 
 
-@pytest.mark.parametrize("factor", [1000.0, 1e-3])
+@pytest.mark.parametrize("factor", [1000.0, 0.0])
 def test_rows_on_another_scale_show(factor):
     toy = close_spans(5)
     rows = dict.fromkeys(toy.images, np.eye(SIZE)) | {"p3": factor * np.eye(SIZE)}
@@ -266,12 +244,6 @@ def test_rows_on_another_scale_show(factor):
     assert found["p3"].scale == pytest.approx(factor)
     for party in ("p0", "p1", "p2", "p4"):
         assert found[party].scale == pytest.approx(1.0)
-
-
-def test_rows_of_zeros_have_scale_zero_and_no_correlation():
-    toy = close_spans(4)
-    found = state(toy.images, {**rows_of(toy), "p1": np.zeros((5, SIZE))}).parties["p1"]
-    assert (found.scale, found.correlation) == (0.0, None)
 
 
 def test_a_louder_image_with_its_rows_shows_in_the_images_scale():
@@ -293,14 +265,16 @@ def stated(toy: Toy, alignment) -> Certificate:
 
 
 @on_every_aligner
-def test_every_method_makes_the_fit_that_it_should(row):
-    toy = make_toy("diffspan_orth")
+@on_every_condition
+def test_every_method_makes_the_fit_that_it_should(row, condition):
+    """G'G = I with G'A'Z symmetric and positive, or A'(A G - Z) = 0: checked, not made again."""
+    toy = make_toy(condition)
     found = toy.align(row)
     target = found.target.rows
     for party, each in stated(toy, found).parties.items():
         missed = toy.images[party] @ found.fits[party].change_of_basis - target
         assert each.residual == pytest.approx(np.linalg.norm(missed) / np.linalg.norm(target))
-        assert each.fit_error < 1e-13
+        assert each.fit_error < 1e-12
         assert 0 < each.smallest_cosine <= 1
 
 
@@ -353,14 +327,6 @@ def test_a_fit_of_a_narrower_party_is_one_too(number, narrow):
     assert fit_error(slim, change, target=wide, kind="rotation") < 1000 * EPS
 
 
-def test_cosines_are_one_for_the_reference_and_less_for_a_stranger():
-    toy = close_spans(4)
-    wrong = make_anchor("isometric", n_rows=30, n_features=M, number=77)
-    figures = state({**toy.images, "p2": wrong.apply(toy.bases["p2"])}).parties
-    assert figures["p0"].smallest_cosine == pytest.approx(1.0)
-    assert figures["p2"].smallest_cosine < 0.7
-
-
 def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
     toy = close_spans(3)
     found = state(toy.images, rows_of(toy))
@@ -372,5 +338,3 @@ def test_a_summary_is_a_short_table_with_the_words_on_column_orders():
     assert "Residuals are large where patients are unlike" in " ".join(lines[3:])
     assert max(map(len, found.summary().splitlines())) <= 80
     assert repr(found) == "<Certificate of 3 parties; summary() shows it>"
-    undefined = state(toy.images, rows_of(toy), anchor="gaussian").summary()
-    assert undefined.count("-  cannot tell") == 3

@@ -1,21 +1,13 @@
 """Honest rounds of unlike parties are never stopped; what evidence says of them was measured."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_digits,
-    load_iris,
-    load_wine,
-)
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
-from cobasis import Analyst, simulate
-from cobasis.errors import AnchorTagError
+from cobasis import simulate
 from cobasis.linalg.arrays import Matrix
 
 Rows = Mapping[str, tuple[Matrix, np.ndarray]]
@@ -28,9 +20,6 @@ def table(name: str) -> tuple[Matrix, np.ndarray]:
     if name == "digits":
         rows, labels = load_digits(return_X_y=True)
         return (rows - 8) / 16, labels
-    if name == "large digits":  # 784 columns
-        rows, labels = load_digits(return_X_y=True)
-        return np.kron((rows - 8) / 16, np.ones(13))[:, :784], labels
     if name == "one-hot":  # four columns of words, 3 levels each
         rng = RNG(0)
         labels = rng.integers(0, 3, 600)
@@ -38,12 +27,8 @@ def table(name: str) -> tuple[Matrix, np.ndarray]:
             [rng.permutation(3)[(labels + rng.integers(0, 2, 600)) % 3] for _ in "abcd"]
         )
         return np.hstack([np.eye(3)[each] for each in words]), labels
-    load = {"cancer": load_breast_cancer, "wine": load_wine, "iris": load_iris}
-    if name == "diabetes":
-        rows, labels = load_diabetes(return_X_y=True)
-        labels = np.digitize(labels, np.quantile(labels, (0.25, 0.5, 0.75)))
-    else:
-        rows, labels = load[name](return_X_y=True)
+    load = {"cancer": load_breast_cancer, "iris": load_iris}
+    rows, labels = load[name](return_X_y=True)
     return (rows - rows.mean(axis=0)) / rows.std(axis=0), labels
 
 
@@ -72,14 +57,11 @@ def by_site(name: str, *, n_parties: int, seed: int, size: int | None = None) ->
     }
 
 
-ROUNDS = [  # data, parties, each l; from four columns to 784
-    ("iris", 4, (2, 3, 4)),
-    ("wine", 5, (2, 7, 13)),
-    ("diabetes", 6, (2, 5, 10)),
-    ("one-hot", 8, (2, 4, 9)),
-    ("cancer", 5, (2, 10, 30)),
-    ("digits", 10, (2, 16, 32)),
-    ("large digits", 4, (2, 30)),
+ROUNDS = [  # data, parties, each l; from four columns to 64
+    ("iris", 4, (2, 4)),
+    ("one-hot", 8, (2, 9)),
+    ("cancer", 5, (30,)),
+    ("digits", 10, (2,)),
 ]
 
 
@@ -95,38 +77,8 @@ def test_honest_parties_are_never_stopped(name, n_parties, sizes, basis, deal):
         assert tuple(done.analyst.certificate.parties) == tuple(rows)
         for figures in done.analyst.certificate.parties.values():
             assert figures.evidence in {"not a random turn", "cannot tell"}
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_four_sites_of_four_numbers_are_never_stopped(seed):
-    """Each of forty such rounds was, when a simulation of unrelated bases was the measure."""
-    rng = RNG(seed)
-    rows = {
-        f"site{i}": (rng.normal(rng.normal(0, 0.5, 4), [1.0, 1.2, 2.0, 2.5], (150, 4)), None)
-        for i in range(4)
-    }
-    done = simulate(rows, rng=rng, n_components=3, task="representation")
-    assert len(done.analyst.certificate.parties) == 4
-    assert done.analyst.certificate.chance is None
-
-
-@pytest.mark.parametrize("basis", ["svd", "haar"])
-@pytest.mark.parametrize("name", ["iris", "one-hot", "digits"])
-def test_a_wrong_secret_always_stops_the_run_by_its_tag(name, basis):
-    rows = alike(name, n_parties=4, seed=0)
-    options = {"n_components": 3, "basis": basis, "task": "representation"}
-    done = simulate(rows, rng=RNG(0), **options)
-    other = simulate(rows, rng=RNG(1), **options)
-    digest = done.agreement.digest()
-    analyst = Analyst(done.agreement)
-    for party, side in done.parties.items():
-        upload = side.prepare(*rows[party])
-        if party == "p1":
-            strange = other.parties[party].prepare(*rows[party])
-            upload = replace(strange, agreement_digest=digest)
-        analyst.receive(upload)
-    with pytest.raises(AnchorTagError, match="2 different anchors"):
-        analyst.align()
+        if name == "iris":  # chance alone goes nearly as far in four dimensions
+            assert done.analyst.certificate.chance is None
 
 
 def medians(deal, name, *, shuffled: bool, **options) -> list[float]:

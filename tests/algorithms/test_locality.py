@@ -5,14 +5,11 @@ import pytest
 from scipy.linalg import eigh
 
 from aligners import GOLDEN
-from cobasis import Agreement, ConsortiumSecret, Party, numeric_features
 from cobasis.algorithms import bases
 from cobasis.algorithms.bases import local_directions
-from cobasis.errors import DimensionError, OptionError
-from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
-from cobasis.linalg.leading import leading_directions
-from cobasis.protocol.projection import RowsInMemory
-from cobasis.tables import open_table
+from cobasis.errors import OptionError
+from cobasis.linalg.arrays import Blocks, orthonormality_defect, principal_cosines
+from cobasis.linalg.directions import leading_directions
 
 
 def directions(rows, n_components):
@@ -92,41 +89,15 @@ def test_a_table_with_too_many_rows_is_refused(monkeypatch):
         directions(rows, 2)
 
 
-def party(width):
-    secret = ConsortiumSecret()
-    agreement = Agreement(
-        round_id="r",
-        parties=("north", "south"),
-        features=numeric_features([f"x{column}" for column in range(width)]),
-        task="representation",
-        n_components=3,
-        n_anchor_rows=width,
-        basis="lpp",
-        commitment=secret.commitment("r"),
-    )
-    return Party("north", agreement=agreement, secret=secret)
+class InBlocks(Blocks):
+    """A table that is read in blocks."""
+
+    shape = (60, 5)
+
+    def over(self, work, *, step):  # noqa: ARG002
+        raise AssertionError(step)
 
 
-def test_a_table_that_is_read_in_blocks_is_refused(tmp_path):
-    rows = clusters()
-    path = tmp_path / "rows.csv"
-    names = [f"x{column}" for column in range(5)]
-    np.savetxt(path, rows, delimiter=",", header=",".join(names), comments="")
-    north = party(5)
-    table = open_table(path, agreement=north.agreement, party="north")
+def test_a_table_that_is_read_in_blocks_is_refused():
     with pytest.raises(OptionError, match=r"basis='lpp' of party 'north'.*in blocks.*\[CB107\]"):
-        north.project(table)
-
-
-def test_a_party_uploads_rows_on_its_local_directions():
-    rows = clusters()
-    north = party(5)
-    upload = north.prepare(rows)
-    span = np.linalg.svd(rows @ directions(rows, 3))[1]
-    np.testing.assert_allclose(np.linalg.svd(upload.rows)[1], span, rtol=1e-10)
-    assert north.project(RowsInMemory(rows)).anchor_image.shape == (5, 3)
-
-
-def test_a_party_with_as_many_rows_as_components_is_refused():
-    with pytest.raises(DimensionError, match=r"'north' has too few independent rows.*\[CB106\]"):
-        party(5).prepare(np.random.default_rng(5).normal(size=(3, 5)))
+        directions(InBlocks(), 2)

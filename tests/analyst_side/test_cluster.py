@@ -16,7 +16,7 @@ import pytest
 from aligned import aligned_rows, cut, parties
 from cobasis.analyst_side.passes import ClusterPasses, _address, passes_for
 from cobasis.errors import CobasisError, FileChangedError, MissingExtraError, OptionError
-from cobasis.models import boosted_trees
+from cobasis.models import out_of_core
 from cobasis.models.trainer import train
 from cobasis.progress import silent
 
@@ -65,7 +65,7 @@ def test_models_of_sums_are_the_same_to_rounding(over, aligned, model):
 
 def test_trees_on_two_workers_predict_as_those_on_one_machine(over, aligned, monkeypatch):
     """Likelihoods within 0.02 on average, and 98 % of labels."""
-    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 15)
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 15)
     afar, here = (train(aligned, model="xgboost", over=where, **CLASSES) for where in (over, None))
     rows, labels = rows_and_labels()
     found, known = (each.scores(rows, method="predict_proba") for each in (afar, here))
@@ -87,7 +87,7 @@ def test_a_worker_gets_paths_and_changes_of_basis_of_its_blocks_and_no_rows(tmp_
 
 
 def test_fewer_blocks_than_workers_are_boosted_by_fewer(over, tmp_path, monkeypatch):
-    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 2)
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 2)
     one = aligned_rows(tmp_path, *rows_and_labels(90), n_blocks=1)
     assert train(one, model="xgboost", over=over, **CLASSES).family == "boosted_trees"
 
@@ -222,8 +222,8 @@ def test_a_cluster_without_workers_is_refused(aligned):
 
 def test_a_worker_that_dies_while_boosting_ends_it(over, tmp_path, monkeypatch):
     """The last test: the worker that dies is the cluster's."""
-    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 1_000_000)
-    monkeypatch.setattr(boosted_trees, "PATIENCE", 1_000_000)
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 1_000_000)
+    monkeypatch.setattr(out_of_core, "PATIENCE", 1_000_000)
     noise = np.random.default_rng(0).integers(0, 2, 200)  # of 200 rows none is kept apart
     whole = aligned_rows(tmp_path, rows_and_labels(200)[0], noise)
     victim = next(iter(over.client.run(os.getpid).values()))

@@ -15,7 +15,7 @@ import pytest
 from aligned import aligned_rows, cut, parties
 from cobasis.analyst_side.passes import FilePasses, passes_for
 from cobasis.errors import DiskError, FileChangedError
-from cobasis.models import boosted_trees
+from cobasis.models import out_of_core
 from cobasis.models.trainer import train
 from cobasis.progress import silent
 
@@ -109,7 +109,7 @@ def test_a_disk_that_fills_up_is_one_error_and_leaves_nothing(tmp_path, monkeypa
 
 
 def test_trees_keep_their_files_in_the_room_that_was_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(boosted_trees, "MAX_ROUNDS", 2)
+    monkeypatch.setattr(out_of_core, "MAX_ROUNDS", 2)
     rows, sizes = np.random.default_rng(0).normal(size=(20_000, 30)), []
 
     def weigh(step, *_):
@@ -125,7 +125,7 @@ def test_trees_keep_their_files_in_the_room_that_was_asked_for(tmp_path, monkeyp
         seed=0,
         over=over,
     )
-    asked = len(rows) * (2 * 30 + boosted_trees.ROW_BYTES)
+    asked = len(rows) * (2 * 30 + out_of_core.ROW_BYTES)
     assert 0.7 * asked < max(sizes) <= asked
     assert not (tmp_path / "s").exists()
 

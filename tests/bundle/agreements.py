@@ -3,7 +3,7 @@
 from cobasis import ConsortiumSecret, NumericFeature
 from cobasis.bundle.agreement_file import complete, read_agreement
 from cobasis.bundle.agreement_text import new_text
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature
 from cobasis.protocol.signatures import sign_agreement
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, KEYS, PEOPLE

@@ -36,7 +36,6 @@ SENTENCES = {
     "code": "used by features' encoding; the class says what codes are",
     "record": "used by the bundle's manifest; the name and the type say all",
     "statement": "same",
-    "target_since": "what `target` does, gone on with",
     "write": "used by party_side; `prepare` says what leaves",
     "model_validate_json": "pydantic's own name and parameters",
     "model_copy": "same",

@@ -3,7 +3,7 @@
 import polars as pl
 
 from cobasis import NumericFeature
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature
 
 AGE = NumericFeature(name="age", centre=60, scale=20, unit="years", low=0, high=120)
 LACTATE = NumericFeature(

@@ -1,14 +1,44 @@
-"""Arrays and frames of both kinds of features, encoded by one rule."""
+"""Arrays and frames of both kinds of features, encoded by one rule; names and order refused."""
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.encoder import Encoder, encode
+from cobasis.features.contract import CategoryFeature
+from cobasis.features.encoder import LARGEST, Encoder, encode, refuse_names
 from features.frames import ENCODED, MIXED, SEX, mixed
+
+TABLES = arrays.arrays(
+    np.float64,
+    arrays.array_shapes(min_dims=2, max_dims=2, max_side=6),
+    elements=st.floats(-1e6, 1e6),
+)
+
+
+@given(TABLES, st.floats(-100, 100), st.floats(0.01, 100))
+def test_encoding_is_undone_by_the_agreements_constants(table, centre, scale):
+    features = numeric_features(
+        [f"x{column}" for column in range(table.shape[1])], centre=centre, scale=scale
+    )
+    before = table.copy()
+    encoded = encode(table, features, party="north")
+    np.testing.assert_allclose(encoded * scale + centre, table, atol=1e-8, rtol=1e-12)
+    np.testing.assert_array_equal(table, before)
+    assert not np.shares_memory(encoded, table)
+
+
+@given(TABLES)
+def test_encoding_looks_at_no_other_row(table):
+    """No mean, no spread: a row's code is the same alone and among others."""
+    features = numeric_features([f"x{c}" for c in range(table.shape[1])], centre=1.0, scale=3.0)
+    alone = [encode(row[np.newaxis], features, party="north")[0] for row in table]
+    np.testing.assert_array_equal(encode(table, features, party="north"), alone)
+
 
 FILLED = (
     NumericFeature(name="a", centre=1.0, scale=2.0, missing="fill", fill=5.0),
@@ -20,11 +50,6 @@ def test_numbers_and_words_become_the_agreed_columns():
     np.testing.assert_array_equal(encode(mixed(), MIXED, party="north"), ENCODED)
 
 
-def test_a_row_is_encoded_the_same_alone_and_among_others():
-    alone = [encode(mixed()[row], MIXED, party="north")[0] for row in range(4)]
-    np.testing.assert_array_equal(encode(mixed(), MIXED, party="north"), alone)
-
-
 @pytest.mark.parametrize(
     "dtype", [pl.Categorical, pl.Enum(["icu", "hall", "7"]), pl.String], ids=str
 )
@@ -33,33 +58,19 @@ def test_words_may_be_of_any_type_of_text(dtype):
     np.testing.assert_array_equal(encode(frame, MIXED, party="north"), ENCODED)
 
 
-@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Float64], ids=str)
-def test_numbers_may_be_words(dtype):
-    feature = CategoryFeature(name="grade", values=("1", "2"), missing="level")
-    frame = pl.DataFrame({"grade": pl.Series([2, 1, None]).cast(dtype)})
-    np.testing.assert_array_equal(
-        encode(frame, [feature], party="north"), [[0, 1, 0], [1, 0, 0], [0, 0, 1]]
-    )
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt64, pl.Float32, pl.Boolean], ids=str)
+def test_numbers_and_booleans_may_be_words(dtype):
+    words = ("false", "true") if dtype == pl.Boolean else ("0", "1")
+    feature = CategoryFeature(name="grade", values=words, missing="level")
+    frame = pl.DataFrame({"grade": pl.Series([1, 0, None]).cast(dtype)})
+    found = encode(frame, [feature], party="north")
+    np.testing.assert_array_equal(found, [[0, 1, 0], [1, 0, 0], [0, 0, 1]])
 
 
-def test_booleans_may_be_words_and_numbers():
+def test_booleans_may_be_numbers():
     frame = pl.DataFrame({"alive": [True, None, False]})
-    words = CategoryFeature(name="alive", values=("false", "true"), missing="level")
-    assert encode(frame, [words], party="north").argmax(axis=1).tolist() == [1, 2, 0]
     number = NumericFeature(name="alive", missing="fill", fill=0.5)
     assert encode(frame, [number], party="north").ravel().tolist() == [1.0, 0.5, 0.0]
-
-
-@pytest.mark.parametrize("dtype", [pl.Int16, pl.Int64, pl.UInt8, pl.Float32, pl.Float64], ids=str)
-def test_a_frame_of_numbers_gives_the_bits_of_an_array(dtype):
-    rng = np.random.default_rng(0)
-    table = rng.integers(0, 100, size=(50, 3))
-    features = numeric_features("abc", centre=[0.1, 0.0, 7.7], scale=[3.3, 1.0, 0.7])
-    frame = pl.DataFrame(table, schema=["a", "b", "c"]).cast(dtype)
-    found = encode(frame, features, party="north")
-    expected = encode(table.astype(frame["a"].to_numpy().dtype), features, party="north")
-    np.testing.assert_array_equal(found, expected)
-    assert found.dtype == np.float64
 
 
 def test_a_missing_number_is_what_was_agreed_in_arrays_and_frames():
@@ -86,12 +97,6 @@ def test_a_fill_stands_for_no_infinity_and_for_no_other_column(cell):
         encode(frame, FILLED, party="north")
 
 
-def test_numbers_whose_squares_overflow_are_refused_in_frames_too():
-    frame = pl.DataFrame({"a": [1e60], "b": [0.0]})
-    with pytest.raises(NotFiniteError, match=r"above 1e\+50"):
-        encode(frame, FILLED, party="north")
-
-
 REFUSED = {
     "an unknown word": (pl.col("sex").replace("m", "male"), FeatureError, "words that are not"),
     "an empty cell": (pl.col("sex").replace("m", None), FeatureError, "'sex'.*has empty cells"),
@@ -100,6 +105,11 @@ REFUSED = {
     "text for a number": (pl.lit("60").alias("age"), DtypeError, "'age'.*String"),
     "a decimal": (pl.col("age").cast(pl.Decimal(9, 2)), DtypeError, "'age'.*Decimal"),
     "a large integer": (pl.lit(2**60).alias("age"), DtypeError, r"'age'.*2\*\*53"),
+    "one beside an empty cell": (
+        pl.Series("age", [2**53 + 1, None, 1, 1]),
+        DtypeError,
+        r"'age'.*2\*\*53",
+    ),
     "a wide integer": (pl.col("age").cast(pl.Int128), DtypeError, "'age'.*Int128"),
 }
 
@@ -111,19 +121,6 @@ def test_cells_that_the_agreement_has_no_place_for_are_refused_and_not_shown(kin
         encode(mixed().with_columns(change), MIXED, party="north")
     assert "party 'north'" in str(caught.value)
     assert "male" not in str(caught.value)
-
-
-def test_a_large_integer_beside_an_empty_cell_is_not_rounded_silently():
-    frame = pl.DataFrame({"a": [2**53 + 1, None], "b": [1, 2]})
-    with pytest.raises(DtypeError, match=r"'a'.*2\*\*53"):
-        encode(frame, FILLED, party="north")
-
-
-def test_columns_of_a_frame_are_compared_by_name_and_order():
-    with pytest.raises(FeatureError, match="column 2 is 'lactate', agreed is 'ward'"):
-        encode(mixed().select("age", "lactate", "ward", "sex"), MIXED, party="north")
-    with pytest.raises(FeatureError, match="missing 'sex'"):
-        encode(mixed().drop("sex"), MIXED, party="north")
 
 
 def test_an_array_has_no_place_for_categories():
@@ -181,3 +178,56 @@ def test_columns_of_another_number_are_no_table(columns):
     with pytest.raises(ValueError, match="in place of 4"):
         four.put(columns, out)
     assert four.put([*columns, np.zeros((4 - sum(len(np.atleast_2d(x)) for x in columns), 3))], out)
+
+
+@pytest.mark.parametrize(
+    ("value", "scale"), [(LARGEST * 10, 1.0), (-np.finfo(float).max, 1.0), (1e10, 1e-300)]
+)
+@pytest.mark.parametrize("framed", [False, True])
+def test_numbers_whose_squares_overflow_are_refused_without_a_warning(value, scale, framed):
+    """Also those that are too large only on the agreed scale."""
+    rows = pl.DataFrame({"x": [value]}) if framed else [[value]]
+    with pytest.raises(NotFiniteError, match=r"party 'north'.*above 1e\+50.*\[CB101\]$"):
+        encode(rows, numeric_features("x", scale=scale), party="north")
+
+
+def test_the_width_is_the_number_of_features():
+    with pytest.raises(ShapeError, match=r"party 'north' has 2 columns.*expected 3"):
+        encode(np.ones((5, 2)), numeric_features("abc"), party="north")
+    with pytest.raises(ShapeError, match="looks transposed"):
+        encode(np.ones((3, 5)), numeric_features("abc"), party="north")
+
+
+NAMES = st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=7, unique=True)
+
+
+@given(NAMES, st.randoms(use_true_random=False))
+def test_only_the_very_names_in_the_very_order_pass(names, random):
+    refuse_names(names, names, party="north")
+    shuffled = random.sample(names, len(names))
+    for other in (shuffled, names[:-1], [*names, names[0]], [*names, "a new name"]):
+        if other != names:
+            with pytest.raises(FeatureError, match=r"(?s)party 'north'.*\[CB105\]$"):
+                refuse_names(other, names, party="north")
+
+
+class Frame:
+    """The least of a data frame."""
+
+    def __init__(self, values, columns):
+        self.values, self.columns = np.asarray(values), columns
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+
+def test_names_are_compared_before_values_are_looked_at():
+    frame = Frame([[np.nan, 1.0]], ["b", "a"])
+    with pytest.raises(FeatureError, match="column 1 is 'b', agreed is 'a'"):
+        encode(frame, numeric_features("ab"), party="north")
+    with pytest.raises(NotFiniteError):
+        encode(Frame(frame.values, ["a", "b"]), numeric_features("ab"), party="north")
+    many = Frame(np.ones((1, 500)), [f"wrong{column}" for column in range(500)])
+    with pytest.raises(FeatureError, match="and 495 more") as caught:
+        encode(many, numeric_features("x"), party="north")
+    assert len(str(caught.value)) < 500

@@ -1,7 +1,7 @@
 """Stewart's construction is Haar; every shortcut of it is an isometry and is caught."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from aligners import EPS, GOLDEN, key_of
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.rng import HaarIsometry, KeyStream, haar_columns
 
-SHAPES = [(1, 1), (5, 1), (4, 4), (9, 5), (64, 64), (70, 65), (200, 130), (130, 130)]
+SHAPES = [(1, 1), (5, 1), (4, 4), (70, 65), (130, 130)]
 ERRORS = 5.0
 """How many standard errors a mean may be off; keys are fixed, so this never flakes."""
 UNLIKELY = 1e-4
@@ -130,26 +130,27 @@ CHECKS = [
 ]
 
 
+@cache
+def passes(check: Callable[[Apply], bool], name: str) -> bool:
+    return check(MUTANTS[name])
+
+
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_construction_passes_every_check(check):
     assert check(blocked)
 
 
 @pytest.mark.parametrize("name", MUTANTS)
-def test_every_shortcut_fails_a_check(name):
-    assert not all(check(MUTANTS[name]) for check in CHECKS)
-
-
-@pytest.mark.parametrize("name", MUTANTS)
-def test_every_shortcut_is_an_isometry_nevertheless(name):
+def test_every_shortcut_is_an_isometry_and_fails_a_check_nevertheless(name):
     """Which is why neither A' A = I nor any accuracy shows it."""
     rows = MUTANTS[name](stream_of(1), np.eye(32), 40)
     np.testing.assert_allclose(rows.T @ rows, np.eye(32), rtol=0, atol=GOLDEN)
+    assert not all(passes(check, name) for check in CHECKS)
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_every_check_catches_some_shortcut(check):
-    assert not all(check(mutant) for mutant in MUTANTS.values())
+    assert not all(passes(check, name) for name in MUTANTS)
 
 
 def test_the_checks_hold_at_the_size_of_an_image():
@@ -162,41 +163,17 @@ def test_the_checks_hold_at_the_size_of_an_image():
 
 
 @pytest.mark.parametrize(("n_rows", "n_columns"), SHAPES)
-def test_blocks_equal_single_reflections(n_rows, n_columns):
-    columns = stream_of(7).normal((n_columns, 3))
-    expected = literal(stream_of(3), columns, n_rows)
-    found = blocked(stream_of(3), columns, n_rows)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=n_rows * 100 * EPS)
-
-
-@pytest.mark.parametrize(("n_rows", "n_columns"), SHAPES)
-def test_columns_are_orthonormal(n_rows, n_columns):
-    rows = isometry(2, n_rows, n_columns).apply(np.eye(n_columns))
-    np.testing.assert_allclose(rows.T @ rows, np.eye(n_columns), rtol=0, atol=n_rows * 10 * EPS)
-
-
-@pytest.mark.parametrize(("n_rows", "n_columns"), SHAPES)
-def test_transposed_is_the_adjoint(n_rows, n_columns):
-    anchor = isometry(4, n_rows, n_columns)
-    columns, rows = stream_of(5).normal((n_columns, 3)), stream_of(6).normal((n_rows, 2))
-    left, right = rows.T @ anchor.apply(columns), anchor.apply_transposed(rows).T @ columns
-    np.testing.assert_allclose(left, right, rtol=0, atol=n_rows * 100 * EPS)
-    back = anchor.apply_transposed(anchor.apply(columns))
-    np.testing.assert_allclose(back, columns, rtol=0, atol=n_rows * 100 * EPS)
-
-
-def test_applying_changes_no_argument():
-    anchor, columns, rows = isometry(4, 9, 5), np.eye(5)[:, :2], np.eye(9)[:, :2]
-    anchor.apply(columns)
-    anchor.apply_transposed(rows)
-    np.testing.assert_array_equal(columns, np.eye(5)[:, :2])
-    np.testing.assert_array_equal(rows, np.eye(9)[:, :2])
-
-
-def test_a_negative_first_gaussian_and_a_positive_one_both_occur():
-    """The sign rule has two branches; the checks above meet both."""
-    signs = {float(np.sign(stream_of(draw).normal((4,))[0])) for draw in range(8)}
-    assert signs == {-1.0, 1.0}
+def test_blocks_are_single_reflections_orthonormal_and_have_their_adjoint(n_rows, n_columns):
+    anchor, columns = isometry(3, n_rows, n_columns), stream_of(7).normal((n_columns, 3))
+    rows, kept, slack = stream_of(6).normal((n_rows, 2)), columns.copy(), n_rows * 100 * EPS
+    near = partial(np.testing.assert_allclose, rtol=0, atol=slack)
+    near(anchor.apply(columns), literal(stream_of(3), columns, n_rows))
+    dense = anchor.apply(np.eye(n_columns))
+    near(dense.T @ dense, np.eye(n_columns))
+    near(anchor.apply_transposed(rows), dense.T @ rows)
+    near(anchor.apply_transposed(anchor.apply(columns)), columns)
+    np.testing.assert_array_equal(columns, kept)
+    np.testing.assert_array_equal(rows, stream_of(6).normal((n_rows, 2)))
 
 
 def test_a_single_row_is_plus_or_minus_one():

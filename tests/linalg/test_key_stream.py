@@ -73,17 +73,12 @@ def test_the_stream_does_not_depend_on_how_it_is_cut(cuts):
     assert joined == list(stream().words(sum(cuts)))
 
 
-def test_uniform_numbers_are_the_top_53_bits_of_little_endian_words():
-    words = stream().words(6)
-    expected = [[int(word) >> 11 for word in words[start : start + 3]] for start in (0, 3)]
-    np.testing.assert_array_equal(stream().uniform((2, 3)) * 2**53, expected)
-
-
-def test_normal_numbers_are_the_inverse_distribution_of_52_bits():
-    """Against the standard library's own inverse."""
-    words = stream().words(200)
+def test_numbers_are_the_leading_bits_of_words_through_the_inverse_distribution():
+    """53 bits for uniform numbers, 52 for normal ones, against the standard library's inverse."""
+    words = [int(word) for word in stream().words(200)]
+    assert (stream().uniform((2, 3)) * 2**53).ravel().tolist() == [word >> 11 for word in words[:6]]
     inverse = NormalDist().inv_cdf
-    expected = [inverse(((int(word) >> 12) + 0.5) / 2**52) for word in words]
+    expected = [inverse(((word >> 12) + 0.5) / 2**52) for word in words]
     np.testing.assert_allclose(stream().normal((200,)), expected, rtol=GOLDEN)
 
 
@@ -115,13 +110,6 @@ def test_a_permutation_is_golden():
     assert stream().permutation(10).tolist() == [6, 4, 3, 7, 2, 8, 9, 5, 1, 0]
 
 
-@given(count=st.integers(0, 200), number=st.integers(0, 10**6))
-@STEADY
-def test_a_permutation_holds_every_place_once(count, number):
-    order = stream(key=key_of(number)).permutation(count)
-    assert sorted(order.tolist()) == list(range(count))
-
-
 def test_every_order_is_as_likely():
     orders = [tuple(stream(f"order/{i}").permutation(3).tolist()) for i in range(600)]
     counts = [orders.count(order) for order in sorted(set(orders))]
@@ -139,7 +127,7 @@ def test_labels_and_keys_give_independent_streams():
 
 @pytest.mark.parametrize(
     "key",
-    [7, "0" * 32, None, bytes(31), bytes(33), b"", bytearray(32), np.zeros(32, dtype=np.uint8)],
+    [7, "0" * 32, None, bytes(31), bytes(33), bytearray(32)],
     ids=lambda key: type(key).__name__ + str(len(key) if hasattr(key, "__len__") else ""),
 )
 def test_anything_but_32_bytes_is_refused(key):
@@ -147,18 +135,11 @@ def test_anything_but_32_bytes_is_refused(key):
         KeyStream(key, "label")
 
 
-def test_a_refused_key_is_not_shown():
-    with pytest.raises(SecretError) as raised:
+def test_neither_a_refused_key_nor_a_streams_is_shown():
+    with pytest.raises(SecretError, match="7 bytes") as raised:
         require_key(b"hunter2", name="the key")
     assert "hunter2" not in str(raised.value)
-    assert "7 bytes" in str(raised.value)
-
-
-def test_repr_shows_neither_key_nor_position():
-    source = stream()
-    before = repr(source)
-    source.words(5)
-    assert repr(source) == before == "<KeyStream, hidden>"
+    assert repr(stream()) == "<KeyStream, hidden>"
 
 
 def unfixed(source: KeyStream) -> np.ndarray:

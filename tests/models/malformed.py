@@ -117,7 +117,7 @@ def _numbers(name, make):
     return lambda parts: parts.numbers.update({name: make(parts.numbers[name])})
 
 
-def _wider(n_columns, between):
+def wider(n_columns, between):
     """A first layer so wide, and functions behind it."""
 
     def change(parts):
@@ -221,8 +221,8 @@ _MLP = {
     "an offset of one number": (NO_OFFSET, _numbers("0.offset", lambda b: b[:1])),
     "an offset that is a table": (NO_OFFSET, _numbers("0.offset", lambda b: b[None])),
     "weights that are a list": (NO_OFFSET, _numbers("2.weights", lambda w: w[:, 0].copy())),
-    "weights wider than the limit": ("65537 columns, and 65536", _wider(65_537, ["Relu"])),
-    "more work than a row may take": ("a row takes the work of", _wider(10_000, ["Tanh"] * 50)),
+    "weights wider than the limit": ("65537 columns, and 65536", wider(65_537, ["Relu"])),
+    "more work than a row may take": ("a row takes the work of", wider(10_000, ["Tanh"] * 50)),
 }
 _BOOSTED_TREES = {
     "a column that does not exist": ("compare a column that", _number("1.columns", 0, WIDTH)),
@@ -273,7 +273,7 @@ _RIDGE = {
         _numbers("0.weights", lambda w: np.vstack([w, w[:1]])),
     ),
     "likelihoods of a ridge": ("'probabilities' is none that", _told(head="probabilities")),
-    "a function in a ridge": ("has no layer 'Relu'", _wider(2, ["Relu"])),
+    "a function in a ridge": ("has no layer 'Relu'", wider(2, ["Relu"])),
 }
 MALFORMED = {
     name: (family, change, words)

@@ -12,23 +12,16 @@ from cobasis.models.chain import LEAF, Affine, Chain, Trees
 from cobasis.models.chain_file import LARGEST_FILE, MOST_WORK, decode_chain, encode_chain
 from cobasis.models.families import FAMILIES
 from models.chains import KINDS, WIDTH, agreed, chain_of, file_of, rows_of
-from models.malformed import MALFORMED, NOT_AS_WRITTEN, Parts, a_long_way, malformed, refused
+from models.malformed import MALFORMED, NOT_AS_WRITTEN, Parts, a_long_way, malformed, refused, wider
 
 
 @pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
-def test_a_chain_comes_back_from_its_file_and_gives_the_same_bytes(name, task, n_classes):
+def test_a_chain_comes_back_from_its_file_which_another_hand_can_write(name, task, n_classes):
+    """What the reference page says is all there is: it is put together here byte by byte."""
     chain, data = chain_of(name, task, n_classes), file_of(name, task, n_classes)
     read = decode_chain(data, **agreed(task, n_classes))
-    assert encode_chain(read) == data
+    assert encode_chain(read) == data == Parts(data).together()
     assert (read.family, read.head, read.widths) == (chain.family, chain.head, chain.widths)
-    np.testing.assert_array_equal(read.predict(rows_of(seed=1)), chain.predict(rows_of(seed=1)))
-
-
-@pytest.mark.parametrize(("name", "task", "n_classes"), KINDS)
-def test_a_file_put_together_by_hand_is_the_same_file(name, task, n_classes):
-    """What the reference page says is all there is: another hand writes it byte by byte."""
-    data = file_of(name, task, n_classes)
-    assert Parts(data).together() == data
 
 
 def test_any_reader_of_safetensors_finds_the_numbers():
@@ -92,7 +85,7 @@ def test_a_file_that_goes_on_is_refused(tail):
     refused(file_of("ridge") + tail, NOT_AS_WRITTEN)
 
 
-@pytest.mark.parametrize("data", [b"", b"PK\3\4", b"\x80\x04\x95", b"{}", bytes(1000), b"\2" * 99])
+@pytest.mark.parametrize("data", [b"", b"PK\3\4", bytes(1000), b"\2" * 99])
 def test_other_files_are_refused(data):
     refused(data, "truncated or damaged")
 
@@ -105,11 +98,7 @@ def test_the_format_has_no_family_that_stores_rows():
 
 def test_a_layer_may_be_as_wide_as_the_limit():
     parts = Parts(file_of("mlp"))
-    parts.numbers["0.weights"], parts.numbers["0.offset"] = (
-        np.ones((WIDTH, 65_536)),
-        np.ones(65_536),
-    )
-    parts.numbers["2.weights"] = np.ones((65_536, 2))
+    wider(65_536, ["Relu"])(parts)
     assert max(decode_chain(parts.together(), **agreed()).widths) == 65_536
 
 
@@ -185,19 +174,7 @@ def edited(data, rng):
                 values.dtype
             )
         return parts.together()
-    words = [
-        b"0",
-        b"1",
-        b"-1",
-        b"1e3",
-        b"true",
-        b"null",
-        b"[]",
-        b"{}",
-        b'"F64"',
-        b'"Relu"',
-        b"9" * 30,
-    ]
+    words = [*b'0 1 -1 1e3 true null [] {} "F64" "Relu"'.split(), b"9" * 30]
     at = rng.integers(1, 40)
 
     def swap(text):

@@ -67,11 +67,8 @@ def test_random_features_give_the_same_party_nobodys_record(rows):
     assert named(recovered, rows) < 0.01
 
 
-def test_the_measure_names_everybody_when_records_are_given_away(rows):
+def test_the_measure_names_everybody_in_the_records_and_nobody_in_noise(rows):
     everything = np.vstack([rows[name][0] for name in NAMES])
     assert named(everything, rows) == 1.0
-
-
-def test_the_measure_names_nobody_in_noise(rows):
     noise = np.random.default_rng(1).normal(size=(1000, 64))
     assert named(noise, rows) < 0.01

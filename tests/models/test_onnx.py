@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 
 from cobasis.errors import MissingExtraError, ModelFileError, ShapeError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.encoder import encode, width_of
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
+from cobasis.features.encoder import encode
 from cobasis.models.chain_file import decode_chain
 from cobasis.models.onnx import raw_graph
 from models.chains import KINDS, WIDTH, agreed, chain_of
@@ -119,49 +118,37 @@ def graph(model=None, features=FEATURES, *, weights=None, **options):
     )
 
 
+REFUSED = [
+    ("blood pressure (mmHg)", np.nan),
+    ("blood pressure (mmHg)", -np.inf),
+    ("column.label", np.nan),
+    ("age", np.inf),
+    ("sex", "x"),
+    ("sex", ""),
+    ("column.scores", ""),
+    ("column.cobasis.step_0", "no"),
+]
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize(
-    ("column", "cell"),
-    [
-        ("blood pressure (mmHg)", np.nan),
-        ("blood pressure (mmHg)", np.inf),
-        ("blood pressure (mmHg)", -np.inf),
-        ("column.label", np.nan),
-        ("age", np.inf),
-        ("sex", "x"),
-        ("sex", ""),
-        ("sex", "F"),
-        ("column.scores", ""),
-        ("column.cobasis.step_0", "no"),
-    ],
-)
-def test_a_row_that_the_agreement_refuses_gets_no_prediction_and_the_others_keep_theirs(
-    column, cell, precision
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_rows_that_the_agreement_refuses_get_no_prediction_and_the_others_keep_theirs(
+    task, precision
 ):
-    data = graph(precision=precision)
-    number = graph(simple_model("regression"), precision=precision)
+    """Another cell that has no place in each of the first rows; and a number beyond measure."""
+    data = graph(simple_model(task), precision=precision)
     given = fed(table(), precision)
-    good, good_number = run(data, given), run(number, given)
-    given[column] = given[column].copy()
-    given[column][7] = cell
-    found, found_number = run(data, given), run(number, given)
-    assert found["label"][7] == -1
-    assert np.isnan(found["scores"][7]).all()
-    assert np.isnan(found_number["prediction"][7])
-    others = np.arange(60) != 7
-    np.testing.assert_array_equal(found["label"][others], good["label"][others])
-    np.testing.assert_array_equal(found["scores"][others], good["scores"][others])
-    np.testing.assert_array_equal(
-        found_number["prediction"][others], good_number["prediction"][others]
-    )
-    assert np.isfinite(good["scores"]).all()
-
-
-def test_a_number_beyond_measure_is_refused_as_python_does():
-    data = graph()
-    given = fed(table(), "float64")
-    given["age"][3] = 1e60
-    assert run(data, given)["label"][3] == -1
+    good = run(data, given)
+    cells = [*REFUSED, *([("age", 1e60)] if precision == "float64" else [])]
+    for row, (column, cell) in enumerate(cells):
+        given[column] = given[column].copy()
+        given[column][row] = cell
+    found = run(data, given)
+    for name, values in found.items():
+        refused, wanted = values[: len(cells)], good[name][len(cells) :]
+        assert np.all(refused == -1 if name == "label" else np.isnan(refused))
+        np.testing.assert_array_equal(values[len(cells) :], wanted)
+        assert np.isfinite(wanted).all()
 
 
 @pytest.mark.parametrize("kind", [NumericFeature, CategoryFeature])

@@ -20,7 +20,7 @@ from cobasis.bundle.messages import (
     proposal_in,
     upload_in,
 )
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.sources import read_chain
 from cobasis.party_side import session as session_module

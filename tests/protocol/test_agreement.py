@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from cobasis import Agreement, ConsortiumSecret, NumericFeature, numeric_features
 from cobasis.errors import AgreementError, OptionError
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.dp_terms import DPTerms
 from protocol.consortium import NAMES, WIDTH, agree

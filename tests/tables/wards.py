@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from cobasis import NumericFeature
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature
 from tables.parties import site
 
 FEATURES = (

@@ -10,19 +10,14 @@ from collections.abc import Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, Protocol, runtime_checkable
-
-import numpy.typing as npt
+from typing import ClassVar, Protocol
 
 from cobasis.algorithms.fits import Fit, FitKind, Target
-from cobasis.algorithms.images import Images, Reported, Steady, View, batches
+from cobasis.algorithms.images import Images, Reported, State, Steady, View, batches
 from cobasis.algorithms.readable import MOST_ROWS, Readable, Table, named
 from cobasis.errors import AnotherRunError, DuplicatePartyError, ShapeError, UnknownPartyError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
-
-State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]]
-"""What an interrupted run goes on from, by name: tables, and facts that JSON can hold."""
 
 
 class Aligner(Protocol):
@@ -30,21 +25,17 @@ class Aligner(Protocol):
 
     fit_kind: ClassVar[FitKind]
 
-    def target(self, images: Images, *, workers: int | None = None) -> Target:
-        """Make Z from all anchor images, in as many passes over them as the method takes."""
+    def target(
+        self, images: Images, *, workers: int | None = None, state: State | None = None
+    ) -> Target:
+        """Make Z from all anchor images, in as many passes over them as the method takes.
+
+        A method that takes many keeps in the state what an interrupted call goes on from.
+        """
         ...
 
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Fit a batch of images of one shape to a target that may be older than they are."""
-        ...
-
-
-@runtime_checkable
-class IteratingAligner(Aligner, Protocol):
-    """An aligner whose target takes many passes, and that can go on from where it was left."""
-
-    def target_since(self, images: Images, state: "State", *, workers: int | None = None) -> Target:
-        """Make Z, and keep in the state what an interrupted call goes on from."""
         ...
 
 
@@ -202,10 +193,7 @@ def keep_target(
             "going on could mix two runs. Delete their folder, and start again."
         )
     with one_blas_thread():
-        if isinstance(aligner, IteratingAligner):
-            made = aligner.target_since(images(), state)
-        else:
-            made = aligner.target(images())
+        made = aligner.target(images(), state=state)
     facts = {"iterations": made.iterations, "converged": made.converged}
     state[TARGET] = {"rows": made.rows}, {"shaped_by": list(made.shaped_by), **facts}
     return made

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from cobasis.algorithms import AnchorKind, BasisName, SpanCondition
 from cobasis.errors import AgreementError, DimensionError, OptionError
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
-from cobasis.linalg.leading import in_one_sense, leading_directions
+from cobasis.linalg.directions import in_one_sense, leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.linalg.threads import one_blas_thread
 

@@ -13,7 +13,7 @@ from cobasis.algorithms.bases import check_basis_rule
 from cobasis.algorithms.images import Images, batches, check_image
 from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.leading import Leading
+from cobasis.linalg.directions import Leading
 from cobasis.linalg.threads import one_blas_thread
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.base import State
 from cobasis.algorithms.fits import (
     Fit,
     FitKind,
@@ -16,7 +15,7 @@ from cobasis.algorithms.fits import (
     require_word,
     turned_onto,
 )
-from cobasis.algorithms.images import Images, batches, check_image
+from cobasis.algorithms.images import Images, State, batches, check_image
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.polar import polar
@@ -89,13 +88,12 @@ class GOPP:
     max_iterations: int = 1000
     momentum: bool = True
 
-    def target(self, images: Images, *, workers: int | None = None) -> Target:
-        """Alternate until the objective stands still."""
-        return self.target_since(images, {}, workers=workers)
-
-    def target_since(self, images: Images, state: State, *, workers: int | None = None) -> Target:
-        """Alternate from where an interrupted call was left, to end with the very same Z."""
+    def target(
+        self, images: Images, *, workers: int | None = None, state: State | None = None
+    ) -> Target:
+        """Alternate until the objective stands still, from where an interrupted call was left."""
         require_word(self.start, ("spectral", "odc"), option="start")
+        state = {} if state is None else state
         reached = _kept(state)
         if reached is None and self.start == "odc":
             reached = _at_rest(_widest(images))
@@ -108,7 +106,7 @@ class GOPP:
             if time.monotonic() - written >= SECONDS:
                 _keep(state, reached)
                 written = time.monotonic()
-        self._refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
+        _refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
         return Target(
             rows=_in_the_frame_of(next(iter(images.values())), reached.mean),
             shaped_by=tuple(images),
@@ -139,19 +137,6 @@ class GOPP:
             converged=small or rounding or now <= _EXACT * turned.energy,
         )
 
-    @staticmethod
-    def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:
-        """Raise UndeterminedFitError where a party agrees with nothing but itself."""
-        # Z contains every image, so a fit to Z itself is always determined; to the mean of the
-        # others it may not be. A party that is wider than all others is spared: it stands for the
-        # frame.
-        for batch in batches(images):
-            for party, image in batch.items():
-                if len(images) > 1 and (n_widest > 1 or image.shape[1] < mean.shape[1]):
-                    own = image @ polar(image.T @ mean).rotation
-                    rest = Target(rows=mean - own / len(images), shaped_by=())
-                    procrustes_fits({party: image}, rest)
-
     def fits(self, images: Images, target: Target) -> Mapping[str, Fit]:
         """Rotate images onto the consensus."""
         return procrustes_fits(images, target)
@@ -165,6 +150,13 @@ class _Turned:
     distance: float = 0.0  # sum of squared distances from the mean
     energy: float = 0.0  # sum of squares
     n_widest: int = 0  # how many are as wide as the mean
+
+    def add(self, other: "_Turned") -> None:
+        """Add what a batch has, in place: totals are as large as a target."""
+        self.total += other.total
+        self.distance += other.distance
+        self.energy += other.energy
+        self.n_widest += other.n_widest
 
 
 def _keep(state: State, reached: Iterate) -> None:
@@ -205,21 +197,30 @@ def _turned(images: Images, mean: Matrix, workers: int | None) -> _Turned:
 
     whole = _Turned(total=np.zeros_like(mean))
     for part in in_order(turn, batches(images), workers=workers):
-        whole.total += part.total
-        whole.distance += part.distance
-        whole.energy += part.energy
-        whole.n_widest += part.n_widest
+        whole.add(part)
     return whole
 
 
 def _widest(images: Images) -> Matrix:
     """Return the first of the widest images."""
-    found: Matrix | None = None
+    found = np.empty((0, 0))
     for batch in batches(images):
         for party, image in batch.items():
-            if found is None or image.shape[1] > found.shape[1]:
+            if image.shape[1] > found.shape[1]:
                 found = check_image(party, image)
-    return np.empty((0, 0)) if found is None else found
+    return found
+
+
+def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:
+    """Raise UndeterminedFitError where a party agrees with nothing but itself."""
+    # Z contains every image, so a fit to Z itself is always determined; to the mean of the others
+    # it may not be. A party that is wider than all others is spared: it stands for the frame.
+    for batch in batches(images):
+        for party, image in batch.items():
+            if len(images) > 1 and (n_widest > 1 or image.shape[1] < mean.shape[1]):
+                own = image @ polar(image.T @ mean).rotation
+                rest = Target(rows=mean - own / len(images), shaped_by=())
+                procrustes_fits({party: image}, rest)
 
 
 def _in_the_frame_of(table: Matrix, mean: Matrix) -> Matrix:

@@ -1,9 +1,10 @@
 """Anchor images by party name: read when they are asked for, in batches, and checked."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from cobasis.errors import (
     AnchorImageError,
@@ -19,6 +20,9 @@ Value = TypeVar("Value")
 
 Images = Mapping[str, Matrix]
 """The A_i by party name. May be lazy: what it returns is read once a pass and then let go."""
+
+State = MutableMapping[str, tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]]
+"""What an interrupted run goes on from, by name: tables, and facts that JSON can hold."""
 
 MAX_CONDITION = 1e10
 """Above this an inverse keeps fewer than six digits."""

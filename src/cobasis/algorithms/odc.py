@@ -45,7 +45,7 @@ class ODC:
     reference: str | None = None
     rotation: Matrix | None = None
 
-    def target(self, images: Images, *, workers: int | None = None) -> Target:  # noqa: ARG002
+    def target(self, images: Images, **_: object) -> Target:
         """Take the reference's image, turned by the rotation."""
         name, image = reference_of(images, self.reference)
         if self.rotation is None:

@@ -11,7 +11,7 @@ from cobasis.algorithms.fits import factored
 from cobasis.algorithms.images import Images, batches
 from cobasis.errors import DimensionError
 from cobasis.linalg.arrays import Matrix, numerical_rank
-from cobasis.linalg.leading import (
+from cobasis.linalg.directions import (
     Leading,
     by_iteration,
     of_columns,

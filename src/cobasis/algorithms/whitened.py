@@ -51,7 +51,7 @@ class Whitened:
     reference: str | None = None
     scale: Scale = 1.0
 
-    def target(self, images: Images, *, workers: int | None = None) -> Target:  # noqa: ARG002
+    def target(self, images: Images, **_: object) -> Target:
         """Orthonormalise the reference's image."""
         name, image = reference_of(images, self.reference)
         gain = 1.0

@@ -24,7 +24,7 @@ from cobasis.disk.whole import make_folder, remove_tree, require_room, scratch_f
 from cobasis.errors import CobasisError, MissingExtraError, OptionError
 from cobasis.linalg.threads import available_threads, one_blas_thread
 from cobasis.models import ModelName
-from cobasis.models.boosted_trees import ROW_BYTES
+from cobasis.models.out_of_core import ROW_BYTES
 from cobasis.models.passes import Block, LabelledRows, Pass, Result, Share, Threads, Work
 from cobasis.progress import Report
 

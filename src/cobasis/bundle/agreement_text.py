@@ -5,8 +5,7 @@ from typing import Any
 
 import tomlkit
 
-from cobasis.features.category import CategoryFeature
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.protocol.agreement import Agreement, missing_fields
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.enrolment import PublicIdentity

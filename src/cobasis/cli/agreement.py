@@ -285,7 +285,7 @@ def _classes(
 
 def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
     """Ask for sizes and times."""
-    from cobasis.features.encoder import width_of
+    from cobasis.features.contract import width_of
     from cobasis.party_side.draft import likely_components
 
     width = width_of(fields["features"] or ())

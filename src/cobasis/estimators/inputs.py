@@ -11,9 +11,8 @@ import polars as pl
 from scipy.sparse import issparse
 
 from cobasis.errors import DtypeError, FeatureError, LabelError, OptionError, ShapeError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.numeric import NumericFeature
-from cobasis.features.raw_columns import as_frame, column_names
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.encoder import as_frame, column_names
 from cobasis.linalg.arrays import Matrix, as_matrix, as_table
 from cobasis.protocol.messages import as_labels
 

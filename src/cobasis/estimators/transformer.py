@@ -28,8 +28,8 @@ from cobasis.estimators.inputs import (
     travelling_classes,
     whole_number,
 )
-from cobasis.features.encoder import listed_features
-from cobasis.features.raw_columns import column_names, refuse_names
+from cobasis.features.contract import listed_features
+from cobasis.features.encoder import column_names, refuse_names
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Task
 from cobasis.protocol.party import Party

@@ -1,56 +1,156 @@
-"""The encoded columns of features: the one place that turns cells into numbers.
+"""Cells that become numbers: the one place, for arrays, data frames, and batches of a file.
 
-Arrays, data frames, batches of a file and the chain for raw rows all go through what stands
-here. Everything is a constant of the agreement; nothing is learned from rows.
+Everything is a constant of the agreement; nothing is learned from rows. Data frames of any library
+are read through narwhals: numbers as they are, words as codes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Discriminator, Tag
 
-from cobasis.errors import FeatureError, NotFiniteError, OptionError, ShapeError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.numeric import NumericFeature
-from cobasis.features.raw_columns import (
-    SHOWN,
-    Array,
-    as_frame,
-    numbers_of,
-    refuse_codes,
-    refuse_names,
-    refuse_words,
-    words_of,
-)
-from cobasis.linalg.arrays import Matrix, as_matrix, as_table
+from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
+from cobasis.features.contract import MISSING, CategoryFeature, Feature, NumericFeature, width_of
+from cobasis.linalg.arrays import EXACT_INTEGER, Matrix, as_matrix, as_table
 
 if TYPE_CHECKING:
     import narwhals as nw
 
+Array = npt.NDArray[Any]
+
+SHOWN = 5
+"""How many names or words a message shows."""
+
+
+def as_frame(table: object) -> "nw.DataFrame[Any] | None":
+    """Return a data frame in memory in narwhals' clothes, or None for whatever else."""
+    import narwhals as nw  # noqa: PLC0415 -- 0.1 s that `import cobasis` does not take
+
+    found = nw.from_native(table, eager_only=True, pass_through=True)
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def column_names(table: object) -> tuple[str, ...] | None:
+    """Return the names of a data frame's columns, or None where there are none."""
+    frame = as_frame(table) if hasattr(table, "columns") else None
+    names = list(getattr(table, "columns", ()) if frame is None else frame.columns)
+    named = sum(isinstance(name, str) for name in names)
+    if named not in {0, len(names)}:
+        raise FeatureError(
+            f"{named} of the {len(names)} columns have a name that is text, so they cannot be "
+            "compared with another table's. Write X.columns = X.columns.astype(str)."
+        )
+    return tuple(names) if named else None
+
+
+def is_number(dtype: "nw.dtypes.DType") -> bool:
+    """Whether every value of a column is a number that NumPy has a type for."""
+    import narwhals as nw  # noqa: PLC0415 -- as above
+
+    large = dtype in {nw.Int128, nw.UInt128}
+    return dtype.is_float() or dtype == nw.Boolean or (dtype.is_integer() and not large)
+
+
+def is_wordlike(dtype: "nw.dtypes.DType") -> bool:
+    """Whether a column may hold a category: text, numbers for words, booleans."""
+    import narwhals as nw  # noqa: PLC0415 -- as above
+
+    return is_number(dtype) or isinstance(dtype, nw.String | nw.Categorical | nw.Enum | nw.Object)
+
+
+def numbers_of(series: "nw.Series[Any]", *, what: str) -> Array:
+    """Return a column of numbers, NaN where there is none."""
+    import narwhals as nw  # noqa: PLC0415 -- as above
+
+    empty = series.null_count()
+    if empty == len(series):  # of whatever type: a column that a site does not keep at all
+        return np.full(len(series), np.nan)
+    if not is_number(series.dtype):
+        raise DtypeError(
+            f"column '{series.name}' of {what} is of type {series.dtype} and no number. Only "
+            "integers of up to 64 bits, floats and booleans are read, and cobasis never casts "
+            "silently. Convert it yourself, or make it a CategoryFeature."
+        )
+    wide = series.dtype in {nw.Int64, nw.UInt64}
+    if wide and (series.min() < -EXACT_INTEGER or series.max() > EXACT_INTEGER):
+        raise rounded(series.name, what=what)
+    if empty or series.dtype == nw.Boolean:
+        series = series.cast(nw.Float64)
+    return series.to_numpy()
+
+
+def rounded(column: str, *, what: str) -> DtypeError:
+    """Return the error for a column of integers that float64 would round."""
+    return DtypeError(
+        f"column '{column}' of {what} holds integers above 2**53, which float64 "
+        "would round. Convert it to float64 yourself, where you can see what happens; in "
+        "a CSV file, write it with a decimal point from the first row on."
+    )
+
+
+def words_of(series: "nw.Series[Any]", feature: CategoryFeature) -> npt.NDArray[np.int16]:
+    """Return the codes of a column of words, below zero where the agreement has none."""
+    cells = series.to_list()
+    if series.null_count():  # what stands for nothing differs from library to library
+        empty = series.is_null().to_list()
+        cells = [None if none else cell for cell, none in zip(cells, empty, strict=True)]
+    codes = {cell: feature.code(cell) for cell in set(cells)}  # a NaN is itself, so it is found
+    return np.fromiter(map(codes.__getitem__, cells), dtype=np.int16, count=len(cells))
+
+
+def _refuse_words(series: "nw.Series[Any]", codes: Array, *, what: str) -> None:
+    """Refuse a type that no category is written in, and cells that have no place."""
+    if series.null_count() < len(series) and not is_wordlike(series.dtype):
+        raise DtypeError(
+            f"column '{series.name}' of {what} is of type {series.dtype}, and a category is text, "
+            "whole numbers or booleans. Convert it to text."
+        )
+    lowest = int(codes.min(initial=0))
+    if lowest < 0:
+        has, then = (
+            "words that are not agreed",
+            'Correct them, or agree on them or on unknown = "other"',
+        )
+        if lowest == MISSING:
+            has, then = "empty cells", 'Drop those rows, or agree on missing = "level"'
+        raise FeatureError(
+            f"column '{series.name}' of {what} has {has}, so its rows cannot be encoded as the "
+            f"others' are. {then}."
+        )
+
+
+def refuse_names(names: Sequence[str], expected: Sequence[str], *, party: str) -> None:
+    """Raise FeatureError unless `names` are exactly `expected`, in that order."""
+    if list(names) == list(expected):
+        return
+    given, agreed = set(names), set(expected)
+    missing = [name for name in expected if name not in given]
+    unknown = [name for name in names if name not in agreed]
+    if missing or unknown:
+        reason = f"missing {_short(missing)}; not agreed {_short(unknown)}"
+    elif len(names) != len(expected):
+        reason = f"{len(names)} columns, some of one name, where {len(expected)} are agreed"
+    else:
+        first = next(i for i, (a, b) in enumerate(zip(names, expected, strict=False)) if a != b)
+        reason = f"column {first + 1} is '{names[first]}', agreed is '{expected[first]}'"
+    raise FeatureError(
+        f"the columns of party '{party}' are not the agreement's: {reason}. Every party needs the "
+        "same features in the same order, or its rows mean something else. Select and order them."
+    )
+
+
+def _short(names: Sequence[str]) -> str:
+    """Return at most five names."""
+    listed = ", ".join(f"'{name}'" for name in names[:SHOWN]) or "none"
+    return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed
+
+
 LARGEST = 1e50
 """Above this, sums of squares and cubes over the rows would not stay finite."""
-
-
-def _kind(feature: object) -> str | None:
-    """Return what a feature says it is; a table without a word of it is a number."""
-    given = (
-        feature.get("kind", "number")
-        if isinstance(feature, Mapping)
-        else getattr(feature, "kind", None)
-    )
-    return given if isinstance(given, str) else None
-
-
-Feature: TypeAlias = Annotated[
-    Annotated[NumericFeature, Tag("number")] | Annotated[CategoryFeature, Tag("category")],
-    Discriminator(_kind),
-]
-"""Either kind of feature, told by ``kind``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +158,18 @@ class EncodedColumn:
     """One column of what enters the round."""
 
     name: str  # for people: age, sex=female, ward: any other, ward: missing
-    feature: NumericFeature | CategoryFeature
+    feature: Feature
     level: int | None = None  # None for a number; else the position in the feature's levels
 
 
 def encoded_columns(
-    features: Iterable[NumericFeature | CategoryFeature],
+    features: Iterable[Feature],
 ) -> tuple[EncodedColumn, ...]:
     """Describe the columns that features become, in their order."""
     return tuple(column for feature in features for column in _columns_of(feature))
 
 
-def _columns_of(feature: NumericFeature | CategoryFeature) -> list[EncodedColumn]:
+def _columns_of(feature: Feature) -> list[EncodedColumn]:
     if isinstance(feature, NumericFeature):
         return [EncodedColumn(name=feature.name, feature=feature)]
     words = {"": ": any other", None: ": missing"}
@@ -79,26 +179,6 @@ def _columns_of(feature: NumericFeature | CategoryFeature) -> list[EncodedColumn
         )
         for position, level in enumerate(feature.levels)
     ]
-
-
-def listed_features(
-    features: Iterable[NumericFeature | CategoryFeature],
-) -> tuple[NumericFeature | CategoryFeature, ...]:
-    """Return features as a tuple, unless there are none or something else is among them."""
-    listed = tuple(features)
-    other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]
-    if other or not listed:
-        what = f"holds {other[0]!r:.60}" if other else "is empty"
-        raise OptionError(
-            f"features {what}, and every column is a NumericFeature or a CategoryFeature. Make "
-            "numbers by numeric_features(names), or leave features out to take columns as they are."
-        )
-    return listed
-
-
-def width_of(features: Iterable[NumericFeature | CategoryFeature]) -> int:
-    """Return how many columns features become: m."""
-    return sum(1 if isinstance(each, NumericFeature) else len(each.levels) for each in features)
 
 
 class Scaling:
@@ -128,7 +208,7 @@ class Scaling:
 class Encoder:
     """All features' encoding, to be applied column by column and block by block."""
 
-    def __init__(self, features: Iterable[NumericFeature | CategoryFeature]) -> None:
+    def __init__(self, features: Iterable[Feature]) -> None:
         self.features = tuple(features)
         self.width = width_of(self.features)
         self._scaling = cache(self._scaling_of)
@@ -143,7 +223,7 @@ class Encoder:
         floating = {name for name, kind in frame.schema.items() if kind.is_float()}
         found: list[Array] = []
 
-        def is_float(feature: NumericFeature | CategoryFeature) -> bool:
+        def is_float(feature: Feature) -> bool:
             return isinstance(feature, NumericFeature) and feature.name in floating
 
         for floats, run in groupby(self.features, is_float):
@@ -154,10 +234,10 @@ class Encoder:
                 series = frame.get_column(each.name)
                 if isinstance(each, NumericFeature):
                     found.append(numbers_of(series, what=what))
-                    continue
-                refuse_words(series, what=what)
-                found.append(words_of(series, each))
-                refuse_codes(found[-1], each.name, what=what)
+                else:
+                    codes = words_of(series, each)
+                    _refuse_words(series, codes, what=what)
+                    found.append(codes)
         return found
 
     def put(self, columns: Iterable[Array], out: Matrix) -> bool:
@@ -188,7 +268,7 @@ class Encoder:
 
 def encode(
     rows: npt.ArrayLike,
-    features: Sequence[NumericFeature | CategoryFeature],
+    features: Sequence[Feature],
     *,
     party: str,
 ) -> Matrix:
@@ -201,7 +281,14 @@ def encode(
         refuse_names([str(name) for name in names], [each.name for each in features], party=party)
     if frame is not None:
         encoder = Encoder(features)
-        return _of_columns(encoder.read(frame, what=what), encoder, name=what)
+        raw = encoder.read(frame, what=what)
+        n_rows = raw[0].shape[-1]
+        if not n_rows:
+            raise ShapeError(f"{what} are empty: 0 rows. Leave the party out, or give it rows.")
+        out = np.empty((encoder.width, n_rows))
+        if not encoder.put(raw, out):
+            raise not_whole(what, _bad_cells(raw, encoder), n_rows=n_rows)
+        return out.T
     numbers = [each for each in features if isinstance(each, NumericFeature)]
     if len(numbers) < len(features):
         words = next(each.name for each in features if isinstance(each, CategoryFeature))
@@ -220,18 +307,7 @@ def encode(
     return encoded
 
 
-def _of_columns(raw: list[Array], encoder: Encoder, *, name: str) -> Matrix:
-    """Encode a frame's columns."""
-    n_rows = raw[0].shape[-1]
-    if not n_rows:
-        raise ShapeError(f"{name} are empty: 0 rows. Leave the party out, or give it rows.")
-    out = np.empty((encoder.width, n_rows))
-    if not encoder.put(raw, out):
-        raise not_whole(name, bad_cells(raw, encoder), n_rows=n_rows)
-    return out.T
-
-
-def bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
+def _bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
     """Count, for each column of numbers, the cells that nothing stands for."""
     counts = {}
     columns = (column for each in raw for column in np.atleast_2d(each))
@@ -247,27 +323,25 @@ def bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
 def refuse_huge(table: Matrix, *, name: str) -> None:
     """Raise NotFiniteError for a scaled table whose squares would not stay finite."""
     if not max(table.max(), -table.min()) <= LARGEST:
-        raise too_large(name)
+        raise _too_large(name)
 
 
-def too_large(name: str) -> NotFiniteError:
+def _too_large(name: str) -> NotFiniteError:
     """Return the error for entries whose squares would leave float64's range."""
-    msg = (
+    return NotFiniteError(
         f"an entry of {name} is above {LARGEST:.0e} after centre and scale, so sums of "
         "squares leave float64's range. Agree on scales that suit the units."
     )
-    return NotFiniteError(msg)
 
 
 def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteError:
     """Return the error for columns that lack numbers, or hold NaN or infinity."""
     found = [f"'{column}' ({n:,} cells)" for column, n in cells.items() if n]
     if not found:
-        return too_large(name)
+        return _too_large(name)
     more = f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else ""
-    msg = (
+    return NotFiniteError(
         f"{name} is missing numbers, or has NaN or infinity, in {', '.join(found[:SHOWN])}{more} "
         f"of {n_rows:,} rows, so no projection of it is defined. Fill or drop them by a rule that "
         'all parties share: missing = "fill" in the agreement\'s feature.'
     )
-    return NotFiniteError(msg)

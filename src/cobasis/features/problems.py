@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cobasis.errors import DtypeError
-from cobasis.features.category import MISSING, UNKNOWN, CategoryFeature, word_of
-from cobasis.features.numeric import NumericFeature
-from cobasis.features.raw_columns import SHOWN, Array, is_wordlike, numbers_of, words_of
+from cobasis.features.contract import (
+    MISSING,
+    UNKNOWN,
+    CategoryFeature,
+    Feature,
+    NumericFeature,
+    word_of,
+)
+from cobasis.features.encoder import SHOWN, is_wordlike, numbers_of, words_of
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -51,7 +57,7 @@ class _Seen:
 
 def check(
     frames: Iterable["nw.DataFrame[Any]"],
-    features: Iterable[NumericFeature | CategoryFeature],
+    features: Iterable[Feature],
     *,
     columns: Iterable[str],
     used: Iterable[str] = (),
@@ -63,47 +69,34 @@ def check(
         for feature in agreed:
             if feature.name in seen:
                 _count(frame.get_column(feature.name), feature, seen[feature.name])
-    findings = [
-        finding
-        for feature in agreed
-        for finding in (
-            _told(feature, seen[feature.name]) if feature.name in seen else [_absent(feature.name)]
-        )
-    ]
-    named = {feature.name for feature in agreed} | set(others)
+    findings: list[ColumnFinding] = []
+    for feature in agreed:
+        if feature.name in seen:
+            findings += _told(feature, seen[feature.name])
+        else:
+            findings.append(_absent(feature.name))
     findings += [_absent(name) for name in others if name not in there]
-    findings += [
-        ColumnFinding(
-            column=name,
-            problem="unused",
-            refused=False,
-            text=f"column '{name}' is not in the agreement: it is not read, and never leaves",
-        )
-        for name in there
-        if name not in named
-    ]
+    named = {*others, *(feature.name for feature in agreed)}
+    for name in there:
+        if name not in named:
+            text = f"column '{name}' is not in the agreement: it is not read, and never leaves"
+            findings.append(ColumnFinding(column=name, problem="unused", refused=False, text=text))
     return tuple(findings)
 
 
 def _absent(name: str) -> ColumnFinding:
-    return ColumnFinding(
-        column=name,
-        problem="absent",
-        refused=True,
-        text=f"column '{name}' is agreed on, and the table has none of that name",
-    )
+    text = f"column '{name}' is agreed on, and the table has none of that name"
+    return ColumnFinding(column=name, problem="absent", refused=True, text=text)
 
 
-def _count(
-    series: "nw.Series[Any]", feature: NumericFeature | CategoryFeature, seen: _Seen
-) -> None:
+def _count(series: "nw.Series[Any]", feature: Feature, seen: _Seen) -> None:
     """Count what one batch has of one column."""
     seen.n_rows += len(series)
     if isinstance(feature, CategoryFeature):
         if series.null_count() < len(series) and not is_wordlike(series.dtype):
             seen.wrong_type = str(series.dtype)
-            return
-        _count_words(words_of(series, feature), series, feature, seen)
+        else:
+            _count_words(series, feature, seen)
         return
     try:
         numbers = numbers_of(series, what="the table")
@@ -118,28 +111,27 @@ def _count(
     seen.outside += int(np.count_nonzero(outside))
 
 
-def _count_words(
-    codes: Array, series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen
-) -> None:
+def _count_words(series: "nw.Series[Any]", feature: CategoryFeature, seen: _Seen) -> None:
     """Count empty cells and unknown words, and keep these words."""
+    codes = words_of(series, feature)
     other = len(feature.values) if feature.unknown == "other" else UNKNOWN
     empty = len(feature.levels) - 1 if feature.missing == "level" else MISSING
     unknown = np.flatnonzero(codes == other)
     seen.missing += int(np.count_nonzero(codes == empty))
     seen.unknown += len(unknown)
-    if len(unknown):
+    if len(unknown) and len(seen.words) < MOST_WORDS:
         cells = series.to_list()
-        found = Counter(str(word_of(cells[row])) for row in unknown)
-        if len(seen.words) < MOST_WORDS:
-            seen.words.update(found)
+        seen.words.update(str(word_of(cells[row])) for row in unknown)
 
 
-def _told(feature: NumericFeature | CategoryFeature, seen: _Seen) -> list[ColumnFinding]:
+def _told(feature: Feature, seen: _Seen) -> list[ColumnFinding]:
     """Put what was counted of a column into sentences."""
     name, words = feature.name, tuple(word for word, _ in seen.words.most_common(SHOWN))
+    if isinstance(feature, NumericFeature):
+        needs, counts = "numbers that float64 holds", _number_counts(feature, seen)
+    else:
+        needs, counts = "text, whole numbers or booleans", _word_counts(feature, seen, words)
     if seen.wrong_type:
-        number = isinstance(feature, NumericFeature)
-        needs = "numbers that float64 holds" if number else "text, whole numbers or booleans"
         text = f"column '{name}' is of type {seen.wrong_type}, and {needs} are agreed on"
         return [ColumnFinding(column=name, problem="type", refused=True, text=text)]
     return [
@@ -151,22 +143,20 @@ def _told(feature: NumericFeature | CategoryFeature, seen: _Seen) -> list[Column
             words=words if problem == "vocabulary" else (),
             text=f"{n_rows:,} of {seen.n_rows:,} cells of column '{name}' {text}",
         )
-        for problem, n_rows, refused, text in (
-            _number_counts(feature, seen)
-            if isinstance(feature, NumericFeature)
-            else _word_counts(feature, seen, words)
-        )
+        for problem, n_rows, refused, text in counts
         if n_rows
     ]
 
 
 def _number_counts(feature: NumericFeature, seen: _Seen) -> list[_Count]:
     """Return for each problem of a number: rows, whether it is refused, and the words for it."""
-    refused = feature.missing == "refuse"
+    unit = f" {feature.unit}" if feature.unit else ""
+    filled = "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
+    low, high = ("" if end is None else f"{end:g}" for end in (feature.low, feature.high))
     return [
-        ("missing", seen.missing, refused, f"are empty{_filled(feature)}"),
+        ("missing", seen.missing, feature.missing == "refuse", f"are empty{filled}"),
         ("infinite", seen.infinite, True, "are infinite"),
-        ("range", seen.outside, True, f"are outside the agreed range {_range(feature)}"),
+        ("range", seen.outside, True, f"are outside the agreed range {low}..{high}{unit}"),
     ]
 
 
@@ -180,15 +170,3 @@ def _word_counts(feature: CategoryFeature, seen: _Seen, words: tuple[str, ...]) 
         ("missing", seen.missing, not level, f"are empty{kept}"),
         ("vocabulary", seen.unknown, not other, f"are not agreed words{counted}: {shown}"),
     ]
-
-
-def _filled(feature: NumericFeature) -> str:
-    unit = f" {feature.unit}" if feature.unit else ""
-    return "" if feature.fill is None else f", and {feature.fill:g}{unit} stands for them"
-
-
-def _range(feature: NumericFeature) -> str:
-    low = "" if feature.low is None else f"{feature.low:g}"
-    high = "" if feature.high is None else f"{feature.high:g}"
-    unit = f" {feature.unit}" if feature.unit else ""
-    return f"{low}..{high}{unit}"

@@ -1,7 +1,9 @@
 """The model families that an agreement can name, each with its tuning grid, and the search.
 
 Default families carry no rows: what a party gets back is weights. Random Fourier features
-with ridge stand in for the RBF support-vector machine, whose file is made of rows.
+with ridge stand in for the RBF support-vector machine, whose file is made of rows. All parties
+share one map into the aligned space, so a support vector or a stored neighbour is a record that
+each of them can project back with its own ``F_i G_i``.
 """
 
 import warnings
@@ -11,12 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import OptionError
+from cobasis.errors import OptionError, RowCarryingError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, ModelName, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 EARLY_STOPPING_ROWS = 200
@@ -127,11 +129,12 @@ FAMILIES: dict[ModelName, Family] = {
 }
 
 
-def log_likelihood(estimator: Estimator, rows: Matrix, *, labels: npt.NDArray[Any]) -> float:
+def log_likelihood(estimator: Estimator, block: tuple[Matrix, npt.NDArray[Any]]) -> float:
     """Return the mean log-likelihood of labels, leaving out classes that were not fitted.
 
     On a few dozen rows it chooses better than accuracy does, which comes in steps.
     """
+    rows, labels = block
     columns = np.searchsorted(estimator.classes_, labels)
     known = np.isin(labels, estimator.classes_)
     if not known.any():
@@ -161,7 +164,7 @@ def tuned(
             estimator,
             dict(chosen.grid),
             cv=_folds(labels, task, seed),
-            scoring=_scored if likely else None,
+            scoring=(lambda fitted, *held: log_likelihood(fitted, held)) if likely else None,
         )
         return search.fit(rows, labels).best_estimator_
 
@@ -171,11 +174,6 @@ def _can_hold_back(labels: npt.NDArray[Any]) -> bool:
     _, counts = np.unique(labels, return_counts=True)
     enough = int(counts.min()) >= _FOLDS
     return enough and 10 * _FOLDS * len(counts) < (_FOLDS - 1) * len(labels)
-
-
-def _scored(estimator: Estimator, rows: Matrix, labels: npt.NDArray[Any]) -> float:
-    """Score as scikit-learn's search asks for it."""
-    return log_likelihood(estimator, rows, labels=labels)
 
 
 def _folds(labels: npt.NDArray[Any], task: Task, seed: int) -> list[tuple[Any, Any]]:
@@ -192,3 +190,78 @@ def _folds(labels: npt.NDArray[Any], task: Task, seed: int) -> list[tuple[Any, A
     if task == "regression":
         return folds
     return [(fit, test) for fit, test in folds if len(np.unique(labels[fit])) > 1]
+
+
+# ---------------------------------------------------------------- models that carry training rows
+
+_ROW_CARRYING = (
+    "sklearn.svm._classes.SVC",
+    "sklearn.svm._classes.NuSVC",
+    "sklearn.svm._classes.SVR",
+    "sklearn.svm._classes.NuSVR",
+    "sklearn.svm._classes.OneClassSVM",
+    "sklearn.neighbors",
+    "sklearn.gaussian_process",
+    "sklearn.kernel_ridge",
+    "sklearn.semi_supervised",
+    "sklearn.kernel_approximation.Nystroem",
+    "sklearn.decomposition._kernel_pca",
+    "sklearn.cross_decomposition",
+    "sklearn.impute._knn",
+)
+_SHARE_OF_ROWS = 0.01
+
+
+def refuse_row_carrying(estimator: Estimator, rows: Matrix | None = None) -> None:
+    """Refuse an estimator that carries rows, by its family or by what it holds."""
+    parts = list(_parts(estimator, seen=set()))
+    names = [f"{type(part).__module__}.{type(part).__qualname__}" for part in parts]
+    found = next((name for name in names if name.startswith(_ROW_CARRYING)), None)
+    reason = f"{found.rpartition('.')[2]} stores training rows" if found else ""
+    if rows is not None and not found:
+        known = {row.tobytes() for row in rows}
+        for part in parts:
+            if isinstance(part, np.ndarray) and _holds(part, known, rows.shape[1]):
+                kind = type(estimator).__name__
+                reason = f"{kind} holds training rows in an array of {part.shape}"
+    if reason:
+        raise RowCarryingError(
+            f"{reason}: each party could project the others' records back with its own basis. Use "
+            "model='rff' (same accuracy, no rows) or 'mlp'; in simulation, allow_row_carrying=True."
+        )
+
+
+def _holds(array: "np.ndarray[Any, Any]", known: set[bytes], width: int) -> bool:
+    """Whether at least one in a hundred of `array`'s rows, or columns, is a training row."""
+    if array.ndim != 2 or array.dtype != np.float64:  # noqa: PLR2004
+        return False
+    for table in (array, array.T):
+        if table.shape[1] == width and len(table):
+            found = sum(row.tobytes() in known for row in np.ascontiguousarray(table))
+            if found >= _SHARE_OF_ROWS * len(table):
+                return True
+    return False
+
+
+def _parts(value: object, *, seen: set[int]) -> "Iterator[object]":
+    """Yield `value` and everything inside it, each object once."""
+    if id(value) in seen or isinstance(value, str | bytes | int | float):
+        return
+    seen.add(id(value))
+    yield value
+    if isinstance(value, dict):
+        inner = list(value.values())
+    elif isinstance(value, list | tuple | set):
+        inner = list(value)
+    elif isinstance(value, np.ndarray):
+        inner = value.ravel().tolist() if value.dtype == object else []
+    else:
+        inner = list(getattr(value, "__dict__", {}).values())
+    for each in inner:
+        yield from _parts(each, seen=seen)
+
+
+def stored_bytes(estimator: Estimator) -> int:
+    """Return the bytes of all arrays inside a fitted estimator: what its weights weigh."""
+    parts = _parts(estimator, seen=set())
+    return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))

@@ -7,15 +7,13 @@ an extra, and nothing here reads such a graph.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from cobasis.errors import MissingExtraError, ShapeError
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import LARGEST, encoded_columns
-from cobasis.features.numeric import NumericFeature
 from cobasis.linalg.arrays import Matrix, as_matrix
 from cobasis.models.chain import Affine, Array, Chain, Trees
 
@@ -40,22 +38,27 @@ _OUTPUTS = (_SCORES, _LABEL, _PREDICTION)
 _LARGEST_FLOAT32 = 1e30
 
 
-@dataclass(kw_only=True)
+Ends: TypeAlias = dict[str, tuple[int, list[int]]]
+"""Inputs or outputs by name: type, and size behind the rows."""
+
+
 class _Sheet:
     """A graph while it is written: nodes and weights, with names that count up."""
 
-    precision: Precision
-    nodes: "list[onnx.NodeProto]" = field(default_factory=list)
-    weights: "list[onnx.TensorProto]" = field(default_factory=list)
+    def __init__(self, precision: Precision) -> None:
+        self.precision, self.element = precision, _ELEMENTS[precision]
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: list[onnx.TensorProto] = []
 
-    def weight(self, values: Array, *, exact: bool = False) -> str:
+    def weight(self, values: Array | float | list[Any], *, exact: bool = False) -> str:
         """Store numbers in the sheet's precision, unless exact, and text; return the name."""
         import onnx
 
-        if values.dtype.kind == "f" and not exact:
-            values = values.astype(self.precision)
+        stored = np.asarray(values, order="C")
+        if stored.dtype.kind == "f" and not exact:
+            stored = stored.astype(self.precision)
         name = f"cobasis.weight_{len(self.weights)}"
-        self.weights.append(onnx.numpy_helper.from_array(np.asarray(values, order="C"), name))
+        self.weights.append(onnx.numpy_helper.from_array(stored, name))
         return name
 
     def put(
@@ -74,9 +77,13 @@ class _Sheet:
         self.nodes.append(node)
         return name
 
+    def row_sum(self, name: str, *, keepdims: int = 0) -> str:
+        """Sum each row."""
+        return self.put("ReduceSum", name, self.weight([1]), keepdims=keepdims)
+
 
 def raw_graph(
-    features: Sequence[NumericFeature | CategoryFeature],
+    features: Sequence[Feature],
     model: Chain,
     *,
     map_in: Matrix,
@@ -84,7 +91,13 @@ def raw_graph(
     precision: Precision = "float64",
 ) -> bytes:
     """Write one ONNX graph of raw columns, encoding, ``F_i G_i`` and model."""
-    _require_onnx()
+    try:
+        import onnx
+    except ImportError as error:
+        raise MissingExtraError(
+            "this needs the package onnx, which is not installed. Install it with: "
+            "pip install 'cobasis[onnx]'"
+        ) from error
     table = as_matrix(map_in, name="the map into the aligned rows")
     columns = encoded_columns(features)
     if table.shape != (len(columns), model.widths[0]):
@@ -93,12 +106,14 @@ def raw_graph(
             f"{len(columns)} encoded columns and the model {model.widths[0]}. Use the basis "
             "and the return of this agreement."
         )
-    sheet = _Sheet(precision=precision)
+    sheet = _Sheet(precision)
     names = _input_names(features)
-    encoded, refused = _write_encoding(sheet, features, names)
+    encoded, refused = _write_encoding(sheet, list(zip(features, names, strict=True)))
     numbers_first = sorted(range(len(columns)), key=lambda place: columns[place].level is not None)
     rows = sheet.put("MatMul", encoded, sheet.weight(table[numbers_first]))
-    _write_outputs(sheet, model, last=_write_layers(sheet, model, rows), refused=refused)
+    outputs = _write_outputs(sheet, model, last=_write_layers(sheet, model, rows), refused=refused)
+    kinds = [sheet.element if isinstance(each, NumericFeature) else _STRING for each in features]
+    inputs = {name: (kind, [1]) for name, kind in zip(names, kinds, strict=True)}
     told = {
         "cobasis.format": RAW_FORMAT,
         "cobasis.family": model.family,
@@ -106,21 +121,36 @@ def raw_graph(
         "cobasis.classes": json.dumps(classes),
         "cobasis.secret": MARK,
     }
-    return _finished(sheet, model, _described_inputs(features, names, precision), told)
+    made = _finished(sheet, inputs, outputs)
+    onnx.helper.set_model_props(made, told)
+    written: bytes = made.SerializeToString(deterministic=True)
+    return written
 
 
-def _require_onnx() -> None:
-    """Raise MissingExtraError where ONNX is not installed."""
-    try:
-        import onnx  # noqa: F401 -- only whether it is there
-    except ImportError as error:
-        raise MissingExtraError(
-            "this needs the package onnx, which is not installed. Install it with: "
-            "pip install 'cobasis[onnx]'"
-        ) from error
+def _finished(sheet: _Sheet, inputs: Ends, outputs: Ends) -> "onnx.ModelProto":
+    """Put inputs and outputs around the sheet."""
+    import onnx
+
+    described = [
+        [
+            onnx.helper.make_tensor_value_info(name, kind, [_BATCH, *more])
+            for name, (kind, more) in ends.items()
+        ]
+        for ends in (inputs, outputs)
+    ]
+    graph = onnx.helper.make_graph(
+        sheet.nodes, "raw-model", described[0], described[1], initializer=sheet.weights
+    )
+    used = {"", *(node.domain for node in sheet.nodes)}
+    return onnx.helper.make_model(
+        graph,
+        opset_imports=[onnx.helper.make_opsetid(each, _OPSETS[each]) for each in sorted(used)],
+        ir_version=_IR_VERSION,
+        producer_name="cobasis",
+    )
 
 
-def _input_names(features: Iterable[NumericFeature | CategoryFeature]) -> list[str]:
+def _input_names(features: Iterable[Feature]) -> list[str]:
     """Return the columns' names, with ``column.`` before one that the graph needs itself."""
     taken = {feature.name for feature in features}
     names = []
@@ -134,80 +164,55 @@ def _input_names(features: Iterable[NumericFeature | CategoryFeature]) -> list[s
     return names
 
 
-def _write_encoding(
-    sheet: _Sheet, features: Sequence[NumericFeature | CategoryFeature], names: Sequence[str]
-) -> tuple[str, str]:
+def _write_encoding(sheet: _Sheet, columns: Sequence[tuple[Feature, str]]) -> tuple[str, str]:
     """Write all encoding, numbers first; return the table and how much of each row is refused."""
-    blocks, faults = [], []
-    numbers = [
-        (feature, name)
-        for feature, name in zip(features, names, strict=True)
-        if isinstance(feature, NumericFeature)
-    ]
+    blocks, faults = [], [sheet.weight([0.0])]
+    numbers = [each for each in columns if isinstance(each[0], NumericFeature)]
     if numbers:
-        block, fault = _write_numbers(
-            sheet, [feature for feature, _ in numbers], [name for _, name in numbers]
-        )
+        block, fault = _write_numbers(sheet, numbers)
         blocks.append(block)
         faults.append(fault)
-    for feature, name in zip(features, names, strict=True):
+    for feature, name in columns:
         if isinstance(feature, CategoryFeature):
             block, more = _write_category(sheet, feature, name)
             blocks.append(block)
             faults += more
-    never = sheet.weight(np.zeros(1))
-    return sheet.put("Concat", *blocks, axis=1), sheet.put("Sum", never, *faults)
+    return sheet.put("Concat", *blocks, axis=1), sheet.put("Sum", *faults)
 
 
-def _write_numbers(
-    sheet: _Sheet, features: Sequence[NumericFeature], names: Sequence[str]
-) -> tuple[str, str]:
+def _write_numbers(sheet: _Sheet, columns: Sequence[tuple[Any, str]]) -> tuple[str, str]:
     """Write ``(value - centre) / scale`` for all numbers at once, in float64."""
-    fills = np.array([np.nan if each.fill is None else each.fill for each in features])
+    # Also where the graph is of float32: a centre far from zero, as a year's, would leave few of
+    # its 24 bits to the difference.
+    features, names = zip(*columns, strict=True)
+    fills = [np.nan if each.fill is None else each.fill for each in features]
     limit = LARGEST if sheet.precision == "float64" else _LARGEST_FLOAT32
     wide = sheet.put("Cast", sheet.put("Concat", *names, axis=1), to=_FLOAT64)
-    filled = sheet.put(
-        "Where", sheet.put("IsNaN", wide), sheet.weight(fills[None], exact=True), wide
-    )
-    centre = sheet.weight(np.array([[each.centre for each in features]]), exact=True)
-    scale = sheet.weight(np.array([[each.scale for each in features]]), exact=True)
+    filled = sheet.put("Where", sheet.put("IsNaN", wide), sheet.weight([fills], exact=True), wide)
+    centre = sheet.weight([[each.centre for each in features]], exact=True)
+    scale = sheet.weight([[each.scale for each in features]], exact=True)
     scaled = sheet.put("Div", sheet.put("Sub", filled, centre), scale)
     size = sheet.put("Abs", scaled)
-    good = sheet.put("LessOrEqual", size, sheet.weight(np.array([[limit]]), exact=True))
-    kept = sheet.put("Where", good, scaled, sheet.weight(np.zeros((1, 1)), exact=True))
-    bad = sheet.put("Cast", sheet.put("Not", good), to=_ELEMENTS[sheet.precision])
-    block = sheet.put("Cast", kept, to=_ELEMENTS[sheet.precision])
-    return block, _row_sum(sheet, bad)
+    good = sheet.put("LessOrEqual", size, sheet.weight([[limit]], exact=True))
+    kept = sheet.put("Where", good, scaled, sheet.weight([[0.0]], exact=True))
+    bad = sheet.put("Cast", sheet.put("Not", good), to=sheet.element)
+    return sheet.put("Cast", kept, to=sheet.element), sheet.row_sum(bad)
 
 
 def _write_category(sheet: _Sheet, feature: CategoryFeature, name: str) -> tuple[str, list[str]]:
     """Write a column of zeros and ones for each level; return what a row may not have, too."""
-    kind = _ELEMENTS[sheet.precision]
 
     def ones_where(*words: str) -> str:
         known = sheet.weight(np.array([words], dtype=object))
-        return sheet.put("Cast", sheet.put("Equal", name, known), to=kind)
+        return sheet.put("Cast", sheet.put("Equal", name, known), to=sheet.element)
 
-    blocks, faults = [ones_where(*feature.values)], []
-    empty = ones_where("")
-    known = _row_sum(sheet, blocks[0], keepdims=1)
-    told = sheet.put("Sum", known, empty)
-    other = sheet.put("Sub", sheet.weight(np.ones((1, 1))), told)
-    for column, refused in (
-        (other, feature.unknown == "refuse"),
-        (empty, feature.missing == "refuse"),
-    ):
-        if refused:
-            faults.append(_row_sum(sheet, column))
-        else:
-            blocks.append(column)
-    return sheet.put("Concat", *blocks, axis=1), faults
-
-
-def _row_sum(sheet: _Sheet, name: str, *, keepdims: int = 0) -> str:
-    """Sum each row."""
-    along = sheet.weight(np.array([1], dtype=np.int64))
-    return sheet.put("ReduceSum", name, along, keepdims=keepdims)
+    agreed, empty = ones_where(*feature.values), ones_where("")
+    told = sheet.put("Sum", sheet.row_sum(agreed, keepdims=1), empty)
+    other = sheet.put("Sub", sheet.weight([[1.0]]), told)
+    refused = {other: feature.unknown == "refuse", empty: feature.missing == "refuse"}
+    levels = [column for column, never in refused.items() if not never]
+    faults = [sheet.row_sum(column) for column, never in refused.items() if never]
+    return sheet.put("Concat", agreed, *levels, axis=1), faults
 
 
 def _write_layers(sheet: _Sheet, model: Chain, name: str) -> str:
@@ -257,65 +262,15 @@ def _write_trees(sheet: _Sheet, trees: Trees, name: str) -> str:
     )
 
 
-def _write_outputs(sheet: _Sheet, model: Chain, *, last: str, refused: str) -> None:
-    """Write the model's outputs, with NaN and -1 in rows that the agreement refuses."""
+def _write_outputs(sheet: _Sheet, model: Chain, *, last: str, refused: str) -> Ends:
+    """Write the outputs, with NaN and -1 in rows that the agreement refuses."""
     bad = sheet.put("Cast", refused, to=_BOOL)
-    nan = sheet.weight(np.array(np.nan))
-    along = sheet.weight(np.array([1], dtype=np.int64))
+    nan, along = sheet.weight(np.nan), sheet.weight([1])
     if model.task == "regression":
         sheet.put("Where", bad, nan, sheet.put("Squeeze", last, along), gives=_PREDICTION)
-        return
+        return {_PREDICTION: (sheet.element, [])}
     scores = sheet.put("Softmax", last, axis=1) if model.likely else last
     sheet.put("Where", sheet.put("Unsqueeze", bad, along), nan, scores, gives=_SCORES)
-    nothing = sheet.weight(np.array(-1, dtype=np.int64))
     label = sheet.put("ArgMax", last, axis=1, keepdims=0)
-    sheet.put("Where", bad, nothing, label, gives=_LABEL)
-
-
-def _described(name: str, kind: int, *, shape: list[str | int]) -> "onnx.ValueInfoProto":
-    """Describe an input or output of a graph."""
-    import onnx
-
-    return onnx.helper.make_tensor_value_info(name, kind, shape)
-
-
-def _described_inputs(
-    features: Sequence[NumericFeature | CategoryFeature],
-    names: Sequence[str],
-    precision: Precision,
-) -> "list[onnx.ValueInfoProto]":
-    """Describe one input for each raw column."""
-    kinds = {True: _ELEMENTS[precision], False: _STRING}
-    return [
-        _described(name, kinds[isinstance(feature, NumericFeature)], shape=[_BATCH, 1])
-        for feature, name in zip(features, names, strict=True)
-    ]
-
-
-def _finished(
-    sheet: _Sheet, model: Chain, inputs: "list[onnx.ValueInfoProto]", told: dict[str, str]
-) -> bytes:
-    """Put inputs, outputs and metadata around the sheet, and all of it into bytes."""
-    import onnx
-
-    kind = _ELEMENTS[sheet.precision]
-    outputs = [_described(_PREDICTION, kind, shape=[_BATCH])]
-    if model.task == "classification":
-        outputs = [
-            _described(_SCORES, kind, shape=[_BATCH, model.widths[-1]]),
-            _described(_LABEL, _INT64, shape=[_BATCH]),
-        ]
-    graph = onnx.helper.make_graph(
-        sheet.nodes, "raw-model", inputs, outputs, initializer=sheet.weights
-    )
-    trees = any(isinstance(layer, Trees) for layer in model.layers)
-    used = [domain for domain in _OPSETS if trees or domain != _TREES_DOMAIN]
-    made = onnx.helper.make_model(
-        graph,
-        opset_imports=[onnx.helper.make_opsetid(domain, _OPSETS[domain]) for domain in used],
-        ir_version=_IR_VERSION,
-        producer_name="cobasis",
-    )
-    onnx.helper.set_model_props(made, told)
-    written: bytes = made.SerializeToString(deterministic=True)
-    return written
+    sheet.put("Where", bad, sheet.weight(-1), label, gives=_LABEL)
+    return {_SCORES: (sheet.element, [model.widths[-1]]), _LABEL: (_INT64, [])}

@@ -193,11 +193,20 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What one pass has shown of rows: how many, of which classes, and their second moments."""
+    """What one pass has shown of rows: how many, of which classes, and their moments."""
 
     n_rows: int
+    total: Matrix
     second: Matrix
     counts: Integers
+
+    def variance(self, axes: Matrix) -> float:
+        """Return the variance of all numbers of all rows along the axes, about their one mean."""
+        # A turn leaves the sum of squares as it is. The difference cancels little: along principal
+        # axes a mean far from zero lies on the first, and the numbers are not alike.
+        size = self.n_rows * len(axes)
+        mean = float((self.total @ axes).sum()) / size
+        return max(float(np.trace(self.second)) / size - mean**2, 0.0)
 
 
 def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -> Seen:
@@ -209,7 +218,8 @@ def look(rows: LabelledRows, over: Pass, *, task: Task, n_classes: int | None) -
     n_rows = sum(each.n_rows for each in seen)
     if not n_rows:
         raise StepError("there are no rows, so nothing can be trained. Receive uploads first.")
-    return Seen(n_rows=n_rows, second=np.sum([each.second for each in seen], axis=0), counts=counts)
+    total, second = (sum(getattr(each, of) for each in seen) for of in ("total", "second"))
+    return Seen(n_rows=n_rows, total=total, second=second, counts=counts)
 
 
 def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) -> Seen:
@@ -233,7 +243,8 @@ def _look(rows: LabelledRows, index: int, *, task: Task, n_classes: int | None) 
         )
     elif not np.isfinite(block.labels).all():
         raise NotFiniteError("the labels are not all finite. Drop the rows that have none.")
-    return Seen(n_rows=len(block.rows), second=block.rows.T @ block.rows, counts=counts)
+    total, second = block.rows.sum(axis=0, dtype=np.float64), block.rows.T @ block.rows
+    return Seen(n_rows=len(block.rows), total=total, second=second, counts=counts)
 
 
 def axes_of(rows: LabelledRows, seen: Seen, *, over: Pass) -> Matrix:
@@ -256,19 +267,3 @@ def _third(rows: LabelledRows, index: int, *, axes: Matrix) -> Matrix:
         along = chunk.rows @ axes
         third += np.einsum("ij,ij,ij->j", along, along, along)
     return third
-
-
-def variance_of(rows: LabelledRows, axes: Matrix, *, over: Pass) -> float:
-    """Return the variance of all numbers of all rows along the axes, about their one mean."""
-    parts = list(over(partial(_spread, axes=axes), rows, step="variance"))
-    size = sum(each[0] for each in parts)
-    mean = sum(each[0] * each[1] for each in parts) / size
-    return float(sum(each[0] * (each[2] + (each[1] - mean) ** 2) for each in parts) / size)
-
-
-def _spread(rows: LabelledRows, index: int, *, axes: Matrix) -> tuple[int, float, float]:
-    """Return how many numbers a block has along the axes, their mean, and their variance."""
-    turned = rows.block(index).rows @ axes
-    return (
-        (turned.size, float(turned.mean()), float(turned.var())) if turned.size else (0, 0.0, 0.0)
-    )

@@ -6,8 +6,8 @@ to the same side of every row, whether rows come as float32 or as float64.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from cobasis.models.chain import (
     folded,
     spread_over_classes,
 )
-from cobasis.models.row_carrying import refuse_row_carrying
+from cobasis.models.families import refuse_row_carrying
 
 if TYPE_CHECKING:
     from cobasis.models.trainer import TrainedModel
@@ -39,22 +39,19 @@ _FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "tanh": ("Tanh",),
     "logistic": ("Sigmoid",),
 }
-_HEADS: dict[str, Head] = {
-    "identity": "prediction",
-    "softmax": "probabilities",
-    "logistic": "probabilities",
+_MODELS: dict[str, tuple[ChainFamily, Head]] = {
+    "Ridge": ("linear", "prediction"),
+    "RidgeCV": ("linear", "prediction"),
+    "RidgeClassifier": ("linear", "decision"),
+    "RidgeClassifierCV": ("linear", "decision"),
+    "LogisticRegression": ("logistic", "probabilities"),
+    "MLPClassifier": ("mlp", "probabilities"),
+    "MLPRegressor": ("mlp", "prediction"),
+    "HistGradientBoostingClassifier": ("boosted_trees", "probabilities"),
+    "HistGradientBoostingRegressor": ("boosted_trees", "prediction"),
 }
-_Read: TypeAlias = tuple[ChainFamily, tuple[Layer, ...], Head]
-_Reader = TypeVar("_Reader")
-
 _LOSSES = ("log_loss", "squared_error")
 _BELOW_HALF = 0.49
-
-_WRITTEN_BY = ("sklearn.", "cobasis.")
-_KNOWN = (
-    "ridge, logistic regression, multilayer perceptrons, random Fourier features before one of "
-    "them, histogram-boosted trees, and scalers before any of them"
-)
 
 
 def read_chain(trained: "TrainedModel | Chain", *, task: Task, n_classes: int) -> Chain:
@@ -63,26 +60,22 @@ def read_chain(trained: "TrainedModel | Chain", *, task: Task, n_classes: int) -
         return trained
     refuse_row_carrying(trained.estimator)
     steps = [step for _, step in getattr(trained.estimator, "steps", [("", trained.estimator)])]
-    before: list[Layer] = [Affine(weights=trained.axes, offset=np.zeros(len(trained.axes)))]
+    layers: list[Layer] = [Affine(weights=trained.axes, offset=np.zeros(len(trained.axes)))]
     for step in steps[:-1]:
-        before += _reader(_TRANSFORMERS, step)(step)
+        layers += _transformer(step)
     last = steps[-1]
-    family, layers, head = _reader(_MODELS, last)(last)
-    random = any(type(step).__name__ == "RBFSampler" for step in steps[:-1])
-    *inner, scores = layers
+    family, more, head = _model(last)
+    *inner, scores = [*layers, *more]
     if (head == "prediction") != (task == "regression") or not isinstance(scores, Affine):
         _refuse(last, f"it is not for {task}")
-    if task == "regression":
-        if scores.weights.shape[1] != 1:
-            _refuse(last, f"it predicts {scores.weights.shape[1]} numbers at once")
-    else:
+    if task == "classification":
         positions = _positions(last.classes_, n_classes)
         scores = spread_over_classes(scores, present=positions, n_classes=n_classes, head=head)
-    return Chain(
-        family="rff" if random and family != "boosted_trees" else family,
-        layers=folded([*before, *inner, scores]),
-        head=head,
-    )
+    elif scores.weights.shape[1] != 1:
+        _refuse(last, f"it predicts {scores.weights.shape[1]} numbers at once")
+    if "Cos" in inner and family != "boosted_trees":
+        family = "rff"
+    return Chain(family=family, layers=folded([*inner, scores]), head=head)
 
 
 def _positions(classes: Sequence[object], n_classes: int) -> Integers:
@@ -96,20 +89,43 @@ def _positions(classes: Sequence[object], n_classes: int) -> Integers:
     return found.astype(np.int64)
 
 
-def _reader(table: Mapping[str, _Reader], step: Estimator) -> _Reader:
-    """Return how to read a step, by its class or one of those above it."""
-    for kind in type(step).__mro__:
-        if kind.__name__ in table and kind.__module__.startswith(_WRITTEN_BY):
-            return table[kind.__name__]
-    return _refuse(step, "its kind is not known")
-
-
 def _refuse(step: Estimator, reason: str) -> NoReturn:
     """Raise OptionError for a step that the format has no form for."""
     raise OptionError(
         f"a {type(step).__name__} cannot be written as a model file: {reason}. The format has "
-        f"{_KNOWN}."
+        "ridge, logistic regression, multilayer perceptrons, random Fourier features before one of "
+        "them, histogram-boosted trees, and scalers before any of them."
     )
+
+
+def _kind(step: Estimator) -> str:
+    """Return the name of scikit-learn's class that a step is of, or is derived from."""
+    kinds = type(step).__mro__
+    return next((each.__name__ for each in kinds if each.__module__.startswith("sklearn.")), "")
+
+
+def _transformer(step: Estimator) -> tuple[Layer, ...]:
+    """Read a step before the last: a scaler, or random Fourier features."""
+    match _kind(step):
+        case "StandardScaler":
+            width = int(step.n_features_in_)
+            scale = np.ones(width) if not step.with_std else step.scale_
+            mean = np.zeros(width) if not step.with_mean else step.mean_
+            return (Affine(weights=np.diag(1.0 / scale), offset=-mean / scale),)
+        case "RBFSampler":
+            width = int(step.n_components)
+            factor = Affine(weights=np.eye(width) * np.sqrt(2.0 / width), offset=np.zeros(width))
+            waves = Affine(weights=step.random_weights_, offset=step.random_offset_)
+            return waves, "Cos", factor
+    return _refuse(step, "its kind is not known")
+
+
+def _model(step: Estimator) -> tuple[ChainFamily, Sequence[Layer], Head]:
+    """Read the last step: family, layers, and how it ends."""
+    family, head = _MODELS.get(_kind(step)) or _refuse(step, "its kind is not known")
+    if family == "boosted_trees":
+        return family, _boosted_layers(step), head
+    return family, _network(step) if family == "mlp" else [_linear(step)], head
 
 
 def _linear(step: Estimator) -> Affine:
@@ -119,71 +135,15 @@ def _linear(step: Estimator) -> Affine:
     return Affine(weights=weights, offset=offset)
 
 
-def _ridge(step: Estimator) -> _Read:
-    return "linear", (_linear(step),), "prediction"
-
-
-def _ridge_classifier(step: Estimator) -> _Read:
-    return "linear", (_linear(step),), "decision"
-
-
-def _logistic(step: Estimator) -> _Read:
-    return "logistic", (_linear(step),), "probabilities"
-
-
-def _perceptron(step: Estimator) -> _Read:
+def _network(step: Estimator) -> list[Layer]:
     """Read a network's maps, with its function between them."""
-    if step.out_activation_ not in _HEADS:
+    if step.out_activation_ not in {"identity", "softmax", "logistic"}:
         _refuse(step, f"its last function is {step.out_activation_}")
     layers: list[Layer] = []
     for weights, offset in zip(step.coefs_, step.intercepts_, strict=True):
-        layers += [*_FUNCTIONS[step.activation], Affine(weights=weights, offset=offset)]
-    if step.activation != "identity":
-        layers = layers[1:]
-    return "mlp", folded(layers), _HEADS[step.out_activation_]
-
-
-def _boosted(step: Estimator) -> _Read:
-    regresses = getattr(step, "classes_", None) is None
-    layers = xgboost_layers(step) if hasattr(step, "booster") else boosted_layers(step)
-    return "boosted_trees", layers, "prediction" if regresses else "probabilities"
-
-
-def _standard_scaler(step: Estimator) -> tuple[Layer, ...]:
-    """Read a scaler that takes a mean away and divides by a scale, if it does."""
-    width = int(step.n_features_in_)
-    scale = np.ones(width) if not step.with_std else step.scale_
-    mean = np.zeros(width) if not step.with_mean else step.mean_
-    return (Affine(weights=np.diag(1.0 / scale), offset=-mean / scale),)
-
-
-def _random_features(step: Estimator) -> tuple[Layer, ...]:
-    """Read random Fourier features; their common factor goes into what follows."""
-    width = int(step.n_components)
-    factor = np.sqrt(2.0 / width)
-    return (
-        Affine(weights=step.random_weights_, offset=step.random_offset_),
-        "Cos",
-        Affine(weights=np.eye(width) * factor, offset=np.zeros(width)),
-    )
-
-
-_TRANSFORMERS: dict[str, Callable[[Estimator], tuple[Layer, ...]]] = {
-    "StandardScaler": _standard_scaler,
-    "RBFSampler": _random_features,
-}
-_MODELS: dict[str, Callable[[Estimator], _Read]] = {
-    "Ridge": _ridge,
-    "RidgeCV": _ridge,
-    "RidgeClassifier": _ridge_classifier,
-    "RidgeClassifierCV": _ridge_classifier,
-    "LogisticRegression": _logistic,
-    "MLPClassifier": _perceptron,
-    "MLPRegressor": _perceptron,
-    "BoostedTrees": _boosted,
-    "HistGradientBoostingClassifier": _boosted,
-    "HistGradientBoostingRegressor": _boosted,
-}
+        function = _FUNCTIONS[step.activation] if layers else ()
+        layers += [*function, Affine(weights=weights, offset=offset)]
+    return layers
 
 
 class Tree(NamedTuple):
@@ -195,7 +155,7 @@ class Tree(NamedTuple):
     numbers: Matrix  # splits, and what leaves add
 
 
-def boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
+def _boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
     """Return the layers of a fitted histogram gradient boosting model."""
     rounds = estimator._predictors  # noqa: SLF001 -- scikit-learn shows its trees nowhere else
     tables = [predictor.nodes for each in rounds for predictor in each]
@@ -217,9 +177,9 @@ def boosted_layers(estimator: Estimator) -> tuple[Layer, ...]:
     return _forest(trees, n_in=int(estimator.n_features_in_), start=start.astype(np.float64))
 
 
-def xgboost_layers(estimator: Estimator) -> tuple[Layer, ...]:
+def xgboost_layers(trees_as_json: bytes) -> tuple[Layer, ...]:
     """Return the layers of xgboost's trees."""
-    told = json.loads(bytes(estimator.booster.save_raw("json")))["learner"]
+    told = json.loads(trees_as_json)["learner"]
     start = np.array(json.loads(told["learner_model_param"]["base_score"]), dtype=np.float64)
     if told["objective"]["name"] == "binary:logistic":
         start = np.log(start) - np.log1p(-start)

@@ -15,8 +15,6 @@ from cobasis.errors import LabelError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import Estimator, ModelName, Task
-from cobasis.models.batches import Batches, State, rows_apart
-from cobasis.models.boosted_trees import fit_xgboost, require_xgboost
 from cobasis.models.chain import (
     Affine,
     Chain,
@@ -24,26 +22,23 @@ from cobasis.models.chain import (
     Head,
     Integers,
     Layer,
-    folded,
     spread_over_classes,
 )
-from cobasis.models.families import family, tuned
-from cobasis.models.logistic import fit_logistic
+from cobasis.models.families import family, refuse_row_carrying, stored_bytes, tuned
+from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
+from cobasis.models.out_of_core import Batches, State, fit_xgboost, require_xgboost, split_of
 from cobasis.models.passes import (
     Block,
     LabelledRows,
     Labels,
     Pass,
-    Split,
+    Seen,
     Threads,
     WholeRows,
     axes_of,
     look,
-    variance_of,
 )
-from cobasis.models.row_carrying import refuse_row_carrying, stored_bytes
-from cobasis.models.sources import read_chain
-from cobasis.models.sums import Design, draw_waves, fit_ridge, head_of
+from cobasis.models.sources import read_chain, xgboost_layers
 from cobasis.progress import Report, silent
 
 SAMPLE_ROWS = 10_000
@@ -149,6 +144,7 @@ def train(
         job = Job(
             rows=source,
             axes=axes_of(source, seen, over=over) if aligned else np.eye(source.n_columns),
+            seen=seen,
             n_classes=len(seen.counts),
             present=np.flatnonzero(seen.counts),
             task=task,
@@ -184,15 +180,13 @@ def refuse_model(
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a training is made of, besides the model: of classes those agreed on, 0 for regression.
-
-    Some of them may have no row; `present` has those that do.
-    """
+    """What a training is made of, besides the model."""
 
     rows: LabelledRows
     axes: Matrix
-    n_classes: int
-    present: Integers
+    seen: Seen
+    n_classes: int  # those agreed on, some of which may have no row; 0 for regression
+    present: Integers  # those that have a row
     task: Task
     seed: int
     over: Pass
@@ -209,16 +203,19 @@ class Job:
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
         return Block(block.rows @ self.axes, block.labels)
 
+    @property
+    def turn(self) -> Affine:
+        """The axes as a model's first layer."""
+        return Affine(weights=self.axes, offset=np.zeros(len(self.axes)))
+
     def chain(self, name: ChainFamily, layers: Sequence[Layer], *, head: Head) -> Chain:
         """Return a model whose last layer has a column for each class that rows have."""
-        *inner, scores = layers
-        if self.task == "classification":
-            scores = spread_over_classes(
-                cast("Affine", scores),
-                present=self.present,
-                n_classes=self.n_classes,
-                head=head,
-            )
+        if self.task == "regression":
+            return Chain(family=name, layers=tuple(layers), head="prediction")
+        *inner, last = layers
+        scores = spread_over_classes(
+            cast("Affine", last), present=self.present, n_classes=self.n_classes, head=head
+        )
         return Chain(family=name, layers=(*inner, scores), head=head)
 
     def read(self, estimator: Estimator) -> Chain:
@@ -232,19 +229,17 @@ def _ridge(job: Job) -> Chain:
     width = job.rows.n_columns
     design = Design(width=width, waves=None, n_classes=job.n_classes, present=job.present)
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("linear", [fitted], head=head_of(design))
+    return job.chain("linear", [fitted], head="decision")
 
 
 def _rff(job: Job) -> Chain:
     """Fit ridge to random features of rows along their axes."""
-    waves = draw_waves(
-        job.axes, variance=variance_of(job.rows, job.axes, over=job.over), seed=job.seed
-    )
-    design = Design(
-        width=len(waves.offset), waves=waves, n_classes=job.n_classes, present=job.present
-    )
+    waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
+    width = len(waves.offset)
+    design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
     fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("rff", folded([*waves.layers, fitted]), head=head_of(design))
+    last = Affine(weights=fitted.weights * FACTOR, offset=fitted.offset)
+    return job.chain("rff", [waves, "Cos", last], head="decision")
 
 
 def _logistic(job: Job) -> Chain:
@@ -276,7 +271,7 @@ def _perceptron(job: Job) -> Chain:
 
 def _by_batches(estimator: Estimator, job: Job) -> Estimator:
     """Train by mini-batches."""
-    split = Split(axes=job.axes, n_apart=rows_apart(job.rows.n_rows), seed=job.seed)
+    split = split_of(job.rows, job.axes, seed=job.seed)
     training = Batches(rows=job.rows, split=split, classes=job.classes)
     return training.fit(estimator, over=job.over, report=job.report, state=job.state)
 
@@ -294,9 +289,9 @@ def _boosted_trees(job: Job) -> Chain:
 
 def _xgboost(job: Job) -> Chain:
     """Boost xgboost's trees."""
-    return job.read(
-        fit_xgboost(job.rows, axes=job.axes, classes=job.classes, seed=job.seed, over=job.over)
-    )
+    told = fit_xgboost(job.rows, axes=job.axes, classes=job.classes, seed=job.seed, over=job.over)
+    layers = xgboost_layers(told)
+    return job.chain("boosted_trees", [job.turn, *layers], head="probabilities")
 
 
 def _svm(job: Job) -> TrainedModel:

@@ -11,9 +11,7 @@ import polars as pl
 from pydantic import ValidationError, create_model
 
 from cobasis.errors import FeatureError, OptionError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.encoder import width_of
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
 from cobasis.models.families import default_model
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms

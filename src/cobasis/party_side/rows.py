@@ -18,10 +18,9 @@ from cobasis.errors import (
     NotFiniteError,
     ShapeError,
 )
-from cobasis.features.category import CategoryFeature
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.encoder import SHOWN
 from cobasis.features.problems import ColumnFinding
-from cobasis.features.raw_columns import SHOWN
 from cobasis.linalg.arrays import Blocks, Hidden, Matrix
 from cobasis.party_side.session import PartySession
 from cobasis.progress import Report, silent

@@ -25,7 +25,7 @@ from cobasis.algorithms.kawakami import Kawakami
 from cobasis.algorithms.odc import ODC
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import AgreementError
-from cobasis.features.encoder import Feature, width_of
+from cobasis.features.contract import Feature, width_of
 from cobasis.models import ModelName, Task
 from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.dp_terms import DPTerms, noise_problems

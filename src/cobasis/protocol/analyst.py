@@ -7,13 +7,13 @@ and state lie is for whoever gives them: in memory in a simulation, in files els
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from functools import partial
 
-from cobasis.algorithms.base import Aligner, Alignment, State, align, keep_target
+from cobasis.algorithms.base import Aligner, Alignment, align, keep_target
 from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, certify, row_moments
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.gopp import ITERATE
-from cobasis.algorithms.images import Reported, View
+from cobasis.algorithms.images import Reported, State, View
 from cobasis.errors import RowCarryingError, StepError
 from cobasis.models import Estimator, ModelName
 from cobasis.models.passes import Pass

@@ -25,7 +25,7 @@ from cobasis.errors import (
     ShapeError,
     StepError,
 )
-from cobasis.features.category import CategoryFeature
+from cobasis.features.contract import CategoryFeature
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import (
     ORTHONORMAL,
@@ -35,7 +35,7 @@ from cobasis.linalg.arrays import (
     as_matrix,
     orthonormality_defect,
 )
-from cobasis.linalg.leading import leading_directions
+from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KEY_BYTES, KeyStream, haar_columns, require_key
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan

@@ -16,10 +16,14 @@ from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.encoder import encode, listed_features, width_of
-from cobasis.features.numeric import NumericFeature, numeric_features
-from cobasis.features.raw_columns import column_names
+from cobasis.features.contract import (
+    CategoryFeature,
+    NumericFeature,
+    listed_features,
+    numeric_features,
+    width_of,
+)
+from cobasis.features.encoder import column_names, encode
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.families import default_model

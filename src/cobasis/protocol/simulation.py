@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
     from cobasis.algorithms.base import Aligner
-    from cobasis.features.category import CategoryFeature
-    from cobasis.features.numeric import NumericFeature
+    from cobasis.features.contract import CategoryFeature, NumericFeature
     from cobasis.models import Estimator, ModelName, Task
     from cobasis.protocol.dp_terms import DPTerms
     from cobasis.protocol.round import Round, Rows

@@ -12,8 +12,8 @@ from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import check_basis_rule
 from cobasis.errors import AgreementError, OptionError
+from cobasis.features.contract import NumericFeature, numeric_features
 from cobasis.features.encoder import encode
-from cobasis.features.numeric import NumericFeature, numeric_features
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import ModelName, Task

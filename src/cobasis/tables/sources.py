@@ -19,10 +19,8 @@ from cobasis.errors import (
     OptionError,
     TableError,
 )
-from cobasis.features.category import CategoryFeature
-from cobasis.features.encoder import not_whole
-from cobasis.features.numeric import NumericFeature
-from cobasis.features.raw_columns import SHOWN, as_frame, refuse_names, rounded
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names, rounded
 from cobasis.linalg.arrays import EXACT_INTEGER
 from cobasis.linalg.threads import in_order
 

@@ -17,11 +17,9 @@ from safetensors.numpy import load, save
 
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
-from cobasis.features.category import CategoryFeature
-from cobasis.features.encoder import Encoder
-from cobasis.features.numeric import NumericFeature
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.features.encoder import Array, Encoder
 from cobasis.features.problems import ColumnFinding, check
-from cobasis.features.raw_columns import Array
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.progress import Report, silent

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from cobasis.errors import RowCarryingError
-from cobasis.models.row_carrying import refuse_row_carrying
+from cobasis.models.families import refuse_row_carrying
 from cobasis.models.sources import read_chain
 from cobasis.privacy.attacks.scores import nearest, score_content, score_decision
 from privacy.attacks.constructions import aligned_round, cancer, digits, own_basis

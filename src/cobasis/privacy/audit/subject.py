@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.errors import OptionError, ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
-from cobasis.linalg.leading import leading_directions
+from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models import ModelName, Task
 from cobasis.privacy.attacks import Release

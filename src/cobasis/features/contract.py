@@ -1,0 +1,238 @@
+"""The two kinds of column that an agreement can hold, and the constants that all parties share.
+
+Centre and scale are constants of the agreement. A party that centred by its own mean would add an
+offset that no change of basis can undo. What stands for a missing number is a constant as well,
+and not the mean of one party's rows. A category is a closed vocabulary of words, the same for all.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from cobasis.errors import FeatureError, OptionError
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class NumericFeature(BaseModel):
+    """One numeric column of the agreement: ``(value - centre) / scale`` goes into the round.
+
+    Attributes
+    ----------
+    name : str
+        The column's name.
+    kind : {"number"}
+        What tells it from a category.
+    centre, scale : float
+        Public constants, the scale above zero.
+    unit : str
+        What a 1 stands for, in words; nothing is converted.
+    low, high : float or None
+        What values lie between; the check before an upload leaves refuses others.
+    missing : {"refuse", "fill"}
+        Whether a party may have cells without a number.
+    fill : float or None
+        What stands for them, in the column's unit; given if missing is "fill", and only then.
+
+    Notes
+    -----
+    **Who sees what.** Public: a field of the agreement. Take the constants from a code book, and
+    not from the rows of one party.
+
+    **Cost.** None.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    name: ColumnName
+    kind: Literal["number"] = "number"
+    centre: Finite = 0.0
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    unit: Annotated[str, Field(max_length=100)] = ""
+    low: Finite | None = None
+    high: Finite | None = None
+    missing: Literal["refuse", "fill"] = "refuse"
+    fill: Finite | None = None
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        """Refuse constants that contradict each other."""
+        if (self.missing == "fill") != (self.fill is not None):
+            raise ValueError('missing="fill" goes with a number in fill, and only with one')
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"low={self.low} is above high={self.high}")
+        return self
+
+    def __repr_args__(self) -> "Iterable[tuple[str | None, Any]]":
+        """Show name, centre and scale, and of the others what is not the default."""
+        always = {"name", "centre", "scale"}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if name in always or value != field.default:
+                yield name, value
+
+
+Word = Annotated[str, Field(min_length=1, max_length=200)]
+
+UNKNOWN, MISSING = -1, -2
+"""The codes of cells that the agreement has no place for."""
+
+
+class CategoryFeature(BaseModel):
+    """One column of words: each agreed word has a column of zeros and ones in the round.
+
+    Attributes
+    ----------
+    name : str
+        The column's name.
+    kind : {"category"}
+        What tells it from a number.
+    values : tuple of str
+        The vocabulary, from 1 to 1000 words, told apart by every letter and blank.
+    unknown : {"refuse", "other"}
+        Whether a party may have other words, which then share one column more.
+    missing : {"refuse", "level"}
+        Whether a party may have empty cells, which then have one column more.
+
+    Notes
+    -----
+    **Who sees what.** Public: a field of the agreement. **Cost.** None.
+
+    Examples
+    --------
+    >>> ward = CategoryFeature(name="ward", values=("icu", "surgery"), missing="level")
+    >>> ward.levels, ward.code("surgery"), ward.code(""), ward.code("Surgery")
+    (('icu', 'surgery', None), 1, 2, -1)
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    name: ColumnName
+    kind: Literal["category"] = "category"
+    values: Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
+    unknown: Literal["refuse", "other"] = "refuse"
+    missing: Literal["refuse", "level"] = "refuse"
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        """Refuse a word that stands twice: it would have two columns."""
+        if len(set(self.values)) != len(self.values):
+            raise ValueError("values holds a word more than once")
+        return self
+
+    @property
+    def levels(self) -> tuple[str | None, ...]:
+        """What each column stands for: the words, ``""`` for all others, None for empty cells."""
+        other = ("",) if self.unknown == "other" else ()
+        empty = (None,) if self.missing == "level" else ()
+        return (*self.values, *other, *empty)
+
+    def code(self, cell: object) -> int:
+        """Return the position of a cell's level, -1 for an unknown word, -2 for an empty cell."""
+        word = word_of(cell)
+        if word is None:
+            return len(self.levels) - 1 if self.missing == "level" else MISSING
+        if word in self.values:
+            return self.values.index(word)
+        return len(self.values) if self.unknown == "other" else UNKNOWN
+
+
+def word_of(cell: object) -> str | None:
+    """Return the word that a cell stands for, or None where it is empty."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or cell == "" or cell != cell:  # noqa: PLR0124 -- only NaN is not itself
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def _kind(feature: object) -> str | None:
+    """Return what a feature says it is; a table without a word of it is a number."""
+    told = getattr(feature, "kind", None)
+    if isinstance(feature, Mapping):
+        told = feature.get("kind", "number")
+    return told if isinstance(told, str) else None
+
+
+Feature: TypeAlias = Annotated[
+    Annotated[NumericFeature, Tag("number")] | Annotated[CategoryFeature, Tag("category")],
+    Discriminator(_kind),
+]
+"""Either kind of feature, told by ``kind``."""
+
+
+def numeric_features(
+    names: Iterable[str], *, centre: npt.ArrayLike = 0.0, scale: npt.ArrayLike = 1.0
+) -> tuple[NumericFeature, ...]:
+    """Make a tuple of numeric features from names and constants.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Column names in their order.
+    centre, scale : float or array-like of shape (n_features,)
+        Public constants.
+
+    Returns
+    -------
+    tuple of NumericFeature
+        For ``Agreement(features=...)``.
+
+    Raises
+    ------
+    FeatureError
+        An empty name, a scale that is not above zero, or constants of another shape.
+
+    Notes
+    -----
+    **Who sees what.** The constants are public: take them from a code book or from public
+    data, not from the rows of one party.
+
+    **Cost.** None.
+
+    Examples
+    --------
+    >>> numeric_features(["age"], centre=60, scale=20)
+    (NumericFeature(name='age', centre=60.0, scale=20.0),)
+    """
+    listed = list(names)
+    try:
+        centres = np.broadcast_to(np.asarray(centre, dtype=np.float64), len(listed))
+        scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), len(listed))
+        return tuple(
+            NumericFeature(name=str(name), centre=float(middle), scale=float(unit))
+            for name, middle, unit in zip(listed, centres, scales, strict=True)
+        )
+    except ValueError as error:
+        raise FeatureError(
+            f"these {len(listed)} features need names, and one finite centre and one scale above "
+            "zero for all or for each. Correct the constants."
+        ) from error
+
+
+def listed_features(
+    features: Iterable[Feature],
+) -> tuple[Feature, ...]:
+    """Return features as a tuple, unless there are none or something else is among them."""
+    listed = tuple(features)
+    other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]
+    if other or not listed:
+        what = f"holds {other[0]!r:.60}" if other else "is empty"
+        raise OptionError(
+            f"features {what}, and every column is a NumericFeature or a CategoryFeature. Make "
+            "numbers by numeric_features(names), or leave features out to take columns as they are."
+        )
+    return listed
+
+
+def width_of(features: Iterable[Feature]) -> int:
+    """Return how many columns features become: m."""
+    return sum(1 if isinstance(each, NumericFeature) else len(each.levels) for each in features)

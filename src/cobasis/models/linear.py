@@ -1,0 +1,392 @@
+"""Linear families, from sums over rows: ridge, random Fourier features, logistic regression.
+
+Ridge's penalty is the one with the smallest mean squared error when each row in turn is left out,
+all targets together; that follows exactly from the sums and the row itself, by one more pass.
+Logistic regression is the optimum of scikit-learn's objective, by Newton's method. Each pass adds
+up loss, slope and curvature. Steps are exact while the curvature of all weights fits in a table;
+with more weights a step is found by conjugate gradients, one pass for each.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dsyr, dsyrk
+from scipy.sparse.linalg import LinearOperator, cg
+
+from cobasis.errors import NotFiniteError
+from cobasis.linalg.arrays import EPS, Matrix
+from cobasis.models.chain import Affine, Integers
+from cobasis.models.passes import Block, LabelledRows, Labels, Pass, chunks
+from cobasis.progress import AGAIN
+
+PENALTIES = np.logspace(-4, 4, 25)
+
+N_FEATURES = 1_000
+"""Random features, as many cosines."""
+
+FACTOR = np.sqrt(2.0 / N_FEATURES)
+"""What each cosine is multiplied by."""
+
+
+def draw_waves(axes: Matrix, *, variance: float, seed: int) -> Affine:
+    """Draw the features for rows that have a variance of all their numbers, along their axes."""
+    from sklearn.kernel_approximation import RBFSampler
+
+    # scikit-learn's gamma="scale", from moments: the rows are nowhere in one table whose variance
+    # it could take. Rows that are all alike have none, and any gamma does.
+    gamma = 1.0 / (len(axes) * variance) if variance > 0 else 1.0
+    drawn = RBFSampler(gamma=gamma, n_components=N_FEATURES, random_state=seed)
+    drawn.fit(np.zeros((1, len(axes))))
+    return Affine(weights=axes @ drawn.random_weights_, offset=drawn.random_offset_)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What ridge is linear in, and what it is to meet."""
+
+    width: int
+    waves: Affine | None
+    n_classes: int
+    present: Integers
+
+    def columns(self, rows: Matrix) -> Matrix:
+        """Return a new table that may be changed."""
+        if self.waves is None:
+            return rows.copy()
+        mapped = self.waves.apply(rows)
+        np.cos(mapped, out=mapped)
+        mapped *= FACTOR
+        return mapped
+
+    def targets(self, labels: Labels) -> Matrix:
+        """Return numbers as they are; +1 for a row's class and -1 for others, one of two alone."""
+        if not self.n_classes:
+            return labels.astype(np.float64)[:, None]
+        told = self.present[1:] if len(self.present) == 2 else self.present  # noqa: PLR2004
+        return np.where(labels[:, None] == told, 1.0, -1.0)
+
+
+class Moments:
+    """Second moments about the mean, of columns among themselves and with targets."""
+
+    # Rows are centred before they are multiplied, and sets of rows are joined by the exact update
+    # (Chan, Golub and LeVeque 1983). Moments about zero, less n mu mu' at the end, would lose all
+    # digits of columns that vary little around a large mean: 1e8 + N(0, 1) squares to 1e16, and
+    # float64 rounds that to whole numbers.
+
+    def __init__(self, n_columns: int, n_targets: int) -> None:
+        self.n_rows = 0
+        self.means, self.target_means = np.zeros(n_columns), np.zeros(n_targets)
+        self.scatter = np.zeros((n_columns, n_columns), order="F")  # as BLAS adds to it in place
+        self.cross = np.zeros((n_columns, n_targets))
+
+    def take(self, columns: Matrix, targets: Matrix) -> None:
+        """Add rows; the table of columns is changed."""
+        means = columns.mean(axis=0)
+        columns -= means
+        self.scatter = dsyrk(1.0, columns.T, beta=1.0, c=self.scatter, lower=1, overwrite_c=1)
+        self.cross += columns.T @ targets
+        self._move(len(columns), means, targets.mean(axis=0))
+
+    def join(self, other: "Moments") -> None:
+        """Add what other rows have."""
+        if other.n_rows:
+            self.scatter += other.scatter
+            self.cross += other.cross
+            self._move(other.n_rows, other.means, other.target_means)
+
+    def _move(self, n_more: int, means: Matrix, target_means: Matrix) -> None:
+        """Account for the distance of two sets' means, and move to the mean of both."""
+        gap, target_gap = means - self.means, target_means - self.target_means
+        n_rows = self.n_rows + n_more
+        weight = self.n_rows * n_more / n_rows
+        self.scatter = dsyr(weight, gap, lower=1, a=self.scatter, overwrite_a=1)
+        self.cross += weight * np.outer(gap, target_gap)
+        self.means = self.means + gap * (n_more / n_rows)
+        self.target_means = self.target_means + target_gap * (n_more / n_rows)
+        self.n_rows = n_rows
+
+
+def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine, float]:
+    """Fit all rows, and say which penalty leaving each row out finds best."""
+    if rows.n_blocks == 1 and rows.n_rows < design.width:
+        return _fitted_by_rows(rows.block(0), design)
+    found = Moments(design.width, design.targets(np.zeros(0)).shape[1])
+    for moments in over(partial(_moments, design=design), rows, step="sums"):
+        found.join(moments)
+    sizes, axes = np.linalg.eigh(found.scatter, UPLO="L")
+    shrink = 1.0 / (np.maximum(sizes, 0.0) + PENALTIES[:, None])
+    along = axes.T @ found.cross
+    means, target_means = found.means, found.target_means
+    work = partial(
+        _errors,
+        design=design,
+        means=means,
+        target_means=target_means,
+        axes=axes,
+        weights=shrink.T[:, :, None] * along[:, None],
+        squared_shrink=shrink.T.copy(),
+        n_rows=found.n_rows,
+    )
+    errors = sum(over(work, rows, step="penalty"), start=np.zeros(len(PENALTIES)))
+    best = _smallest(errors)
+    weights = axes @ (shrink[best][:, None] * along)
+    return Affine(weights=weights, offset=target_means - means @ weights), float(PENALTIES[best])
+
+
+def _moments(rows: LabelledRows, index: int, *, design: Design) -> Moments:
+    """Return a block's moments."""
+    block = rows.block(index)
+    found = Moments(design.width, design.targets(block.labels[:0]).shape[1])
+    for chunk in chunks(block, width=design.width):
+        found.take(design.columns(chunk.rows), design.targets(chunk.labels))
+    return found
+
+
+def _errors(
+    rows: LabelledRows,
+    index: int,
+    *,
+    design: Design,
+    means: Matrix,
+    target_means: Matrix,
+    axes: Matrix,
+    weights: Matrix,
+    squared_shrink: Matrix,
+    n_rows: int,
+) -> Matrix:
+    """Return each penalty's squared errors on a block's rows, each of which is left out in turn."""
+    # The error of a row that was left out is its residual over one minus its leverage: no model is
+    # fitted again. The intercept is fitted too, without a penalty: it adds 1/n to the leverage.
+    # Generalised cross-validation, which takes the mean leverage for all, chooses another penalty
+    # where a few rows weigh much.
+    errors = np.zeros(len(PENALTIES))
+    flat = weights.reshape(len(axes), -1)
+    for chunk in chunks(rows.block(index), width=design.width):
+        columns = design.columns(chunk.rows)
+        columns -= means
+        along = columns @ axes
+        fits = (along @ flat).reshape(len(along), *weights.shape[1:])
+        np.multiply(along, along, out=along)
+        free = 1.0 - 1.0 / n_rows - along @ squared_shrink
+        residuals = (design.targets(chunk.labels) - target_means)[:, None] - fits
+        residuals /= free[:, :, None]
+        errors += np.einsum("rpt,rpt->p", residuals, residuals)
+    return errors
+
+
+def _smallest(errors: Matrix) -> int:
+    """Return the first penalty with the smallest error; the first where no row can be left out."""
+    return int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
+
+
+def _fitted_by_rows(block: Block, design: Design) -> tuple[Affine, float]:
+    """Fit fewer rows than columns by their products with each other."""
+    # The dual: n by n, and not D by D, which for 100 rows and 1,000 cosines takes a thousandth of
+    # the time. The constant is the one direction that has no penalty. It is an eigenvector of the
+    # centred products, of eigenvalue 0 as others may be; a large one tells it from those, and it
+    # is dropped.
+    columns, targets = design.columns(block.rows), design.targets(block.labels)
+    means, target_means = columns.mean(axis=0), targets.mean(axis=0)
+    columns -= means
+    products = columns @ columns.T
+    products += (1.0 + np.trace(products)) / len(products)
+    sizes, axes = np.linalg.eigh(products)
+    sizes, axes = np.maximum(sizes[:-1], 0.0), axes[:, :-1]
+    shrink = 1.0 / (sizes + PENALTIES[:, None])
+    along = axes.T @ (targets - target_means)
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a single row
+        left_out = axes @ (shrink[:, :, None] * along) / ((axes * axes) @ shrink.T).T[:, :, None]
+    best = _smallest(np.einsum("prt,prt->p", left_out, left_out))
+    weights = columns.T @ (axes @ (shrink[best][:, None] * along))
+    return Affine(weights=weights, offset=target_means - means @ weights), float(PENALTIES[best])
+
+
+# ---------------------------------------------------------------- logistic regression
+
+MOST_WEIGHTS = 2_000
+"""With more of them, their curvature is not written down: 32 MB."""
+
+MOST_PASSES = 100
+SMALL_STEP = 1e-6
+"""Relative to the weights. Newton's steps square each other, so this one is the last."""
+
+_ACCURACY, _MOST_PRODUCTS = 1e-4, 200
+"""Of a step by conjugate gradients; the next step mends what is left."""
+
+_ENOUGH = 1e-4
+"""The share of the promised gain that a step must bring."""
+
+_LEAST_SHARE = 2.0**-30
+
+
+@dataclass(kw_only=True)
+class Slopes:
+    """The summed loss of some rows, and its first and second derivatives by the weights."""
+
+    loss: float
+    gradient: Matrix
+    curvature: Matrix
+
+    def __add__(self, other: "Slopes") -> "Slopes":
+        """Add up."""
+        return Slopes(
+            loss=self.loss + other.loss,
+            gradient=self.gradient + other.gradient,
+            curvature=self.curvature + other.curvature,
+        )
+
+
+def fit_logistic(
+    rows: LabelledRows, *, present: Integers, strength: float, start: Matrix, over: Pass
+) -> Affine:
+    """Minimise the summed loss, plus half the squared weights divided by `strength`.
+
+    `start` has one row for each output, its intercept last: of two classes there is one output, of
+    more as many as classes. What is added to all intercepts alike changes no likelihood: it stays
+    what it is at the start.
+    """
+    problem = _Problem(rows=rows, present=present, strength=strength, over=over)
+    weights, step, share = start, np.zeros_like(start), 1.0
+    before, promised = np.inf, 0.0
+    for number in range(MOST_PASSES):
+        found = problem.slopes(weights + share * step, number + 1)
+        rounding = 1e-12 * abs(found.loss)
+        if before - found.loss < _ENOUGH * share * promised - rounding and share > _LEAST_SHARE:
+            share /= 2  # too far: the loss is no parabola there
+            continue
+        weights, before = weights + share * step, found.loss
+        step = problem.newton_step(found, weights)
+        share, promised = 1.0, -float(np.sum(step * found.gradient))
+        if np.abs(step).max() <= SMALL_STEP * (1.0 + np.abs(weights).max()):
+            best = weights + step
+            return Affine(weights=best[:, :-1].T.copy(), offset=best[:, -1].copy())
+    raise NotFiniteError(
+        f"logistic regression did not settle within {MOST_PASSES} passes: the rows' scale is too "
+        "far from one. Agree on another scale, or choose another family."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    """What is minimised, and where its sums are made."""
+
+    rows: LabelledRows
+    present: Integers
+    strength: float
+    over: Pass
+
+    def slopes(self, weights: Matrix, number: int) -> Slopes:
+        """Return loss and slopes of all rows and the penalty, which intercepts are free of."""
+        work = partial(_slopes, weights=weights, present=self.present)
+        first, *others = self.over(work, self.rows, step=f"logistic regression{AGAIN}{number}")
+        found: Slopes = sum(others, start=first)
+        found.loss += float(np.sum(weights[:, :-1] ** 2)) / (2 * self.strength)
+        found.gradient[:, :-1] += weights[:, :-1] / self.strength
+        size = weights.shape[1]
+        for table in found.curvature.reshape(-1, *found.curvature.shape[-2:]):
+            penalised = np.full(len(table), 1.0 / self.strength)
+            # likelihoods of 0 and 1 alone bend nothing, and intercepts have no penalty that does
+            penalised[size - 1 :: size] = EPS * np.trace(table)
+            table[np.diag_indices(len(table))] += penalised
+        return found
+
+    def newton_step(self, found: Slopes, weights: Matrix) -> Matrix:
+        """Return the way to where the quadratic that the slopes describe is least."""
+        if found.curvature.shape == (weights.size, weights.size):
+            table = found.curvature
+            if len(weights) > 1:
+                # adding to all intercepts changes nothing: no curvature, no slope, and now no step
+                places = np.arange(weights.shape[1] - 1, weights.size, weights.shape[1])
+                table[np.ix_(places, places)] += np.trace(table) / len(table)
+            exact: Matrix = -cho_solve(cho_factor(table), found.gradient.ravel())
+            return exact.reshape(weights.shape)
+        factors = [cho_factor(table) for table in found.curvature]
+
+        def product(direction: Matrix) -> Matrix:
+            work = partial(_product, weights=weights, present=self.present, direction=direction)
+            sums = self.over(work, self.rows, step="logistic regression, curvature")
+            bent: Matrix = sum(sums, start=np.zeros_like(direction))
+            bent[:, :-1] += direction[:, :-1] / self.strength
+            return bent
+
+        def eased(slope: Matrix) -> Matrix:
+            solved = [cho_solve(factor, each) for factor, each in zip(factors, slope, strict=True)]
+            return np.array(solved)
+
+        def operator(made: Callable[[Matrix], Matrix]) -> LinearOperator:
+            flat = lambda vector: made(vector.reshape(weights.shape)).ravel()  # noqa: E731
+            return LinearOperator((weights.size,) * 2, matvec=flat, dtype=np.float64)
+
+        goal, ease = -found.gradient.ravel(), operator(eased)
+        solved, _ = cg(operator(product), goal, rtol=_ACCURACY, maxiter=_MOST_PRODUCTS, M=ease)
+        step: Matrix = solved.reshape(weights.shape)
+        if len(weights) > 1:
+            step[:, -1] -= step[:, -1].mean()  # what the other form gives at once
+        return step
+
+
+def _outputs(rows: Matrix, weights: Matrix, told: Labels) -> tuple[float, Matrix, Matrix]:
+    """Return the summed loss, likelihoods, and their excess over what is true."""
+    logits = rows @ weights.T
+    if len(weights) == 1:
+        likely = scipy.special.expit(logits)
+        loss = float(np.logaddexp(0.0, np.where(told == 1, -logits[:, 0], logits[:, 0])).sum())
+        return loss, likely, likely - told[:, None]
+    likely = scipy.special.softmax(logits, axis=1)
+    true = (np.arange(len(told)), told)
+    loss = float((scipy.special.logsumexp(logits, axis=1) - logits[true]).sum())
+    excess = likely.copy()
+    excess[true] -= 1.0
+    return loss, likely, excess
+
+
+def _slopes(rows: LabelledRows, index: int, *, weights: Matrix, present: Integers) -> Slopes:
+    """Return a block's loss and slopes."""
+    n_outputs, size = weights.shape
+    dense = weights.size <= MOST_WEIGHTS
+    shape = (weights.size, weights.size) if dense else (n_outputs, size, size)
+    found = Slopes(loss=0.0, gradient=np.zeros(weights.shape), curvature=np.zeros(shape))
+    for chunk in chunks(rows.block(index), width=weights.size):
+        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
+        told = np.searchsorted(present, chunk.labels)
+        loss, likely, excess = _outputs(table, weights, told)
+        found.loss += loss
+        found.gradient += excess.T @ table
+        if n_outputs == 1:
+            found.curvature += (table * (likely * (1.0 - likely))).T @ table
+        elif not dense:
+            for place in range(n_outputs):
+                spread = likely[:, [place]] * (1.0 - likely[:, [place]])
+                found.curvature[place] += (table * spread).T @ table
+        else:
+            # p_k (1[k = j] - p_j) x x': the diagonal in one product, all the rest in another
+            wide = (likely[:, :, None] * table[:, None]).reshape(len(table), -1)
+            own = table.T @ wide
+            found.curvature -= wide.T @ wide
+            for place in range(0, weights.size, size):
+                here = slice(place, place + size)
+                found.curvature[here, here] += own[:, here]
+    return found
+
+
+def _product(
+    rows: LabelledRows, index: int, *, weights: Matrix, present: Integers, direction: Matrix
+) -> Matrix:
+    """Return a block's curvature times a direction."""
+    found = np.zeros(weights.shape)
+    for chunk in chunks(rows.block(index), width=weights.size):
+        table = np.column_stack([chunk.rows, np.ones(len(chunk.rows))])
+        told = np.searchsorted(present, chunk.labels)
+        _, likely, _ = _outputs(table, weights, told)
+        moved = table @ direction.T
+        if len(weights) == 1:
+            found += (likely * (1.0 - likely) * moved).T @ table
+        else:
+            moved -= np.sum(likely * moved, axis=1, keepdims=True)
+            found += (likely * moved).T @ table
+    return found

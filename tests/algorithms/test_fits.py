@@ -1,0 +1,240 @@
+"""Fits of single images: Q R, least squares, products by blocks, and turns found from few rows."""
+
+import numpy as np
+import pytest
+
+from aligners import EPS, haar, key_of
+from cobasis import ODC, align
+from cobasis.algorithms import fits
+from cobasis.algorithms.fits import Target, TurnedTarget, turned_onto
+from cobasis.errors import AnchorImageError, ConditionError, NotFiniteError
+from cobasis.linalg.arrays import triangle_of
+from cobasis.linalg.polar import polar
+from cobasis.linalg.rng import KeyStream
+
+ROUTES = {
+    "one step": 3.0,
+    "the worst for one step": 30.0,
+    "two steps": 1e3,
+    "the worst for two steps": 3e4,
+    "reflections": 1e7,
+}
+
+
+def image_of(condition: float, *, rows: int = 40, columns: int = 6) -> np.ndarray:
+    """An image whose singular values fall from 1 to 1 / condition."""
+    left, right = haar(1, rows)[:, :columns], haar(2, columns)
+    return left * np.geomspace(1.0, 1 / condition, columns) @ right
+
+
+def normal(number: int, *shape: int) -> np.ndarray:
+    return KeyStream(key_of(number), "tests/factors").normal(shape)
+
+
+@pytest.fixture
+def reflected(monkeypatch):
+    """Which parties went through reflections."""
+    seen = []
+
+    def spied(party, image):
+        seen.append(party)
+        return real(party, image)
+
+    real = fits.by_reflections
+    monkeypatch.setattr(fits, "by_reflections", spied)
+    return seen
+
+
+@pytest.mark.parametrize("condition", ROUTES.values(), ids=ROUTES)
+def test_q_is_orthonormal_and_q_r_is_the_image(condition):
+    image = image_of(condition)
+    orthonormal, triangle, determination = fits.factored("north", image)
+    assert np.abs(orthonormal.T @ orthonormal - np.eye(6)).max() < 1e-12
+    np.testing.assert_array_equal(triangle, np.triu(triangle))
+    np.testing.assert_allclose(orthonormal @ triangle, image, rtol=0, atol=1e-14)
+    assert 1 / (6 * condition) < determination < 6 / condition  # up to the norm
+
+
+@pytest.mark.parametrize("condition", ROUTES.values(), ids=ROUTES)
+def test_least_squares_is_lapacks_and_leaves_nothing_along_the_image(condition):
+    image, target = image_of(condition), normal(3, 40, 5)
+    change = fits.least_squares_fits({"north": image}, target)["north"].change_of_basis
+    expected = np.linalg.lstsq(image, target)[0]
+    slack = 1e-11 + 100 * EPS * condition**2  # of a large residual: the problem's own
+    assert np.linalg.norm(change - expected) < slack * np.linalg.norm(expected)
+    fitted = image @ change
+    moved = 10 * EPS * condition  # the span, by rounding of the image
+    assert np.abs(haar(1, 40)[:, :6].T @ (target - fitted)).max() < 1e-9 + moved
+
+
+@pytest.mark.parametrize("condition", [2e2, 1e3, 3e4])
+def test_the_correction_keeps_digits_that_normal_equations_lose(condition):
+    """Of a target in the image's span, what is lost grows with the condition, not its square."""
+    image = image_of(condition)
+    truth = normal(4, 6, 5)
+    target = image @ truth
+    change = fits.least_squares_fits({"north": image}, target)["north"].change_of_basis
+    miss = np.linalg.norm(change - truth) / np.linalg.norm(truth)
+    gram = image.T @ image
+    plain = np.linalg.solve(gram, image.T @ target)
+    assert miss < 20 * EPS * condition
+    assert miss < np.linalg.norm(plain - truth) / np.linalg.norm(truth)
+
+
+def test_only_what_is_badly_conditioned_is_reflected(reflected):
+    for name, condition in ROUTES.items():
+        fits.factored(name, image_of(condition))
+        fits.least_squares_fits({name: image_of(condition)}, normal(5, 40, 2))
+    assert reflected == ["reflections", "reflections"]
+
+
+BAD = {
+    "NaN": (NotFiniteError, lambda image: np.where(image == image[3, 2], np.nan, image)),
+    "infinite": (NotFiniteError, lambda image: np.where(image == image[3, 2], np.inf, image)),
+    "zero": (AnchorImageError, np.zeros_like),
+    "of rank 5": (AnchorImageError, lambda image: image @ np.diag([1.0, 1, 1, 1, 1, 0])),
+    "of condition 1e12": (ConditionError, lambda image: image_of(1e12)),  # noqa: ARG005
+}
+
+
+@pytest.mark.parametrize(("error", "spoiled"), BAD.values(), ids=BAD)
+def test_what_cannot_be_divided_by_is_refused_by_name(error, spoiled):
+    image = spoiled(image_of(3.0))
+    with pytest.raises(error, match="party 'north'"):
+        fits.factored("north", image)
+    with pytest.raises(error, match="party 'north'"):
+        fits.least_squares_fits({"north": image}, np.ones((40, 1)))
+
+
+def test_a_triangle_is_told_only_of_what_squaring_leaves_intact():
+    triangle, condition = triangle_of(image_of(10.0))
+    np.testing.assert_allclose(triangle.T @ triangle, image_of(10.0).T @ image_of(10.0), atol=1e-14)
+    assert condition > 1e-2
+    assert triangle_of(image_of(1e6)) is None
+    assert triangle_of(image_of(10.0), least=0.5) is None
+    assert triangle_of(np.full((4, 2), np.nan)) is None
+    assert triangle_of(np.full((4, 2), 1e200)) is None
+    assert triangle_of(np.zeros((4, 2))) is None
+
+
+@pytest.mark.parametrize("n_rows", [1000, 2017, 120])
+@pytest.mark.parametrize(("width", "components"), [(50, 50), (30, 100), (101, 101)])
+def test_products_by_blocks_of_rows_are_the_products(n_rows, width, components):
+    """1,000 rows are cut without a rest, 2,017 (a prime) with one, 120 not at all."""
+    rng = np.random.default_rng(n_rows)
+    rows = rng.standard_normal((n_rows, components))
+    images = {name: rng.standard_normal((n_rows, width)) for name in ("north", "south")}
+    with_gaps = {name: image.repeat(2, axis=1)[:, ::2] for name, image in images.items()}
+    for tables in (images, with_gaps):
+        turned = turned_onto(tables, rows)
+        for image, rotation in zip(tables.values(), turned.rotation, strict=True):
+            np.testing.assert_allclose(rotation, polar(image.T @ rows).rotation, atol=1e-11)
+
+
+# ---------------------------------------------------------------- one span
+
+A, L = 60, 6
+
+
+def orthonormal(rng, rows, columns):
+    return np.linalg.qr(rng.standard_normal((rows, columns)))[0]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+@pytest.fixture
+def shared(rng):
+    """One span, an orthonormal Z, and a party whose turn is a reflection."""
+    rows = orthonormal(rng, A, L)
+    turns = {name: orthonormal(rng, L, L) for name in ("north", "south", "west", "east")}
+    turns["south"][:, 0] *= -np.sign(np.linalg.det(turns["south"]))
+    return rows, {name: rows @ turn for name, turn in turns.items()}, turns
+
+
+@pytest.fixture
+def no_products(monkeypatch):
+    def refuse(*_):
+        pytest.fail("multiplied all rows of an image with the target")
+
+    monkeypatch.setattr(fits, "turned_onto", refuse)
+
+
+@pytest.mark.usefixtures("no_products")
+def test_images_of_one_span_are_fitted_without_a_product_of_all_rows(shared):
+    rows, images, turns = shared
+    found = fits.procrustes_fits(images, Target(rows=rows, shaped_by=("north",)))
+    assert list(found) == list(images)
+    for name, fit in found.items():
+        assert np.abs(fit.change_of_basis - turns[name].T).max() <= 1e-13
+        assert np.abs(fit.change_of_basis @ fit.change_of_basis.T - np.eye(L)).max() <= 1e-14
+        assert fit.determination == 1.0
+    assert np.linalg.det(found["south"].change_of_basis) < 0
+
+
+@pytest.mark.parametrize("row", [0, 2 * L, A - 1])
+@pytest.mark.parametrize("size", [1e-9, 1.0])
+@pytest.mark.parametrize("party", ["south", "east"])
+def test_an_image_that_differs_in_one_entry_is_fitted_to_all_its_rows(shared, row, size, party):
+    rows, images, _ = shared
+    images[party][row, 2] += size
+    target = Target(rows=rows, shaped_by=("north",))
+    assert party not in target.turned.rotations(images)
+    found = fits.procrustes_fits(images, target)
+    assert list(found) == list(images)
+    for name, fit in found.items():
+        left, _, right = np.linalg.svd(images[name].T @ rows)
+        assert np.abs(fit.change_of_basis - left @ right).max() <= 1e-13
+
+
+def test_one_other_image_sends_the_rest_another_way_only_where_it_is_the_last(shared):
+    """The last image of a batch decides whether turns are looked for at all."""
+    rows, images, _ = shared
+    images["south"] = images["south"][::-1].copy()
+    assert set(TurnedTarget(rows).rotations(images)) == {"north", "west", "east"}
+    images["east"] = images["east"][::-1].copy()
+    assert TurnedTarget(rows).rotations(images) == {}
+
+
+@pytest.mark.parametrize("row", [0, A - 1])
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(np.nan, NotFiniteError), (np.inf, NotFiniteError), (1e300, AnchorImageError)],
+)
+def test_an_image_that_has_no_usable_numbers_is_refused_by_name(shared, row, number, error):
+    _, images, _ = shared
+    images["west"][row, 0] = number
+    with pytest.raises(error, match="'west'"):
+        align(ODC(), images)
+
+
+def test_nothing_is_looked_for_where_a_product_of_all_rows_costs_no_more(shared, rng, monkeypatch):
+    looked = lambda *_: pytest.fail("looked at a few rows")  # noqa: E731
+    monkeypatch.setattr(TurnedTarget, "rotations", looked)
+    few = orthonormal(rng, 6 * L - 1, L)
+    images = {name: few @ turn for name, turn in shared[2].items()}
+    for fit in fits.procrustes_fits(images, Target(rows=few, shaped_by=("north",))).values():
+        assert fit.determination == pytest.approx(1.0)
+
+
+def test_nothing_is_found_in_what_does_not_determine_the_fit(shared):
+    rows, images, turns = shared
+    assert len(TurnedTarget(rows).rotations(images)) == 4
+    for factor in (2.0, np.array([[1.0, 1.1, *[1.0] * (L - 2)]])):
+        scaled = rows * factor
+        turned = {name: scaled @ turn for name, turn in turns.items()}
+        assert TurnedTarget(scaled).rotations(turned) == {}
+    oblique = rows.copy()
+    oblique[:, 1] = (rows[:, 0] + rows[:, 1]) / np.sqrt(2)
+    assert TurnedTarget(oblique).rotations({"north": oblique}) == {}
+
+
+def test_a_target_whose_first_rows_are_empty_is_fitted_by_products(rng):
+    rows = np.vstack([np.zeros((A, L)), orthonormal(rng, A, L)])
+    turn = orthonormal(rng, L, L)
+    target = Target(rows=rows, shaped_by=("north",))
+    assert target.turned.rotations({"north": rows @ turn}) == {}
+    fit = fits.procrustes_fits({"north": rows @ turn}, target)["north"]
+    assert np.abs(fit.change_of_basis - turn.T).max() <= 1e-13

@@ -1,0 +1,171 @@
+"""Polar factors of stacks: SciPy's, in any array library, however bad a matrix is, and cheaply."""
+
+import numpy as np
+import pytest
+from array_api_strict import asarray as strictly
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import polar as scipy_polar
+
+from aligners import EPS, GOLDEN, STEADY, haar, key_of
+from cobasis.errors import NotFiniteError
+from cobasis.linalg.polar import polar
+from cobasis.linalg.rng import KeyStream
+
+SIZE = 20
+
+
+def normal(number, *shape):
+    return KeyStream(key_of(number), "tests/polar").normal(shape)
+
+
+def with_values(number, values):
+    """A matrix of the given singular values."""
+    return haar(2 * number, len(values)) * values @ haar(2 * number + 1, len(values))
+
+
+def defect(rotation):
+    if rotation.shape[-2] < rotation.shape[-1]:
+        rotation = rotation.swapaxes(-1, -2)
+    gram = rotation.swapaxes(-1, -2) @ rotation
+    return float(np.abs(gram - np.eye(gram.shape[-1])).max())
+
+
+@given(number=st.integers(0, 10**6), rows=st.integers(1, 8), columns=st.integers(1, 8))
+@STEADY
+def test_each_matrix_of_a_stack_has_scipys_factor(number, rows, columns):
+    stack = normal(number, 2, 2, rows, columns)
+    together = polar(stack)
+    for index in np.ndindex(2, 2):
+        slack = 100 * EPS * float(np.linalg.cond(stack[index]))
+        expected = scipy_polar(stack[index])[0]
+        np.testing.assert_allclose(together.rotation[index], expected, rtol=0, atol=slack)
+        values = np.linalg.svd(stack[index], compute_uv=False)
+        np.testing.assert_allclose(together.singular_values[index], values, rtol=GOLDEN)
+
+
+def test_reflections_are_kept():
+    mirror = np.diag([1.0, -1.0, 1.0])
+    found = polar(mirror @ np.diag([3.0, 2.0, 1.0])).rotation
+    np.testing.assert_allclose(found, mirror, atol=GOLDEN)
+
+
+BAD = {
+    "graded over 4 digits": np.geomspace(1, 1e-4, 20),
+    "graded over 8 digits": np.geomspace(1, 1e-8, 20),
+    "graded over 14 digits": np.geomspace(1, 1e-14, 20),
+    "one that towers": np.array([1e6, *np.linspace(2, 1, 19)]),
+    "one that towers, over graded ones": np.array([1e6, *np.geomspace(1, 1e-6, 19)]),
+    "one that towers so far that the rest is rounding": np.array([1e20, *np.ones(19)]),
+    "one that nearly towers": np.array([40.0, *np.ones(19)]),
+    "all equal": np.full(20, 3.0),
+    "equal but for rounding": 1 + 1e-9 * np.arange(20),
+    "some zero": np.array([*np.ones(15), *np.zeros(5)]),
+    "all zero": np.zeros(20),
+    "tiny": np.linspace(2e-150, 1e-150, 20),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_the_objective_is_the_svds_and_no_bad_matrix_spoils_its_neighbours(name):
+    matrix, good = with_values(3, BAD[name]), with_values(1, np.linspace(2, 1, 20))
+    stack = np.stack([good, matrix, good])
+    kept = stack.copy()
+    found = polar(stack)
+    exact = np.linalg.svd(matrix, compute_uv=False)
+    assert defect(found.rotation) <= 1e-12
+    assert np.sum(found.rotation[1] * matrix) == pytest.approx(exact.sum(), rel=1e-12)
+    np.testing.assert_allclose(found.singular_values[1], exact, rtol=1e-7, atol=20 * EPS * exact[0])
+    np.testing.assert_allclose(found.rotation[0], scipy_polar(good)[0], atol=1000 * EPS)
+    np.testing.assert_array_equal(stack, kept)
+
+
+@pytest.mark.parametrize("poison", [np.nan, -np.inf, 1e200])
+def test_what_has_no_factor_is_refused(poison):
+    stack = np.ones((3, 2, 2))
+    stack[1, 0, 1] = poison
+    with pytest.raises(NotFiniteError, match=r"NaN, infinity or numbers too large.*\[CB101\]$"):
+        polar(stack)
+
+
+def test_any_array_library_gets_its_own_arrays_back():
+    for name, values in BAD.items():
+        matrix = with_values(3, values)[None]
+        found = polar(strictly(matrix)).rotation
+        assert type(found) is type(strictly(matrix))
+        np.testing.assert_array_equal(np.asarray(found), polar(matrix).rotation, err_msg=name)
+
+
+def test_torch_tensors_stay_where_they_are():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed (it is no dependency)")
+    for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
+        for values in BAD.values():
+            matrix = with_values(3, values)[None]
+            found = polar(torch.asarray(matrix, device=device)).rotation
+            assert found.device.type == device
+            assert defect(found.cpu().numpy()) <= 1e-12
+            exact = np.linalg.svd(matrix, compute_uv=False).sum()
+            assert np.sum(found.cpu().numpy() * matrix) == pytest.approx(exact, rel=1e-12)
+
+
+# ---------------------------------------------------------------- what pays for an SVD
+
+
+def towering(number):
+    """As a uniform anchor's mean makes it; from 1e4 on an eigendecomposition alone fails."""
+    return with_values(number, np.array([1e5, *np.linspace(1.0, 0.1, SIZE - 1)]))
+
+
+CHEAP = {
+    "random and tall": lambda number: normal(number, 3 * SIZE, SIZE),
+    "random and wide": lambda number: normal(number, SIZE, 3 * SIZE),
+    "within a factor of ten": lambda n: with_values(n, np.linspace(1.0, 0.1, SIZE)),
+    "one that stands out": lambda n: with_values(n, np.array([1e3, *np.linspace(1, 0.1, 19)])),
+    "one that towers": towering,
+    "orthogonal": lambda number: haar(number, SIZE),
+    "orthogonal, times a number": lambda number: 7.0 * haar(number, SIZE)[:, :5],
+}
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Count calls of NumPy's eigh and svd, which array_api_compat looks up when it is called."""
+    counted = {"eigh": 0, "svd": 0}
+
+    def counting(name):
+        real = getattr(np.linalg, name)
+
+        def called(*args, **options):
+            counted[name] += 1
+            return real(*args, **options)
+
+        monkeypatch.setattr(np.linalg, name, called)
+
+    counting("eigh")
+    counting("svd")
+    return counted
+
+
+@pytest.mark.parametrize("kind", CHEAP)
+def test_good_stacks_never_go_through_svd(kind, calls):
+    rotation = polar(np.stack([CHEAP[kind](number) for number in range(12)])).rotation
+    assert calls == {"eigh": 0 if "orthogonal" in kind else 1, "svd": 0}
+    assert defect(rotation) < GOLDEN
+
+
+def test_a_mean_is_found_however_the_columns_are_mixed(calls):
+    """Parties that mix their components at random, so that a mean's column sums may cancel."""
+    values = np.array([400.0, *np.geomspace(4.0, 4e-3, 99)])
+    for number in range(10):
+        found = polar(with_values(number, values)).singular_values
+        np.testing.assert_allclose(found, values, rtol=1e-7)
+    assert calls == {"eigh": 10, "svd": 0}
+
+
+@pytest.mark.parametrize("place", [0, 11])
+def test_a_rank_deficient_matrix_goes_through_svd_alone(place, calls):
+    stack = np.stack([towering(number) for number in range(12)])
+    stack[place] = with_values(20, np.array([*np.ones(SIZE - 3), *np.zeros(3)]))
+    values = polar(stack).singular_values
+    assert calls == {"eigh": 1, "svd": 1}
+    assert np.flatnonzero(values[:, -1] < SIZE * EPS).tolist() == [place]
