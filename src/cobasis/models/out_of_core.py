@@ -30,7 +30,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import in_order
 from cobasis.models import Estimator
 from cobasis.models.families import EARLY_STOPPING_ROWS, log_likelihood
-from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share, Split
+from cobasis.models.passes import Block, LabelledRows, Labels, Pass, Share
 from cobasis.progress import Report
 
 PATIENCE = 10
@@ -46,10 +46,35 @@ State: TypeAlias = MutableMapping[str, tuple[Mapping[str, Matrix], Mapping[str, 
 assigned is kept whole or not at all; one that cannot be read raises CobasisError."""
 
 
-def split_of(rows: LabelledRows, axes: Matrix, *, seed: int) -> Split:
-    """Turn rows to their axes, and keep some of them apart."""
-    few = rows.n_rows <= EARLY_STOPPING_ROWS
-    return Split(axes=axes, n_apart=0 if few else min(rows.n_rows // 10, ROWS_APART), seed=seed)
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """Rows along axes, so many of which training never sees, because it is judged by them."""
+
+    axes: Matrix
+    n_apart: int
+    seed: int
+
+    @classmethod
+    def of(cls, rows: LabelledRows, axes: Matrix, *, seed: int) -> "Split":
+        """Keep none of few rows."""
+        few = rows.n_rows <= EARLY_STOPPING_ROWS
+        return cls(axes=axes, n_apart=0 if few else min(rows.n_rows // 10, ROWS_APART), seed=seed)
+
+    def judges(self, rows: LabelledRows, over: Pass) -> Block | None:
+        """Return all rows that are kept apart; None where there are none."""
+        if not self.n_apart:
+            return None
+        parts = list(over(partial(self.part, apart=True), rows, step="rows to judge by"))
+        return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def part(self, rows: LabelledRows, index: int, *, apart: bool = False) -> Block:
+        """Return a block's rows that are kept apart, or those that are learned."""
+        # Drawn, since the rows of a single block lie party after party.
+        block = rows.block(index)
+        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
+        share = min(n_here, -(-self.n_apart * n_here // max(1, rows.n_rows)))
+        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
+        return Block(block.rows[chosen == apart] @ self.axes, block.labels[chosen == apart])
 
 
 @dataclass(kw_only=True)
@@ -98,7 +123,7 @@ class Batches:
         chosen = order[place * per_round : (place + 1) * per_round].tolist()
         rng = np.random.default_rng([self.split.seed, self.number])
         extra = {} if self.classes is None else {"classes": self.classes}
-        for block in in_order(partial(self.split.rest, self.rows), chosen):
+        for block in in_order(partial(self.split.part, self.rows), chosen):
             shuffled = rng.permutation(len(block.labels))
             for part in np.array_split(shuffled, max(1, -(-len(shuffled) // _ROWS_AT_ONCE))):
                 _learn(estimator, Block(block.rows[part], block.labels[part]), extra)
@@ -239,7 +264,7 @@ def fit_xgboost(
 ) -> bytes:
     """Boost trees along the axes, until rows that were kept apart see no gain; as JSON."""
     require_xgboost()
-    split = split_of(rows, axes, seed=seed)
+    split = Split.of(rows, axes, seed=seed)
     judged_by = split.judges(rows, over)
     work = partial(
         _boost,
@@ -253,16 +278,12 @@ def fit_xgboost(
 
 def _settings(classes: Labels | None, *, seed: int, threads: int) -> dict[str, Any]:
     """Return xgboost's parameters."""
-    objective: dict[str, Any] = {"objective": "reg:squarederror"}
-    if classes is not None:
-        objective = {"objective": "binary:logistic", "eval_metric": "logloss"}
-        if len(classes) > 2:  # noqa: PLR2004 -- more than two classes
-            objective = {
-                "objective": "multi:softprob",
-                "eval_metric": "mlogloss",
-                "num_class": len(classes),
-            }
-    return {**_SETTINGS, **objective, "seed": seed, "nthread": threads}
+    told: dict[str, Any] = {**_SETTINGS, "seed": seed, "nthread": threads}
+    if classes is None:
+        return {**told, "objective": "reg:squarederror"}
+    if len(classes) > 2:  # noqa: PLR2004 -- more than two classes
+        return {**told, "objective": "multi:softprob", "num_class": len(classes)}
+    return {**told, "objective": "binary:logistic"}
 
 
 def _boost(
@@ -284,7 +305,7 @@ def _boost(
         found = xgboost.QuantileDMatrix(judged_by.rows, label=judged_by.labels, **steps)
     kind = xgboost.QuantileDMatrix if share.folder is None else xgboost.ExtMemQuantileDMatrix
     matrix = kind(
-        _blocks_for(lambda at: _told(split.rest(rows, at), classes), share), ref=found, **steps
+        _blocks_for(lambda at: _told(split.part(rows, at), classes), share), ref=found, **steps
     )
     watched = []
     if judged_by is not None:

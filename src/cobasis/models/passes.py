@@ -158,40 +158,6 @@ def chunks(block: Block, *, width: int) -> Iterator[Block]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
-    """Rows along axes, so many of which training never sees, because it is judged by them.
-
-    They are drawn, since the rows of a single block lie party after party.
-    """
-
-    axes: Matrix
-    n_apart: int
-    seed: int
-
-    def judges(self, rows: LabelledRows, over: Pass) -> Block | None:
-        """Return all rows that are kept apart; None where there are none."""
-        if not self.n_apart:
-            return None
-        parts = list(over(self.apart, rows, step="rows to judge by"))
-        return Block(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-
-    def apart(self, rows: LabelledRows, index: int) -> Block:
-        """Return a block's rows that are kept apart."""
-        return self._chosen(rows, index, apart=True)
-
-    def rest(self, rows: LabelledRows, index: int) -> Block:
-        """Return a block's rows that are learned."""
-        return self._chosen(rows, index, apart=False)
-
-    def _chosen(self, rows: LabelledRows, index: int, *, apart: bool) -> Block:
-        block = rows.block(index)
-        n_here, chosen = len(block.rows), np.zeros(len(block.rows), dtype=bool)
-        share = min(n_here, -(-self.n_apart * n_here // max(1, rows.n_rows)))
-        chosen[np.random.default_rng([self.seed, index]).permutation(n_here)[:share]] = True
-        return Block(block.rows[chosen == apart] @ self.axes, block.labels[chosen == apart])
-
-
-@dataclass(frozen=True, kw_only=True)
 class Seen:
     """What one pass has shown of rows: how many, of which classes, and their moments."""
 

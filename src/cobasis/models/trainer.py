@@ -26,7 +26,7 @@ from cobasis.models.chain import (
 )
 from cobasis.models.families import family, refuse_row_carrying, stored_bytes, tuned
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
-from cobasis.models.out_of_core import Batches, State, fit_xgboost, require_xgboost, split_of
+from cobasis.models.out_of_core import Batches, Split, State, fit_xgboost, require_xgboost
 from cobasis.models.passes import (
     Block,
     LabelledRows,
@@ -203,11 +203,6 @@ class Job:
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
         return Block(block.rows @ self.axes, block.labels)
 
-    @property
-    def turn(self) -> Affine:
-        """The axes as a model's first layer."""
-        return Affine(weights=self.axes, offset=np.zeros(len(self.axes)))
-
     def chain(self, name: ChainFamily, layers: Sequence[Layer], *, head: Head) -> Chain:
         """Return a model whose last layer has a column for each class that rows have."""
         if self.task == "regression":
@@ -271,32 +266,27 @@ def _perceptron(job: Job) -> Chain:
 
 def _by_batches(estimator: Estimator, job: Job) -> Estimator:
     """Train by mini-batches."""
-    split = split_of(job.rows, job.axes, seed=job.seed)
+    split = Split.of(job.rows, job.axes, seed=job.seed)
     training = Batches(rows=job.rows, split=split, classes=job.classes)
     return training.fit(estimator, over=job.over, report=job.report, state=job.state)
 
 
 def _boosted_trees(job: Job) -> Chain:
     """Fit scikit-learn's trees to one block."""
-    if job.rows.n_blocks > 1:
-        raise OptionError(
-            f"model='boosted_trees' holds all rows in memory, and {job.rows.n_rows:,} rows of "
-            f"{job.rows.n_columns} columns are more than is held. Choose model='xgboost', which "
-            "reads them block by block, if the agreement allows it."
-        )
-    return job.read(tuned("boosted_trees", job.turned(), task=job.task, seed=job.seed))
+    block = _whole(job, "model='boosted_trees'")
+    return job.read(tuned("boosted_trees", block, task=job.task, seed=job.seed))
 
 
 def _xgboost(job: Job) -> Chain:
     """Boost xgboost's trees."""
     told = fit_xgboost(job.rows, axes=job.axes, classes=job.classes, seed=job.seed, over=job.over)
-    layers = xgboost_layers(told)
-    return job.chain("boosted_trees", [job.turn, *layers], head="probabilities")
+    turn = Affine(weights=job.axes, offset=np.zeros(len(job.axes)))
+    return job.chain("boosted_trees", [turn, *xgboost_layers(told)], head="probabilities")
 
 
 def _svm(job: Job) -> TrainedModel:
     """Fit a support-vector machine, which a simulation may ask for."""
-    fitted = tuned("svm", _whole(job, "svm"), task=job.task, seed=job.seed)
+    fitted = tuned("svm", _whole(job, "model='svm'"), task=job.task, seed=job.seed)
     return TrainedModel(axes=job.axes, estimator=fitted)
 
 
@@ -318,9 +308,10 @@ def _whole(job: Job, name: str) -> Block:
     """Return all rows along the axes, if they are in memory."""
     if job.rows.n_blocks > 1:
         raise OptionError(
-            f"{name} has no partial_fit, so it cannot learn from rows that do not fit in memory. "
-            "Use a family ('logistic', 'ridge', 'rff', 'mlp', 'xgboost'), or an estimator that "
-            "has it, such as SGDClassifier."
+            f"{name} holds all rows in memory, and {job.rows.n_rows:,} rows of "
+            f"{job.rows.n_columns} columns are more than is held. Choose a family that reads them "
+            "block by block ('logistic', 'ridge', 'rff', 'mlp', 'xgboost'), or an estimator with "
+            "partial_fit, such as SGDClassifier."
         )
     return job.turned()
 
