@@ -38,7 +38,6 @@ from cobasis.bundle.enclosure import _Source, write_bundle
 from cobasis.bundle.envelope import decompress, open_bundle
 from cobasis.bundle.manifest import (
     PARTS,
-    AcceptedFile,
     Expected,
     refuse_replay,
     signed_message,
@@ -323,19 +322,14 @@ def test_clocks_may_differ_by_two_days_and_not_by_more(tmp_path):
 
 def test_an_upload_counts_once(tmp_path):
     bundle = opened(receipt(tmp_path / "a.cb"), tmp_path / "in", expected=Expected(now=NOW))
-    refuse_replay(bundle.manifest, digest=bundle.digest, accepted=None)
-    for digest, created, words in (
+    for accepted, created, words in (
         (bundle.digest, CREATED, "came before: the same"),
         ("0" * 64, "2026-11-21T12:00:01Z", "before the one that was accepted"),
         ("0" * 64, "2026-11-21T11:59:59Z", "is a second one of 'north'"),
         ("0" * 64, CREATED, "is a second one of 'north'"),
     ):
         with pytest.raises(ReplayError, match=words):
-            refuse_replay(
-                bundle.manifest,
-                digest=bundle.digest,
-                accepted=AcceptedFile(digest=digest, created=created),
-            )
+            refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted, created=created)
 
 
 def test_what_was_there_before_a_refusal_stays(tmp_path):

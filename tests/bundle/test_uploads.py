@@ -96,7 +96,9 @@ def test_what_is_written_in_parts_in_any_order_is_read_in_any_parts(  # noqa: PL
     found = open_payload(path)
     assert (found.party, found.agreement_digest, found.anchor_tag) == (party, DIGEST, TAG)
     assert (found.n_rows, found.n_components, found.n_anchor_rows) == shape
-    np.testing.assert_array_equal(np.vstack(list(found.row_blocks(2))), rows, strict=True)
+    for at in range(0, n_rows, 2):
+        stop = min(at + 2, n_rows)
+        np.testing.assert_array_equal(found.row_block(at, stop), rows[at:stop], strict=True)
     np.testing.assert_array_equal(found.read_image(), image, strict=True)
     if values is None:
         assert found.labels() is None
@@ -193,7 +195,7 @@ def test_rows_come_back_as_floats_within_the_precisions_rounding(path, name):
     assert stored["anchor_image"].dtype == ("float16" if name == "int8" else STORED[name])
     wide = np.float64 if name == "fp64" else np.float32
     assert (found.dtype, found.read_image().dtype) == (wide, wide)
-    rows = np.vstack(list(found.row_blocks(2)))
+    rows = np.vstack([found.row_block(at, at + 1) for at in range(7)])
     assert rows.dtype == wide
     bound = int8_scale(5.0) * 0.5001 if name == "int8" else ERROR[name] * np.abs(whole.rows)
     assert np.all(np.abs(rows - whole.rows) <= bound)

@@ -14,7 +14,7 @@ from cobasis.analyst_side.history import AGREED, RECEIVED, AuditRecord, Received
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import line_in, read_agreement, seal, sealed_path, stem_of
 from cobasis.bundle.envelope import PLAIN, Bundle, PlainKind, plain_kind
-from cobasis.bundle.manifest import AcceptedFile, refuse_replay
+from cobasis.bundle.manifest import refuse_replay
 from cobasis.bundle.messages import proposal_in, upload_in
 from cobasis.bundle.seal import look
 from cobasis.disk.calls import READABLE, explained
@@ -293,8 +293,12 @@ def _take_in(session: AnalystSession, path: Path, *, digest: str) -> tuple[Recei
         _refuse_removed(session, party)
         place = exchange.message, party
         if before := files.get(place):
-            accepted = AcceptedFile(digest=before.file, created=before.created)
-            refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted)
+            refuse_replay(
+                bundle.manifest,
+                digest=bundle.digest,
+                accepted=before.file,
+                created=before.created,
+            )
         _store(session, bundle, exchange)
         return files[place], True
     finally:

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,27 +24,19 @@ SLACK = 2**20
 Kind = Literal["upload", "return", "proposal", "consensus", "receipt", "secret"]
 
 
-class PartRule(NamedTuple):
-    """Whether a part has to be there, and how many bytes it may have."""
-
-    required: bool
-    max_bytes: int
-
-
 _TABLE = 2**30 + 2**16
 
-PARTS: dict[Kind, dict[str, PartRule]] = {
-    "upload": {"upload.safetensors": PartRule(required=True, max_bytes=2**44)},
-    "return": {
-        "fit.safetensors": PartRule(required=True, max_bytes=2**31 + 2**16),
-        "model.safetensors": PartRule(required=False, max_bytes=2**28),
-    },
-    "proposal": {"span.safetensors": PartRule(required=True, max_bytes=_TABLE)},
-    "consensus": {"span.safetensors": PartRule(required=True, max_bytes=_TABLE)},
-    "receipt": {"receipt.json": PartRule(required=True, max_bytes=2**20)},
-    "secret": {"secret.bin": PartRule(required=True, max_bytes=2**12)},
+PARTS: dict[Kind, dict[str, int]] = {
+    "upload": {"upload.safetensors": 2**44},
+    "return": {"fit.safetensors": 2**31 + 2**16, "model.safetensors": 2**28},
+    "proposal": {"span.safetensors": _TABLE},
+    "consensus": {"span.safetensors": _TABLE},
+    "receipt": {"receipt.json": 2**20},
+    "secret": {"secret.bin": 2**12},
 }
-"""By kind: which parts there are. No bundle names anything else."""
+"""By kind: which parts there are, and how many bytes each may have. No bundle names others."""
+
+_OPTIONAL = {"model.safetensors"}  # a representation has no model
 
 
 class Part(BaseModel):
@@ -62,13 +54,13 @@ def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
     """Return what is wrong with the list of parts, or nothing."""
     rules = PARTS[kind]
     names = [part.name for part in parts]
-    lacking = sorted(name for name, rule in rules.items() if rule.required and name not in names)
+    lacking = sorted(set(rules) - set(names) - _OPTIONAL)
     if len(set(names)) < len(names) or set(names) - set(rules):
         return f"a bundle of kind '{kind}' has other parts than {', '.join(rules)}"
     if lacking:
         return f"a bundle of kind '{kind}' has to have a part {', '.join(lacking)}"
     for part in parts:
-        most = min(rules[part.name].max_bytes, MAX_RATIO * part.stored_bytes + SLACK)
+        most = min(rules[part.name], MAX_RATIO * part.stored_bytes + SLACK)
         if part.n_bytes > most:
             return (
                 f"its part {part.name} is to grow from {part.stored_bytes:,} to {part.n_bytes:,} "
@@ -239,30 +231,20 @@ class Expected:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class AcceptedFile:
-    """The file of a sender that was accepted in an exchange."""
-
-    digest: str  # SHA-256 of the sealed file
-    created: str
-
-
-def refuse_replay(manifest: Manifest, *, digest: str, accepted: AcceptedFile | None) -> None:
-    """Raise ReplayError when its sender's file of this exchange was accepted before.
+def refuse_replay(manifest: Manifest, *, digest: str, accepted: str, created: str) -> NoReturn:
+    """Raise ReplayError: a file of its sender, made then, was accepted in this exchange.
 
     Two uploads of the same rows show more than one, and the second could be made to show where
     they differ. So the first one counts.
     """
-    if accepted is None:
-        return
     sender = manifest.sender
-    if digest == accepted.digest:
+    if digest == accepted:
         problem = f"came before: the same one of '{sender}' was accepted already"
         advice = "Nothing needs to be done"
-    elif moment_of(manifest.created) < moment_of(accepted.created):
+    elif moment_of(manifest.created) < moment_of(created):
         problem = (
             f"of '{sender}' was made on {manifest.created}, before the one that was accepted, of "
-            f"{accepted.created}"
+            f"{created}"
         )
         advice = "The accepted one stays; move this file out of the folder"
     else:

@@ -21,8 +21,6 @@ from cobasis.models.chain_file import decode_chain, encode_chain
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
 
-MAX_TABLE_BYTES = 2**31
-
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
     """Return the upload of a bundle; its numbers stay on disk.
@@ -106,9 +104,7 @@ def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
         _refuse(
             bundle, f"a return for {agreement.task} {'lacks' if path is None else 'has'} a model"
         )
-    if path is None or agreement.task == "representation":
-        return None
-    return model_in(path.read_bytes(), agreement)
+    return None if path is None else model_in(path.read_bytes(), agreement)
 
 
 def model_in(data: bytes, agreement: Agreement) -> Chain:
@@ -177,8 +173,6 @@ def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
         _refuse(bundle, f"its part {part} is not one table '{tensor}' of float64")
     if place.shape != (told.get("n_rows"), told.get("n_columns")):
         _refuse(bundle, f"its table '{tensor}' has another shape than its manifest says")
-    if place.n_bytes > MAX_TABLE_BYTES:
-        _refuse(bundle, f"its table '{tensor}' has {place.n_bytes:,} bytes")
     tables, _ = read_tables(path)
     return tables[tensor]
 
@@ -209,25 +203,27 @@ class Enclosed(NamedTuple):
     parts: Mapping[str, Path | bytes]
 
 
-def _draft(
+def _enclosed(
+    kind: Kind,
     message: Payload | SpanProposal | ConsensusSpan | Return,
     agreement: Agreement,
     *,
-    kind: Kind,
     sender: str,
     told: Mapping[str, Any],
+    parts: Mapping[str, Path | bytes],
     **more: object,
-) -> dict[str, Any]:
-    """Return what the maker of a message's bundle says of it."""
-    return {
+) -> Enclosed:
+    draft = {
         "kind": kind,
         "round_id": agreement.round_id,
         "agreement": message.agreement_digest.hex(),
         "sender": sender,
+        "anchor_tag": None if isinstance(message, Return) else message.anchor_tag.hex(),
         "simulated": message.simulated,
         "told": told,
         **more,
     }
+    return Enclosed(draft, parts)
 
 
 def enclose_upload(
@@ -236,35 +232,30 @@ def enclose_upload(
     """Return draft and part for an upload file in the agreed precision."""
     payload = open_payload(path)
     check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
-    draft = _draft(
+    return _enclosed(
+        "upload",
         payload,
         agreement,
-        kind="upload",
         sender=payload.party,
         told=told_of(payload),
-        anchor_tag=payload.anchor_tag.hex(),
+        parts={"upload.safetensors": path},
         audit=audit and dict(audit),
         dp=noise_of(agreement),
     )
-    return Enclosed(draft, {"upload.safetensors": path})
 
 
 def enclose_proposal(proposal: SpanProposal, *, agreement: Agreement) -> Enclosed:
     """Return draft and part for a party's proposal of a span, for `write_bundle`."""
-    sender, image, tag = proposal.party, proposal.image, proposal.anchor_tag.hex()
-    told = _shape(image)
-    draft = _draft(proposal, agreement, kind="proposal", sender=sender, told=told, anchor_tag=tag)
-    return Enclosed(draft, {"span.safetensors": _table_file("image", image)})
+    told, sender = _shape(proposal.image), proposal.party
+    parts = {"span.safetensors": _table_file("image", proposal.image)}
+    return _enclosed("proposal", proposal, agreement, sender=sender, told=told, parts=parts)
 
 
 def enclose_consensus(span: ConsensusSpan, *, agreement: Agreement, sender: str) -> Enclosed:
     """Return draft and part for the analyst's common span, for `write_bundle`."""
-    told, tag = (
-        {**_shape(span.rows), "contributors": list(span.contributors)},
-        span.anchor_tag.hex(),
-    )
-    draft = _draft(span, agreement, kind="consensus", sender=sender, told=told, anchor_tag=tag)
-    return Enclosed(draft, {"span.safetensors": _table_file("rows", span.rows)})
+    told = {**_shape(span.rows), "contributors": list(span.contributors)}
+    parts = {"span.safetensors": _table_file("rows", span.rows)}
+    return _enclosed("consensus", span, agreement, sender=sender, told=told, parts=parts)
 
 
 def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: str) -> Enclosed:
@@ -285,7 +276,7 @@ def enclose_return(made: Return, *, agreement: Agreement, sender: str, upload: s
                 "travel. Turn it into one with cobasis.models.sources.read_chain."
             )
         parts["model.safetensors"] = encode_chain(made.model)
-    return Enclosed(_draft(made, agreement, kind="return", sender=sender, told=told), parts)
+    return _enclosed("return", made, agreement, sender=sender, told=told, parts=parts)
 
 
 def _shape(table: Matrix) -> dict[str, Any]:

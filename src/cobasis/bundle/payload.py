@@ -7,7 +7,6 @@ agreement and the anchor.
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from cobasis.disk.tensors import (
     part_of,
     read_header,
     refuse,
-    widened,
 )
 from cobasis.disk.whole import Stamp, read_array
 from cobasis.linalg.arrays import Matrix
@@ -105,11 +103,6 @@ class Payload:
         """Read rows `start` to `stop`, in `dtype`."""
         return self._read(part_of(self.rows_place, slice(start, stop), what=self._what))
 
-    def row_blocks(self, n_rows_per_block: int) -> Iterator[Matrix]:
-        """Read all rows, some at a time."""
-        for start in range(0, self.n_rows, n_rows_per_block):
-            yield self.row_block(start, min(start + n_rows_per_block, self.n_rows))
-
     @property
     def _what(self) -> str:
         return f"the file '{self.path.name}' of party '{self.party}'"
@@ -117,7 +110,10 @@ class Payload:
     def _read(self, place: Place) -> npt.NDArray[Any]:
         array = np.empty(place.shape, place.dtype)
         read_array(self.path, array, offset=place.offset, stamp=self.stamp, what=self._what)
-        return widened(array, scale=self.int8_scale)
+        if array.dtype == np.int8:
+            # the product in double, and one rounding to float32: the step is no float32 itself
+            return (array * np.float64(self.int8_scale or 0)).astype(np.float32)
+        return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def open_payload(path: Path) -> Payload:

@@ -8,14 +8,14 @@ whole or not at all, so that a run that was killed at any moment goes on where t
 import json
 from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.fits import Fit
 from cobasis.disk.lock import Lock
-from cobasis.disk.tensors import Header, read_header, read_tables, write_tables
+from cobasis.disk.tensors import read_header, read_tables, write_tables
 from cobasis.disk.whole import Stamp, make_folder, read_array, remove_tree
 from cobasis.errors import DiskError, DuplicatePartyError, FileFormatError, StepError
 
@@ -193,39 +193,22 @@ class FitFolder(MutableMapping[str, Fit]):
         """Whether a party has a fit; nothing is read."""
         return party in self._kept or party in self._gathered
 
-    def __repr__(self) -> str:
-        """Say where, and how many."""
-        return f"<FitFolder '{self.path}' of {len(self)} parties>"
-
     def _shard_path(self, number: int) -> Path:
         return self.path / f"fits-{number:05d}.safetensors"
 
     def _index(self, number: int, path: Path) -> None:
         """Remember where a shard's fits stand."""
-        header = _own_header(path)
         try:
-            determinations: Any = json.loads(header.metadata["determination"])
-        except (KeyError, ValueError):
-            _refuse_damaged(path)
-        if not isinstance(determinations, list) or len(determinations) != len(header.places):
-            _refuse_damaged(path)
+            header = read_header(path, max_bytes=_MAX_HEADER)
+            told = json.loads(header.metadata["determination"])
+            fits = list(zip(header.places.items(), told, strict=True))
+        except (FileFormatError, KeyError, TypeError, ValueError):
+            raise DiskError(
+                f"'{path}' is damaged: this is not what cobasis wrote there. Check the disk, "
+                "delete the folder, and start again; a damaged file of fits may also be deleted "
+                "alone."
+            ) from None
         self._shards[number] = header.stamp
-        for (name, place), each in zip(header.places.items(), determinations, strict=True):
-            shape = self._shapes.setdefault(place.shape, place.shape)
+        for (name, place), each in fits:
+            shape = self._shapes.setdefault(place.shape, place.shape)  # of 20,000 most are alike
             self._kept[name.removeprefix(_TENSOR)] = _Place(number, place.offset, shape, each)
-
-
-def _own_header(path: Path) -> Header:
-    """Read the header of a file that an earlier run wrote."""
-    try:
-        return read_header(path, max_bytes=_MAX_HEADER)
-    except FileFormatError:
-        _refuse_damaged(path)
-
-
-def _refuse_damaged(path: Path) -> NoReturn:
-    """Raise DiskError."""
-    raise DiskError(
-        f"'{path}' is damaged: this is not what cobasis wrote there. Check the disk, delete the "
-        "folder, and start again; a damaged file of fits may also be deleted alone."
-    ) from None

@@ -242,8 +242,10 @@ class UploadFolder(View[Payload]):
         self.path = Path(path)
         found: dict[str, Payload] = {}
         alike: dict[object, Any] = {}  # of 20,000 headers most say the same: it is kept once
-        for name in _file_names(self.path):
-            payload = open_payload(self.path / name)
+        with explained(f"the folder '{path}' cannot be read", advice=READABLE):
+            files = [each for each in self.path.iterdir() if each.suffix == SUFFIX]
+        for file in sorted(each for each in files if not each.name.startswith(".")):
+            payload = open_payload(file)
             if payload.party in found:
                 raise DuplicatePartyError(
                     f"'{found[payload.party].path}' and '{payload.path}' are both uploads of party "
@@ -255,14 +257,3 @@ class UploadFolder(View[Payload]):
             found[payload.party] = replace(payload, **once)
         payloads = dict(sorted(found.items()))
         super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
-
-    def __repr__(self) -> str:
-        """Say where, and how many."""
-        return f"<UploadFolder '{self.path}' of {len(self)} parties>"
-
-
-def _file_names(folder: Path) -> list[str]:
-    """Return the names of a folder's files that are whole, hidden ones not counted."""
-    with explained(f"the folder '{folder}' cannot be read", advice=READABLE):
-        names = [path.name for path in folder.iterdir()]
-    return sorted(name for name in names if name.endswith(SUFFIX) and not name.startswith("."))

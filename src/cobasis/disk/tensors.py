@@ -149,14 +149,6 @@ def part_of(place: Place, rows: slice, *, what: str) -> Place:
     return Place(dtype=place.dtype, shape=shape, offset=place.offset + start * row)
 
 
-def widened(table: npt.NDArray[Any], *, scale: float | None = None) -> npt.NDArray[Any]:
-    """Return float32 for what a file holds as float16, or as int8 in steps of `scale`."""
-    if table.dtype == np.int8 and scale is not None:
-        steps: npt.NDArray[Any] = (table * np.float64(scale)).astype(np.float32)
-        return steps
-    return table.astype(np.float32) if table.dtype == np.float16 else table
-
-
 def is_name(name: str) -> bool:
     """Whether text can be a party's name, and be shown on a terminal."""
     return 0 < len(name) <= MAX_NAME and name.isprintable()

@@ -123,30 +123,23 @@ class WholeFile:
         )
         # on the part, which is what two writers would mix; a part that a kill left has no lock
         self._lock = Lock(self._part, what=f"'{path}'", busy=busy)
-        self._open = False
+        found = os.fstat(self._lock.descriptor)
+        if found.st_uid != os.geteuid() or found.st_nlink > 1:
+            self._lock.release()
+            raise DiskError(
+                f"'{self._part}' was put there by somebody else, who could read what is written to "
+                f"'{path}'. Choose a folder that only you may write to."
+            )
+        self._open = True
         try:
             with self._refusals():
-                self._take_over(mode)
+                os.fchmod(self._lock.descriptor, mode)
                 # bytes of a killed writer go first: reserving keeps what is there
                 calls.shorten(self._lock.descriptor, 0, path=self._part)
                 calls.reserve(self._lock.descriptor, n_bytes, path=self._part)
         except BaseException:
-            if self._open:
-                self.discard()
-            else:
-                self._lock.release()
+            self.discard()
             raise
-
-    def _take_over(self, mode: int) -> None:
-        """Refuse a half-written file that somebody else put there, who could read this one."""
-        found = os.fstat(self._lock.descriptor)
-        if found.st_uid != os.geteuid() or found.st_nlink > 1:
-            raise DiskError(
-                f"'{self._part}' was put there by somebody else, who could read what is written to "
-                f"'{self.path}'. Choose a folder that only you may write to."
-            )
-        os.fchmod(self._lock.descriptor, mode)
-        self._open = True
 
     def write(self, data: bytes | npt.NDArray[Any], *, offset: int) -> None:
         """Write bytes, or a contiguous array's, at a place of the file."""
