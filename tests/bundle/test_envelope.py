@@ -24,7 +24,6 @@ from bundle.bundles import (
     NOW,
     SOUTH,
     TAG,
-    draft,
     opened,
     receipt,
     refused,
@@ -34,7 +33,7 @@ from bundle.bundles import (
     write,
     zeros,
 )
-from cobasis.bundle.enclosure import _Source, write_bundle
+from cobasis.bundle.enclosure import _Source
 from cobasis.bundle.envelope import decompress, open_bundle
 from cobasis.bundle.manifest import (
     PARTS,
@@ -135,20 +134,10 @@ def test_the_moment_is_the_senders_clock_in_whole_seconds_utc(tmp_path):
     assert before <= created <= datetime.now(UTC)
 
 
-def test_what_was_drawn_from_a_seed_travels_in_simulation_only(tmp_path):
-    path = tmp_path / "a.cb"
+def test_what_was_drawn_from_a_seed_does_not_travel(tmp_path):
     with pytest.raises(SecretError, match="'north' was drawn from a seed"):
-        write(path, simulated=True)
+        write(tmp_path / "a.cb", simulated=True)
     assert list(tmp_path.iterdir()) == []
-    write_bundle(
-        path,
-        draft=draft(simulated=True),
-        parts={"receipt.json": b"{}"},
-        sign=NORTH.sign,
-        recipients=[LAB.public],
-        simulation=True,
-    )
-    assert opened(path, tmp_path / "in", expected=Expected(simulated=True)).manifest.simulated
 
 
 @pytest.mark.parametrize(
@@ -291,7 +280,6 @@ def test_its_sender_is_not_enrolled_or_was_revoked(tmp_path):
         ({"sender": "south"}, "is from 'north', not from 'south'"),
         ({"recipient": "south"}, "is for lab, not for 'south'; somebody passed it on"),
         ({"anchor_tag": "0" * 64}, "belongs to another anchor"),
-        ({"simulated": True}, "is of a real round"),
     ],
 )
 def test_it_is_another_one_than_expected(tmp_path, wanted, words):

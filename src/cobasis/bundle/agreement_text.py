@@ -161,12 +161,8 @@ def _feature(feature: NumericFeature | CategoryFeature) -> str:
     for name, field in type(feature).model_fields.items():
         value = getattr(feature, name)
         says_kind = name == "kind" and isinstance(feature, CategoryFeature)
-        if (
-            field.is_required()
-            or says_kind
-            or name in {"centre", "scale"}
-            or value != field.default
-        ):
+        always = says_kind or name in {"centre", "scale"} or field.is_required()
+        if always or value != field.default:
             lines.append(f"{name} = {toml(value)}")
     return "\n".join([*lines, ""])
 

@@ -44,13 +44,12 @@ def write_bundle(
     sign: Callable[[bytes], bytes],
     recipients: Sequence[PublicIdentity],
     created: datetime | None = None,
-    simulation: bool = False,
 ) -> Written:
     """Write a bundle: sign a manifest of the parts, compress them, and seal it all.
 
     The draft has those fields of the manifest that its maker says; the others are measured here.
     """
-    if draft.get("simulated") and not simulation:
+    if draft.get("simulated"):
         raise SecretError(
             f"this {draft['kind']} of '{draft['sender']}' was drawn from a seed, so nothing in it "
             "is secret. No bundle carries it into a real round. Make it without rng= or a seed."

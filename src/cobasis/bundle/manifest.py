@@ -205,7 +205,6 @@ class Expected:
     sender: str | None = None  # who has to have signed it
     recipient: str | None = None  # who has to be among those it is for
     anchor_tag: str | None = None
-    simulated: bool = False
     now: datetime | None = None  # by whose clock the future begins; the computer's by default
 
     def check(self, manifest: Manifest, *, what: str) -> None:
@@ -216,11 +215,10 @@ class Expected:
                 f"{what} is for {', '.join(manifest.recipients[:5])}, not for '{self.recipient}'; "
                 "somebody passed it on. Ask its sender for your own."
             )
-        if manifest.simulated != self.simulated:
-            marked = "drawn from a seed" if manifest.simulated else "of a real round"
+        if manifest.simulated:
             raise ForeignBundleError(
-                f"{what} is {marked}, and does not belong here. Simulation and real rounds do not "
-                "mix; ask its sender for the right one."
+                f"{what} is drawn from a seed, and does not belong here. Simulation and real "
+                "rounds do not mix; ask its sender for the right one."
             )
         now = self.now or datetime.now(UTC)
         if moment_of(manifest.created) > now + MAX_AHEAD:
