@@ -17,8 +17,7 @@ from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
 from party_side.sites import NAMES, PEOPLE, consortium, ready_from
-from under_fault.in_files import PLACES
-from under_fault.in_others import OTHERS
+from under_fault.in_uploads import OTHERS, PLACES
 from under_fault.vectors import Vector, file_of
 
 
@@ -157,7 +156,7 @@ def fits():
 
             yield return_vector(f"{value} at {at} of a fit", "CB306", spoilt)
     for word, data in OTHERS.items():
-        yield return_vector(f"a fit that is {word}", "CB602", lambda _, d=data: {"fit": d()})
+        yield return_vector(f"a fit that is {word}", "CB602", lambda _, d=data: {"fit": d})
     for word, place in PLACES.items():
         yield return_vector(f"a fit with offsets {word}", "CB602", lambda s, p=place: _at(s, p))
     for name in ("rows", "", "../fit", "change_of_basis\0", "weight"):
@@ -235,7 +234,7 @@ def models():
             lambda _, f=family, c=change: {"model": malformed(f, c)},
         )
     for word, data in OTHERS.items():
-        yield return_vector(f"a model that is {word}", "CB402", lambda _, d=data: {"model": d()})
+        yield return_vector(f"a model that is {word}", "CB402", lambda _, d=data: {"model": d})
     good = chains.file_of("ridge")
     for count in (1, 10, 100):
         yield return_vector(

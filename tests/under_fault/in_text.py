@@ -9,7 +9,7 @@ from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.signatures import News, Receipt, Signature, check_receipt, sign_receipt
 from party_side.sites import PEOPLE
-from under_fault.in_others import OTHERS
+from under_fault.in_uploads import OTHERS
 from under_fault.vectors import Vector
 
 
@@ -160,7 +160,7 @@ def agreements():
     for word, change in BROKEN.items():
         yield text_vector(f"an agreement with {word}", "CB312", change)
     for word in ("npy", "a pickle", "ones", "an executable", "npz"):
-        yield text_vector(f"an agreement that is {word}", "CB312", lambda _, w=word: OTHERS[w]())
+        yield text_vector(f"an agreement that is {word}", "CB312", lambda _, w=word: OTHERS[w])
     yield text_vector("an empty agreement", "CB303", lambda _: b"")
 
 

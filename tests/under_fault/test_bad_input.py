@@ -13,28 +13,20 @@ from cobasis.protocol.signatures import sign_agreement
 from party_side.sites import PEOPLE, consortium
 from under_fault import (
     in_bundles,
-    in_files,
-    in_numbers,
-    in_others,
     in_returns,
     in_seals,
     in_secrets,
     in_text,
+    in_uploads,
 )
 from under_fault.vectors import Lab
 from under_fault.warm import Warm
 
 MOST_SECONDS, MOST_MEMORY = 2, 256 * 2**20
 UPLOADS = (
-    *(
-        in_numbers.numbers,
-        in_numbers.labels,
-        in_numbers.images,
-        in_numbers.shapes,
-        in_numbers.types,
-    ),
-    *(in_files.lengths, in_files.texts, in_files.names, in_files.places, in_files.says),
-    *(in_others.others, in_others.sent_as_they_are),
+    *(in_uploads.numbers, in_uploads.labels, in_uploads.images, in_uploads.shapes),
+    *(in_uploads.types, in_uploads.texts, in_uploads.names, in_uploads.places),
+    *(in_uploads.says, in_uploads.others),
     *(in_bundles.manifests, in_bundles.parts, in_bundles.texts, in_bundles.frames),
     *(in_seals.clocks, in_seals.signatures, in_seals.seals),
 )
@@ -162,7 +154,7 @@ def test_what_is_changed_is_good_before(lab, site, good, tmp_path):
 
 def test_odd_numbers_that_are_numbers_and_clocks_within_two_days_are_accepted(lab, tmp_path):
     path = tmp_path / "a.upload"
-    for each in (*in_numbers.odd(), *in_seals.in_time()):
+    for each in (*in_uploads.odd(), *in_seals.in_time()):
         each.make(lab, path)
         assert elsewhere(lab, path, of=each.of) == each.expect == "accepted", each.name
 

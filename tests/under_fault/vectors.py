@@ -3,7 +3,6 @@
 Every vector is a file with one fault, made by code, and the code of the error it has to end in.
 """
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -200,5 +199,12 @@ def payload_vector(name, expect, payload, *, of="fp64"):
     return Vector(name=name, expect=expect, make=make, of=of)
 
 
-def digest(data):
-    return hashlib.sha256(data).hexdigest()
+def header_vector(name, expect, change, *, of="fp64"):
+    """An upload whose header's object is changed, and whose numbers stay."""
+
+    def payload(tables, _):
+        header, numbers = tables.header()
+        change(header)
+        return file_of(header, numbers)
+
+    return payload_vector(name, expect, payload, of=of)
