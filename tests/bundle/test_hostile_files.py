@@ -1,6 +1,6 @@
 """A file may have been written by anybody: one clear error, and little memory.
 
-What else a header may say of itself stands in ``tests/under_fault/in_uploads.py``.
+What else a header may say of itself stands in ``tests/under_fault/in_files.py``.
 """
 
 import os

@@ -17,7 +17,7 @@ from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
 from party_side.sites import NAMES, PEOPLE, consortium, ready_from
-from under_fault.in_uploads import OTHERS, PLACES
+from under_fault.in_files import OTHERS, PLACES
 from under_fault.vectors import Vector, file_of
 
 

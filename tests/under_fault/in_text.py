@@ -9,7 +9,7 @@ from cobasis.bundle.agreement_file import read_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.signatures import News, Receipt, Signature, check_receipt, sign_receipt
 from party_side.sites import PEOPLE
-from under_fault.in_uploads import OTHERS
+from under_fault.in_files import OTHERS
 from under_fault.vectors import Vector
 
 

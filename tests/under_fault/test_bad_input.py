@@ -13,6 +13,7 @@ from cobasis.protocol.signatures import sign_agreement
 from party_side.sites import PEOPLE, consortium
 from under_fault import (
     in_bundles,
+    in_files,
     in_returns,
     in_seals,
     in_secrets,
@@ -25,8 +26,8 @@ from under_fault.warm import Warm
 MOST_SECONDS, MOST_MEMORY = 2, 256 * 2**20
 UPLOADS = (
     *(in_uploads.numbers, in_uploads.labels, in_uploads.images, in_uploads.shapes),
-    *(in_uploads.types, in_uploads.texts, in_uploads.names, in_uploads.places),
-    *(in_uploads.says, in_uploads.others),
+    *(in_uploads.types, in_files.texts, in_files.names, in_files.places),
+    *(in_files.says, in_files.others),
     *(in_bundles.manifests, in_bundles.parts, in_bundles.texts, in_bundles.frames),
     *(in_seals.clocks, in_seals.signatures, in_seals.seals),
 )
