@@ -1,11 +1,15 @@
-"""Vectors: manifests, lists of parts and frames that are not as they should be."""
+"""Vectors: manifests, parts, frames, clocks, signatures and seals, each with one fault."""
 
 import json
+import os
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import zstandard
 
 from bundle.bundles import undeclared
+from cobasis.keys.identity import Identity
+from cobasis.protocol.agreement import moment_text
 from cobasis.strict_json import canonical_json
 from under_fault.vectors import Vector
 
@@ -13,26 +17,29 @@ canonical = partial(canonical_json, ascii_only=False)
 
 
 def bundle_vector(name, expect, **options):
-    """A bundle with an honest upload in it, and one thing about it that is not."""
-    return Vector(
-        name=name, expect=expect, make=lambda lab, path: lab.seal(path, **_called(lab, options))
-    )
+    """A bundle with an honest upload in it, and one thing about it that is not.
+
+    Options other than `change` that are functions are given the lab.
+    """
+
+    def make(lab, path):
+        told = {
+            key: value(lab) if callable(value) and key != "change" else value
+            for key, value in options.items()
+        }
+        return lab.seal(path, **told)
+
+    return Vector(name=name, expect=expect, make=make)
 
 
-def _called(lab, options):
-    """Options that need the lab are given as functions of it."""
-    return {
-        name: value(lab) if callable(value) and name != "change" else value
-        for name, value in options.items()
-    }
+def _said(name, value):
+    """A field of the manifest replaced, changed, or taken away."""
 
+    def change(manifest):
+        made = {**manifest, name: value(manifest[name]) if callable(value) else value}
+        return {key: each for key, each in made.items() if each is not ...}
 
-def _field(name, value):
-    return lambda manifest: {**manifest, name: value}
-
-
-def _less(name):
-    return lambda manifest: {key: value for key, value in manifest.items() if key != name}
+    return change
 
 
 FOREIGN = {
@@ -75,22 +82,20 @@ FOREIGN = {
 def manifests():
     """Fields that are another round's, missing, of another type, or too much."""
     for word, (expect, name, value) in FOREIGN.items():
-        yield bundle_vector(word, expect, change=_field(name, value))
+        yield bundle_vector(word, expect, change=_said(name, value))
     for name in ("kind", "software", "round_id", "agreement", "sender", "recipients", "created"):
-        yield bundle_vector(f"no {name}", "CB803", change=_less(name))
-        for value in (None, 7, {"a": 1}):
-            yield bundle_vector(f"{name} is {value}", "CB803", change=_field(name, value))
-    yield bundle_vector("no parts in it", "CB803", change=_less("parts"))
-    yield bundle_vector("one field more", "CB803", change=_field("pickle", "x"))
+        for value in (..., None, 7, {"a": 1}):
+            yield bundle_vector(f"{name} is {value}", "CB803", change=_said(name, value))
+    yield bundle_vector("no parts in it", "CB803", change=_said("parts", ...))
+    yield bundle_vector("one field more", "CB803", change=lambda m: {**m, "pickle": "x"})
     for name in ("n_rows", "n_components", "n_anchor_rows"):
         for step in (-1, 1):
-            yield bundle_vector(
-                f"told {name} {step:+d}", "CB804", change=lambda m, n=name, s=step: _told(m, n, s)
-            )
+            change = _said("told", partial(_stepped, name, step))
+            yield bundle_vector(f"told {name} {step:+d}", "CB804", change=change)
 
 
-def _told(manifest, name, step):
-    return {**manifest, "told": {**manifest["told"], name: manifest["told"][name] + step}}
+def _stepped(name, step, told):
+    return {**told, name: told[name] + step}
 
 
 NAMES = {
@@ -107,55 +112,37 @@ NAMES = {
     "of another kind": "model.safetensors",
     "of a half-written file": "upload.safetensors.part",
 }
+LENGTHS = {"0": 0, "2^20 + 1": 2**20 + 1, "2^31": 2**31, "2^32 - 1": 2**32 - 1}
+SIZES = (0, -1, 2**31, 2**48, 2**63, 2**64, 1.5, "960", None, True)
 
 
-def _part(**changes):
-    def change(manifest):
-        return {**manifest, "parts": [{**manifest["parts"][0], **changes}]}
-
-    return change
+def _part(name, value):
+    """A field of the one part replaced."""
+    return _said("parts", lambda parts: [{**parts[0], name: value}])
 
 
 def parts():
     """Names, sizes and digests of parts; parts too many, twice, or not there."""
     for word, name in NAMES.items():
-        yield bundle_vector(f"a part's name {word}", "CB803", change=_part(name=name))
+        yield bundle_vector(f"a part's name {word}", "CB803", change=_part("name", name))
     for word in ("n_bytes", "stored_bytes"):
         for step in (-1, 1):
-            yield bundle_vector(
-                f"{step:+d} byte in a part's {word}",
-                "CB803",
-                change=lambda m, w=word, s=step: _part(**{w: m["parts"][0][w] + s})(m),
-            )
-        for value in (0, -1, 2**31, 2**48, 2**63, 2**64, 1.5, "960", None, True):
-            yield bundle_vector(f"a part's {word} {value}", "CB803", change=_part(**{word: value}))
+            change = _said("parts", lambda p, w=word, s=step: [_stepped(w, s, p[0])])
+            yield bundle_vector(f"{step:+d} byte in a part's {word}", "CB803", change=change)
+        for value in SIZES:
+            yield bundle_vector(f"a part's {word} {value}", "CB803", change=_part(word, value))
     for value in ("0" * 64, "0" * 63, "", None, "G" * 64):
-        yield bundle_vector(f"a part's digest {value}", "CB803", change=_part(sha256=value))
-    yield bundle_vector("a part twice", "CB803", change=lambda m: _parts(m, 2))
-    yield bundle_vector("nine parts", "CB803", change=lambda m: _parts(m, 9))
-    yield bundle_vector("a hundred thousand parts", "CB803", change=lambda m: _parts(m, 10**5))
-    yield bundle_vector("one part more", "CB803", change=_and_model)
+        yield bundle_vector(f"a part's digest {value}", "CB803", change=_part("sha256", value))
+    for count in (2, 9, 10**5):
+        change = _said("parts", lambda p, n=count: p * n)
+        yield bundle_vector(f"a part {count:,} times", "CB803", change=change)
+    more = _said("parts", lambda p: [p[0], {**p[0], "name": "model.safetensors"}])
+    yield bundle_vector("one part more", "CB803", change=more)
     yield bundle_vector("bytes behind the last part", "CB803", after=b"\0")
     yield bundle_vector("a second container behind it", "CB803", after=b"cobasis/bundle/1\n")
     yield bundle_vector("another first line", "CB803", magic=b"cobasis/bundle/2\n")
-    for word, length in {
-        "0": 0,
-        "2^20 + 1": 2**20 + 1,
-        "2^31": 2**31,
-        "2^32 - 1": 2**32 - 1,
-    }.items():
+    for word, length in LENGTHS.items():
         yield bundle_vector(f"a manifest of {word} bytes", "CB803", length=length)
-
-
-def _parts(manifest, count):
-    return {**manifest, "parts": manifest["parts"] * count}
-
-
-def _and_model(manifest):
-    return {
-        **manifest,
-        "parts": [manifest["parts"][0], {**manifest["parts"][0], "name": "model.safetensors"}],
-    }
 
 
 TEXTS = {
@@ -179,41 +166,191 @@ TEXTS = {
 }
 
 
-def texts():
-    """Manifests that are no JSON object, or one that two readers read in two ways."""
-    for word, change in TEXTS.items():
-        yield bundle_vector(f"a manifest {word}", "CB803", change=change)
-
-
 def _blocks(plain, head, *, window=0x58):
     """A frame that declares its size, and whose first block begins like this."""
     start = b"\x28\xb5\x2f\xfd" + bytes([0xC0, window]) + len(plain).to_bytes(8, "little")
     return start + head + bytes(2**18)
 
 
-def frames():
-    """Zstd frames that are cut, none, several, undeclared, or need more than is given."""
-    for word, pack in {
-        "no frame": lambda _: b"x" * 100,
-        "an undeclared size": undeclared,
-        "two frames": lambda p: zstandard.compress(p[:100]) + zstandard.compress(p[100:]),
-        "a skippable frame first": lambda p: (
-            b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstandard.compress(p)
+FRAMES = {
+    "no frame": lambda _: b"x" * 100,
+    "an undeclared size": undeclared,
+    "two frames": lambda p: zstandard.compress(p[:100]) + zstandard.compress(p[100:]),
+    "a skippable frame first": lambda p: b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstandard.compress(p),
+    "a cut frame": lambda p: zstandard.compress(p)[:-5],
+    "a frame and a byte": lambda p: zstandard.compress(p) + b"\0",
+    "gzip": lambda _: b"\x1f\x8b\x08" + bytes(100),
+    "the plain bytes": lambda p: p,
+    "a frame of other bytes": lambda p: zstandard.compress(bytes(len(p))),
+    "a frame of fewer bytes": lambda p: zstandard.compress(p[:-1]),
+    "a frame of more bytes": lambda p: zstandard.compress(p + b"\0"),
+    "a skippable frame behind it": lambda p: (
+        zstandard.compress(p) + b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
+    ),
+    "a block of a reserved kind": lambda p: _blocks(p, b"\x07\0\0"),
+    "a block above 128 KiB": lambda p: _blocks(p, ((2**17 + 1) << 3).to_bytes(3, "little")),
+    "a window of two gigabytes": lambda p: _blocks(p, b"\1\0\0", window=0xA8),
+}
+
+
+def texts():
+    """Manifests and frames that are none, or that two readers read in two ways."""
+    for word, change in TEXTS.items():
+        yield bundle_vector(f"a manifest {word}", "CB803", change=change)
+    for word, pack in FRAMES.items():
+        stored = partial(_packed, pack)
+        yield bundle_vector(f"a part of {word}", "CB803", stored=stored)
+
+
+def _packed(pack, lab):
+    return pack(lab.bytes["fp64"])
+
+
+MOMENTS = {
+    "2038-01-19T03:14:08Z": "CB806",
+    "2106-02-07T06:28:16Z": "CB806",
+    "9999-12-31T23:59:59Z": "CB806",
+    **dict.fromkeys(
+        (
+            "2026-02-30T12:00:00Z",
+            "2026-11-21 12:00:00Z",
+            "2026-11-21T12:00:00",
+            "2026-11-21T12:00:00+00:00",
+            "2026-11-21T14:00:00+02:00",
+            "2026-11-21T12:00:00.5Z",
+            "2026-11-21T12:00Z",
+            "2026-11-21T24:00:00Z",
+            "2026-12-31T23:59:60Z",
+            "2026-W47-6T12:00:00Z",
+            "10000-01-01T00:00:00Z",
+            "0000-00-00T00:00:00Z",
+            "1763726400",
+            "now",
+            "",
         ),
-        "a cut frame": lambda p: zstandard.compress(p)[:-5],
-        "a frame and a byte": lambda p: zstandard.compress(p) + b"\0",
-        "gzip": lambda _: b"\x1f\x8b\x08" + bytes(100),
-        "the plain bytes": lambda p: p,
-        "a frame of other bytes": lambda p: zstandard.compress(bytes(len(p))),
-        "a frame of fewer bytes": lambda p: zstandard.compress(p[:-1]),
-        "a frame of more bytes": lambda p: zstandard.compress(p + b"\0"),
-        "a skippable frame behind it": lambda p: (
-            zstandard.compress(p) + b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
-        ),
-        "a block of a reserved kind": lambda p: _blocks(p, b"\x07\0\0"),
-        "a block above 128 KiB": lambda p: _blocks(p, ((2**17 + 1) << 3).to_bytes(3, "little")),
-        "a window of two gigabytes": lambda p: _blocks(p, b"\1\0\0", window=0xA8),
-    }.items():
-        yield bundle_vector(
-            f"a part of {word}", "CB803", stored=lambda lab, f=pack: f(lab.bytes["fp64"])
+        "CB803",
+    ),
+}
+
+
+def _made(word, expect, hours):
+    """A bundle that was made so many hours from now."""
+    ahead = timedelta(hours=hours)
+    return bundle_vector(
+        f"made {word}", expect, created=lambda _: moment_text(datetime.now(UTC) + ahead)
+    )
+
+
+def in_time():
+    """Clocks that are wrong by less than 48 hours, and uploads that took a while to come."""
+    for hours in (47.9, 0, -48, -365 * 24):
+        yield _made(f"{hours} hours ahead", "accepted", hours)
+
+
+def clocks():
+    """Moments in the future, and what is none."""
+    for hours in (48.1, 49, 366 * 24):
+        yield _made(f"{hours} hours ahead", "CB806", hours)
+    for moment, expect in MOMENTS.items():
+        yield bundle_vector(f"made on {moment!r}", expect, created=moment)
+
+
+class Signer:
+    """Signs as somebody does, and changes the signature, or gives the first one again."""
+
+    def __init__(self, sign, change=bytes, *, once=False):
+        self._sign, self._change, self._once, self._first = sign, change, once, None
+
+    def sign(self, message):
+        if self._first is None or not self._once:
+            self._first = bytes(self._change(bytearray(self._sign(message))))
+        return self._first
+
+
+def _flipped(byte, data):
+    data[byte] ^= 1 << byte % 8
+    return data
+
+
+SIGNERS = {
+    "a signature of zeros": lambda _: Signer(lambda _: bytes(64)),
+    "a signature of ones": lambda _: Signer(lambda _: b"\xff" * 64),
+    "signed by another party": lambda lab: lab.identities["south"],
+    "signed by the analyst": lambda lab: lab.identities["lab"],
+    "a key that was replaced": lambda _: Identity.new("north"),
+    **{
+        f"bit of byte {byte} of the signature": lambda lab, n=byte: Signer(
+            lab.identities["north"].sign, partial(_flipped, n)
         )
+        for byte in range(64)
+    },
+}
+
+
+STRANGERS = {
+    "stranger": lambda _: Identity.new("stranger"),
+    "lab": lambda lab: lab.identities["lab"],
+}
+
+
+def signatures():
+    """Every byte of the signature with one bit changed; the right signature of the wrong person."""
+    for word, by in SIGNERS.items():
+        yield bundle_vector(word, "CB802", by=by)
+    for name, by in {
+        "stranger": lambda _: Identity.new("stranger"),
+        "lab": SIGNERS["signed by the analyst"],
+    }.items():
+        yield bundle_vector(f"an upload of {name}'s own", "CB802", sender=name, by=by)
+    yield Vector(name="a signature over another manifest", expect="CB802", make=_of_another)
+
+
+def _of_another(lab, path):
+    by = Signer(lab.identities["north"].sign, once=True)
+    lab.seal(path, by=by)
+    return lab.seal(path, by=by, round_id="icu-2026-b")
+
+
+PASSPHRASE = b"age-encryption.org/v1\n-> scrypt %b 18\n%b\n--- %b\n%b" % (
+    *(b"b" * 22, b"k" * 43, b"m" * 43),
+    bytes(100),
+)
+SEALS = {
+    "empty": lambda _: b"",
+    "of one byte": lambda d: d[:1],
+    "its first line only": lambda d: d[:22],
+    "its header only": lambda d: d[: d.index(b"\n--- ") + 5],
+    "cut in the middle": lambda d: d[: len(d) // 2],
+    "cut by one byte": lambda d: d[:-1],
+    "cut by sixteen bytes": lambda d: d[:-16],
+    "longer by a byte": lambda d: d + b"\0",
+    "longer by itself": lambda d: d + d,
+    "of another version": lambda d: d.replace(b"age-encryption.org/v1", b"age-encryption.org/v2"),
+    "with a line feed of Windows": lambda d: d.replace(b"\n", b"\r\n", 1),
+    "in armour": lambda d: b"-----BEGIN AGE ENCRYPTED FILE-----\n" + d,
+    "with spaces before": lambda d: b"  " + d,
+    "as text with its last bit lost": lambda d: bytes(b & 127 for b in d),
+    "with a passphrase": lambda _: PASSPHRASE,
+}
+PLACES = {
+    "a pipe": os.mkfifo,
+    "a link to nowhere": lambda path: path.symlink_to("/nowhere/a"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+def seals():
+    """Sealed for somebody else, cut, longer, changed, or no file at all."""
+    for name in ("south", "north"):
+        yield bundle_vector(f"sealed for {name}", "CB801", to=lambda lab, n=name: lab.identities[n])
+    yield bundle_vector("sealed for nobody known", "CB801", to=lambda _: Identity.new("x"))
+    for word, change in SEALS.items():
+        yield Vector(name=f"a seal {word}", expect="CB801", make=partial(_changed, change))
+    for word, place in PLACES.items():
+        yield Vector(name=word, expect="CB601", make=lambda _, path, p=place: p(path))
+
+
+def _changed(change, lab, path):
+    lab.seal(path)
+    path.write_bytes(change(path.read_bytes()))

@@ -15,7 +15,6 @@ from under_fault import (
     in_bundles,
     in_files,
     in_returns,
-    in_seals,
     in_secrets,
     in_text,
     in_uploads,
@@ -28,8 +27,8 @@ UPLOADS = (
     *(in_uploads.numbers, in_uploads.labels, in_uploads.images, in_uploads.shapes),
     *(in_uploads.types, in_files.texts, in_files.names, in_files.places),
     *(in_files.says, in_files.others),
-    *(in_bundles.manifests, in_bundles.parts, in_bundles.texts, in_bundles.frames),
-    *(in_seals.clocks, in_seals.signatures, in_seals.seals),
+    *(in_bundles.manifests, in_bundles.parts, in_bundles.texts),
+    *(in_bundles.clocks, in_bundles.signatures, in_bundles.seals),
 )
 RETURNS = (in_returns.fits, in_returns.returns, in_returns.models, in_secrets.secrets)
 TEXTS = (in_text.agreements, in_text.signature_files, in_text.news, in_text.transcripts)
@@ -155,7 +154,7 @@ def test_what_is_changed_is_good_before(lab, site, good, tmp_path):
 
 def test_odd_numbers_that_are_numbers_and_clocks_within_two_days_are_accepted(lab, tmp_path):
     path = tmp_path / "a.upload"
-    for each in (*in_uploads.odd(), *in_seals.in_time()):
+    for each in (*in_uploads.odd(), *in_bundles.in_time()):
         each.make(lab, path)
         assert elsewhere(lab, path, of=each.of) == each.expect == "accepted", each.name
 
