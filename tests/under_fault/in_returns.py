@@ -1,13 +1,13 @@
-"""Vectors on a party's side: returns and models that it must not take."""
+"""Vectors on a party's side: returns, models and secrets that it must not take."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from functools import partial
+from itertools import product
 
 import numpy as np
 import zstandard
 
 from bundle import bundles
-from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.send import send
@@ -16,9 +16,9 @@ from cobasis.protocol.agreement import moment_text
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
-from party_side.sites import NAMES, PEOPLE, consortium, ready_from
+from party_side.sites import KEY, NAMES, PEOPLE, consortium, ready_from
 from under_fault.in_files import OTHERS, PLACES
-from under_fault.vectors import Vector, file_of
+from under_fault.vectors import Vector, file_of, outcome_of
 
 
 class Site:
@@ -75,13 +75,10 @@ class Site:
         kind = options.pop("kind", "return")
         self.sealed(path, parts(whole) if parts else whole, kind=kind, told=made, **options)
 
-    def accepted(self, path):
-        """What `party accept` says: a code, or that it was accepted."""
-        return _code(lambda: accept(self.made.session("north"), path))
-
-    def joined(self, path):
-        """What `party join` says."""
-        return _code(lambda: join(self.made.session("north"), path))
+    def decided(self, path, command):
+        """What `accept` or `join` says: a code, or that it was accepted."""
+        take = {"accept": accept, "join": join}[command]
+        return outcome_of(lambda: take(self.made.session("north"), path))
 
     def state(self):
         """Every file that the party keeps, by its bytes; the vault's are sealed."""
@@ -89,22 +86,14 @@ class Site:
         return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
 
 
-def _code(call):
-    try:
-        call()
-    except CobasisError as error:
-        return error.code
-    return "accepted"
-
-
-def fit_file(table, name="change_of_basis", word=None):
+def fit_file(table, *, name="change_of_basis", word=None, place=...):
     """A fit as the analyst writes it."""
     data = np.ascontiguousarray(table).tobytes()
     words = {"float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64"}
     entry = {
         "dtype": words[table.dtype.name] if word is None else word,
         "shape": list(table.shape),
-        "data_offsets": [0, len(data)],
+        "data_offsets": [0, len(data)] if place is ... else place,
     }
     return file_of({"__metadata__": {}, name: entry}, data)
 
@@ -112,7 +101,7 @@ def fit_file(table, name="change_of_basis", word=None):
 def return_vector(name, expect, options):
     """A return; `options(site)` are what is wrong with it."""
 
-    def make(site: Site, path: Path):
+    def make(site, path):
         site.returned(path, **(options(site) if callable(options) else options))
 
     return Vector(name=name, expect=expect, make=make, of="accept")
@@ -146,35 +135,26 @@ def fits():
     """A change of basis that is none."""
     for word, (expect, change) in FITS.items():
         yield return_vector(f"a fit {word}", expect, lambda site, c=change: {"fit": c(site.change)})
-    for value in (np.nan, np.inf, -np.inf):
-        for at in (0, 12, -1):
-
-            def spoilt(site, v=value, a=at):
-                table = site.change.copy()
-                table.flat[a] = v
-                return {"fit": table}
-
-            yield return_vector(f"{value} at {at} of a fit", "CB306", spoilt)
+    for value, at in product((np.nan, np.inf, -np.inf), (0, 12, -1)):
+        yield return_vector(f"{value} at {at} of a fit", "CB306", partial(_spoilt, value, at))
     for word, data in OTHERS.items():
-        yield return_vector(f"a fit that is {word}", "CB602", lambda _, d=data: {"fit": d})
+        yield return_vector(f"a fit that is {word}", "CB602", {"fit": data})
     for word, place in PLACES.items():
-        yield return_vector(f"a fit with offsets {word}", "CB602", lambda s, p=place: _at(s, p))
+        yield return_vector(f"a fit with offsets {word}", "CB602", partial(_fit, place=place))
     for name in ("rows", "", "../fit", "change_of_basis\0", "weight"):
-        yield return_vector(
-            f"a fit called {name!r}", "CB803", lambda s, n=name: {"fit": fit_file(s.change, n)}
-        )
+        yield return_vector(f"a fit called {name!r}", "CB803", partial(_fit, name=name))
     for word in ("BF16", "C128", ">f8", "object", ""):
-        yield return_vector(
-            f"a fit of {word!r}",
-            "CB602",
-            lambda s, w=word: {"fit": fit_file(s.change, word=w)},
-        )
+        yield return_vector(f"a fit of {word!r}", "CB602", partial(_fit, word=word))
 
 
-def _at(site, place):
-    data = site.change.tobytes()
-    entry = {"dtype": "F64", "shape": [WIDTH, WIDTH], "data_offsets": place}
-    return {"fit": file_of({"change_of_basis": entry}, data)}
+def _fit(site, **told):
+    return {"fit": fit_file(site.change, **told)}
+
+
+def _spoilt(value, at, site):
+    table = site.change.copy()
+    table.flat[at] = value
+    return {"fit": table}
 
 
 TOLD = {
@@ -227,35 +207,48 @@ def returns():
 
 def models():
     """Models with one thing changed, through `accept`; and files that are no models."""
-    for word, (family, change, _) in MALFORMED.items():
-        yield return_vector(
-            f"a model with {word}",
-            "CB402",
-            lambda _, f=family, c=change: {"model": malformed(f, c)},
-        )
-    for word, data in OTHERS.items():
-        yield return_vector(f"a model that is {word}", "CB402", lambda _, d=data: {"model": d})
     good = chains.file_of("ridge")
-    for count in (1, 10, 100):
-        yield return_vector(
-            f"a model cut by {count}",
-            "CB402",
-            lambda _, n=count: {"model": good[:-n]},
-        )
-    for tail in (b"\0", b"PK\3\4", good):
-        yield return_vector(
-            f"a model and {tail[:4]!r}",
-            "CB402",
-            lambda _, t=tail: {"model": good + t},
-        )
-    for classes in (3, 4):
-        yield return_vector(
-            f"a model of {classes} classes",
-            "CB402",
-            lambda _, n=classes: {"model": chains.file_of("logistic", n_classes=n)},
-        )
-    yield return_vector(
-        "a model of numbers",
-        "CB402",
-        lambda _: {"model": chains.file_of("ridge", task="regression", n_classes=0)},
-    )
+    found = {f"that is {word}": data for word, data in OTHERS.items()}
+    found |= {f"cut by {count}": good[:-count] for count in (1, 10, 100)}
+    found |= {f"and {tail[:4]!r}": good + tail for tail in (b"\0", b"PK\3\4", good)}
+    found |= {f"of {n} classes": chains.file_of("logistic", n_classes=n) for n in (3, 4)}
+    found["of numbers"] = chains.file_of("ridge", task="regression", n_classes=0)
+    found |= {
+        f"with {word}": malformed(family, change) for word, (family, change, _) in MALFORMED.items()
+    }
+    for word, data in found.items():
+        yield return_vector(f"a model {word}", "CB402", {"model": data})
+
+
+SECRETS = {
+    **{f"of {n} bytes": ("CB302", {"key": b"k" * n}) for n in (1, 16, 31, 33, 64, 65)},
+    "of zeros": ("CB302", {"key": bytes(32)}),
+    "of other bytes": ("CB302", {"key": b"k" * 32}),
+    "with one bit changed": ("CB302", {"key": bytes([KEY[0] ^ 1]) + KEY[1:]}),
+    "backwards": ("CB302", {"key": KEY[::-1]}),
+    "from the analyst": ("CB802", {"by": "lab"}),
+    "from a stranger": ("CB802", {"by": "stranger"}),
+    "signed by another": ("CB802", {"sender": "east"}),
+    "for another round": ("CB804", {"round_id": "icu-2025"}),
+    "for another party": ("CB804", {"recipients": ["east"]}),
+    "sealed for another": ("CB801", {"to": "east", "recipients": ["north"]}),
+    "sealed for the analyst": ("CB801", {"to": "lab", "recipients": ["north"]}),
+    "of another kind": ("CB803", {"kind": "receipt"}),
+    "under another name": ("CB803", {"part": "secret.txt"}),
+    "drawn from a seed": ("CB804", {"simulated": True}),
+    "from the year 2038": ("CB806", {"created": "2038-01-19T03:14:08Z"}),
+    "too large": ("CB803", {"key": b"k" * 2**16}),
+}
+
+
+def secrets():
+    """Secrets of other lengths, rounds, senders and recipients, which north must not keep."""
+    for word, (expect, options) in SECRETS.items():
+        make = partial(_secret, **options)
+        yield Vector(name=f"a secret {word}", expect=expect, make=make, of="join")
+
+
+def _secret(site, path, *, key=KEY, part="secret.bin", **options):
+    agreement = site.made.agreement.digest().hex()
+    kept = {"by": "south", "kind": "secret", "agreement": agreement, **options}
+    site.sealed(path, {part: key}, **kept)

@@ -17,6 +17,7 @@ from bundle import bundles
 from bundle.payloads import described
 from cobasis import ConsortiumSecret
 from cobasis.analyst_side.receive import receive
+from cobasis.errors import CobasisError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_text
 
@@ -49,6 +50,15 @@ class Vector:
     expect: str
     make: Callable
     of: str = "fp64"
+
+
+def outcome_of(call):
+    """The code that a call ends in, or that it took what it was given."""
+    try:
+        call()
+    except CobasisError as error:
+        return error.code
+    return "accepted"
 
 
 class Tables(dict):
