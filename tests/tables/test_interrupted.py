@@ -41,8 +41,10 @@ def stopped(folder, step, number):
         assert b"KeyboardInterrupt" in done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("step", [FIRST, SECOND, LAST])
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [*((step, signal.SIGKILL) for step in (FIRST, SECOND, LAST)), (SECOND, signal.SIGINT)],
+)
 def test_a_rerun_starts_at_the_pass_that_was_not_finished(step, number, tmp_path):
     table = frame(2_900)
     table.write_parquet(tmp_path / "icu.parquet")
@@ -67,15 +69,22 @@ def test_a_rerun_starts_at_the_pass_that_was_not_finished(step, number, tmp_path
 
 @pytest.mark.parametrize("changed", ["table", "agreement"])
 def test_a_mark_of_another_table_or_agreement_is_not_used(changed, tmp_path):
-    frame(2_900).write_parquet(tmp_path / "icu.parquet")
-    stopped(tmp_path, SECOND, signal.SIGKILL)
     table, options = frame(2_900), {}
+    path, to = tmp_path / "icu.parquet", tmp_path / "north.safetensors"
+    table.write_parquet(path)
+
+    def stop(step, *_):
+        if step == SECOND:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        uploaded(site().party(), path, labels="died", to=to, report=stop)
+    assert (tmp_path / "north.safetensors.work").exists()
     if changed == "table":
         table = frame(2_900, seed=1)
-        table.write_parquet(tmp_path / "icu.parquet")
+        table.write_parquet(path)
     else:
         options = {"n_components": 2}
     north = site(**options)
-    to = tmp_path / "north.safetensors"
-    uploaded(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
+    uploaded(north.party(), path, labels="died", to=to)
     assert_same(to, north.in_memory(table))

@@ -1,4 +1,4 @@
-"""From a file or from memory: the same upload."""
+"""From a file or from memory: the same upload, with or without noise; or nothing leaves."""
 
 from functools import partial
 
@@ -6,15 +6,30 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cobasis import Analyst, Party, PartyKey
+from cobasis import Analyst, Party
 from cobasis.bundle.payload import open_payload
-from cobasis.errors import OrthonormalityError
+from cobasis.errors import (
+    AgreementError,
+    FileChangedError,
+    NotFiniteError,
+    OrthonormalityError,
+)
 from cobasis.protocol import projection
+from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.secrets import SecretBasis
-from cobasis.tables import open_table
+from cobasis.tables import StreamedTable, open_table
 from tables.parties import NAMES, assert_same, frame, numbers, site, uploaded
 
 N_ROWS = 2_900
+TERMS = DPTerms(
+    epsilon=2,
+    radius=4,
+    centre=(0.5,) * 7,
+    most_rows=N_ROWS,
+    labels="randomised_response",
+    label_epsilon=1,
+    lifetime_epsilon=3,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +62,7 @@ def kept_as(kind, table, folder):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
-@pytest.mark.parametrize("basis", ["svd", "pca", "haar", "public"])
+@pytest.mark.parametrize("basis", ["svd", "pca", "public"])
 def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
     """Columns are found by name, and the identifier is ignored."""
     table, north = frame(N_ROWS), site(basis=basis)
@@ -116,22 +131,18 @@ def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
     assert list(heights()) == [N_ROWS]
 
 
-def test_labels_may_be_words(tmp_path):
-    table, north = frame(N_ROWS), site(classes=("west", "east"))
-    to = tmp_path / "north.safetensors"
-    uploaded(north.party(), table, labels="ward", to=to)
-    assert_same(to, north.in_memory(table, "ward"))
-
-
-def test_labels_may_be_numbers_or_absent(tmp_path):
-    table = frame(N_ROWS)
-    to = tmp_path / "north.safetensors"
-    north = site(task="regression", classes=())
-    uploaded(north.party(), table, labels="stay", to=to)
-    assert_same(to, north.in_memory(table, "stay"))
-    north = site(task="representation", classes=(), model=None)
-    uploaded(north.party(), table, to=to)
-    assert_same(to, north.in_memory(table, None))
+@pytest.mark.parametrize(
+    ("labels", "changes"),
+    [
+        ("ward", {"classes": ("west", "east")}),
+        ("stay", {"task": "regression", "classes": ()}),
+        (None, {"task": "representation", "classes": (), "model": None}),
+    ],
+)
+def test_labels_may_be_words_or_numbers_or_absent(labels, changes, tmp_path):
+    table, north, to = frame(N_ROWS), site(**changes), tmp_path / "north.safetensors"
+    uploaded(north.party(), table, labels=labels, to=to)
+    assert_same(to, north.in_memory(table, labels))
 
 
 def test_the_consensus_exchange_works_from_a_file(tmp_path):
@@ -180,30 +191,13 @@ def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
         again, table, labels="died", to=to, basis=basis, report=lambda step, *_: steps.append(step)
     )
     assert_same(to, north.in_memory(table, basis=basis))
+    other, rows = north.party(), table.select(NAMES).to_numpy()
+    other.prepare(rows, table["died"].to_numpy())
+    np.testing.assert_allclose(basis.project(rows), other.basis.project(rows), atol=1e-10)
     assert set(steps) == {"projecting rows", "putting rows in order"}
     oblique = SecretBasis(np.ones((7, 3)), party="north", oblique=True)
     with pytest.raises(OrthonormalityError, match="CB202"):
         uploaded(again, table, labels="died", to=to, basis=oblique)
-
-
-def test_the_party_goes_on_as_after_prepare(tmp_path):
-    """Its basis is kept, so that a return can be accepted."""
-    table, north = frame(N_ROWS), site()
-    party = north.party()
-    uploaded(party, table, labels="died", to=tmp_path / "north.safetensors")
-    other = north.party()
-    rows = table.select(NAMES).to_numpy()
-    other.prepare(rows, table["died"].to_numpy())
-    np.testing.assert_allclose(party.basis.project(rows), other.basis.project(rows), atol=1e-10)
-
-
-def test_another_key_gives_another_order_and_rotation(tmp_path):
-    table, north = frame(N_ROWS), site()
-    to = tmp_path / "north.safetensors"
-    uploaded(north.party(), table, labels="died", to=to)
-    other = site(key=PartyKey(), secret=north.secret)
-    with pytest.raises(AssertionError):
-        assert_same(to, other.in_memory(table))
 
 
 def test_columns_of_every_real_type_are_read_exactly(tmp_path):
@@ -233,3 +227,62 @@ def test_progress_goes_from_the_first_row_to_the_last(tmp_path):
     for calls in seen.values():
         assert [done for done, _ in calls] == sorted({done for done, _ in calls})
         assert calls[-1] == (N_ROWS, N_ROWS)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
+@pytest.mark.parametrize("basis", ["haar", "public"])
+def test_noise_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
+    table, north = frame(N_ROWS), site(basis=basis, dp=TERMS)
+    to = tmp_path / "north.safetensors"
+    uploaded(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
+    found, expected = open_payload(to), north.in_memory(table)
+    np.testing.assert_array_equal(found.row_block(0, N_ROWS), expected.rows)
+    np.testing.assert_array_equal(found.labels(), expected.labels)
+    assert ((expected.rows / TERMS.calibration.grid) % 1 == 0).all()
+
+
+def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch):
+    table, north = frame(N_ROWS), site(basis="haar", dp=TERMS)
+    made = []
+    for at, (groups, bins) in enumerate([(700, 2400), (700, 2400), (997, 10**6)]):
+        monkeypatch.setattr(projection, "BIN_BYTES", bins)
+        path, to = tmp_path / f"{at}.parquet", tmp_path / f"{at}.safetensors"
+        table.write_parquet(path, row_group_size=groups)
+        made.append(uploaded(north.party(), path, labels="died", to=to).read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_frame_that_comes_in_another_order_each_time_gets_no_noise(tmp_path):
+    party = site(basis="haar", dp=TERMS).party()
+    with pytest.raises(FileChangedError, match="came in another order"):
+        uploaded(party, shuffled(frame(N_ROWS)), labels="died", to=tmp_path / "north.safetensors")
+    assert [path.name for path in tmp_path.iterdir()] == []
+
+
+def test_a_label_that_changes_between_the_passes_is_refused(tmp_path, monkeypatch):
+    table = frame(N_ROWS)
+    real = StreamedTable.labels
+    seen = []
+
+    def changed(self):
+        seen.append(1)
+        found = real(self).copy()
+        found[5] = (found[5] + len(seen)) % 2
+        return found
+
+    monkeypatch.setattr(StreamedTable, "labels", changed)
+    to = tmp_path / "north.safetensors"
+    with pytest.raises(FileChangedError, match="rows or labels of party 'north'"):
+        uploaded(site(basis="haar", dp=TERMS).party(), table, labels="died", to=to)
+    assert not to.exists()
+
+
+def test_more_rows_than_agreed_and_numbers_that_are_none_are_refused(tmp_path):
+    to = tmp_path / "north.safetensors"
+    few = TERMS.model_copy(update={"most_rows": N_ROWS - 1})
+    with pytest.raises(AgreementError, match="would upload 2,900 rows"):
+        uploaded(site(basis="haar", dp=few).party(), frame(N_ROWS), labels="died", to=to)
+    bad = frame(N_ROWS).with_columns(x3=pl.lit(float("nan")))
+    with pytest.raises(NotFiniteError):
+        uploaded(site(basis="haar", dp=TERMS).party(), bad, labels="died", to=to)
+    assert [path.name for path in tmp_path.iterdir()] == []
