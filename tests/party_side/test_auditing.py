@@ -41,39 +41,32 @@ def sent(site, *, approval=SIGNED, name="north", forced=None):
     return done, *seen[0]
 
 
-def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch):
+@pytest.mark.parametrize("size", [30, 10_000])
+def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch, size):
+    """Those of a sample, which is drawn by the vault's key, with their own raw rows."""
     seen = []
+    monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda n, _: min(n, size))
     monkeypatch.setattr(
         "cobasis.party_side.audit.audit",
-        lambda subject, **told: seen.append((subject, told)) or "a report",
+        lambda subject, **told: seen.append((subject, told["facts"])) or "a report",
     )
     ready = ready_from(site.session("north"), site.table("north"))
     with projected(ready) as made:
         audited(made, question=QUICK)
         payload = open_payload(made.payload)
         whole, labels = payload.row_block(0, payload.n_rows), payload.labels()
-    [(subject, told)] = seen
-    back = np.argsort(made.projection.order)
-    np.testing.assert_array_equal(subject.release.rows, whole[back])
-    np.testing.assert_array_equal(subject.release.labels, labels[back])
-    np.testing.assert_array_equal(subject.rows, gathered(ready.rows.sent))
+    looked(site)
+    (subject, facts), (again, _) = seen
+    assert subject.n_rows == min(size, ready.rows.n_sent)
+    assert facts.n_rows == ready.rows.n_sent
     np.testing.assert_allclose(subject.release.rows, subject.rows @ subject.basis, atol=1e-12)
-    assert told["facts"].n_rows == ready.rows.n_sent
+    np.testing.assert_array_equal(subject.rows, again.rows)
     assert subject.columns[:2] == ("age", "pulse")
-
-
-def test_a_sample_of_a_table_goes_with_its_own_uploaded_rows(site, monkeypatch):
-    seen = []
-    monkeypatch.setattr("cobasis.party_side.audit.sample_size", lambda *_: 30)
-    monkeypatch.setattr(
-        "cobasis.party_side.audit.audit", lambda subject, **_: seen.append(subject) or "a report"
-    )
-    for _ in range(2):
-        looked(site)
-    one, two = seen
-    assert one.n_rows == 30
-    np.testing.assert_allclose(one.release.rows, one.rows @ one.basis, atol=1e-12)
-    np.testing.assert_array_equal(one.rows, two.rows)  # drawn by the vault's key: the same ones
+    if size > ready.rows.n_sent:
+        back = np.argsort(made.projection.order)
+        np.testing.assert_array_equal(subject.release.rows, whole[back])
+        np.testing.assert_array_equal(subject.release.labels, labels[back])
+        np.testing.assert_array_equal(subject.rows, gathered(ready.rows.sent))
 
 
 def test_looking_leaves_nothing_behind(site):
@@ -86,18 +79,17 @@ def test_looking_leaves_nothing_behind(site):
     assert [each.event for each in verify_transcript(session.transcript.path).entries] == ["joined"]
 
 
-def test_a_report_is_kept_for_its_owner_only_with_the_salt_of_its_hash(site):
-    found = looked(site)
-    path = keep(site.session("north"), found)
+def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(site):
+    before = looked(site)
+    path = keep(site.session("north"), before)
     assert path.stat().st_mode & 0o777 == 0o600
     kept = json.loads(path.read_text())
     text = json.dumps(kept["report"], sort_keys=True, separators=(",", ":"))
     mac = hmac.digest(bytes.fromhex(kept["salt"]), b"cobasis/audit/1\0" + text.encode(), "sha256")
-    assert mac.hex() == found.record["report"]
-
-
-def test_policy_verdict_and_a_salted_hash_travel_and_nothing_else(site):
+    assert mac.hex() == before.record["report"]
     done, _, found = sent(site)
+    for one, two in zip(before.report.findings, found.report.findings, strict=True):
+        assert (one.id, one.grade, one.words) == (two.id, two.grade, two.words)
     manifest = site.opened("north", done.path).manifest
     assert manifest.audit == found.record
     assert set(manifest.audit) == {"policy", "verdict", "report"}
@@ -106,13 +98,6 @@ def test_policy_verdict_and_a_salted_hash_travel_and_nothing_else(site):
     assert (entry.event, entry.told["signed_by"]) == ("audited", ["A. Officer"])
     assert "P3" in entry.told["signed_for"]
     assert not any(isinstance(each, float) for each in entry.told.values())
-
-
-def test_the_audit_that_was_looked_at_is_the_one_that_is_sent(site):
-    before = looked(site)
-    _, _, found = sent(site)
-    for one, two in zip(before.report.findings, found.report.findings, strict=True):
-        assert (one.id, one.grade, one.words) == (two.id, two.grade, two.words)
 
 
 def test_without_a_signature_nothing_leaves_and_nothing_is_left(site):

@@ -13,74 +13,53 @@ from cobasis.party_side.session import join
 from party_side.sites import NAMES, NUMBERS, frame, ready_from
 
 
-def returned(site, paths, **options):
-    return site.as_files(site.analyst_of(paths).run(**options))
-
-
-def test_from_the_table_to_predictions_that_keep_their_ids(uploaded):
-    site, paths = uploaded
-    returns = returned(site, paths)
-    session = site.session("south")
-    taken = accept(session, site.return_file(returns["south"]))
+def test_from_the_table_to_predictions_that_keep_their_ids(returns):
+    site, made = returns
+    session, folder = site.session("south"), site.folder("south")
+    taken = accept(session, site.return_file(made["south"]))
     assert taken.trained_on == NAMES
     assert taken.orthogonality < 1e-12
     scores = score(session)
     assert scores.n_rows > 10
-    assert scores.together > scores.baseline
-    assert scores.local > scores.baseline
-    new, out = site.folder("south") / "new.csv", site.folder("south") / "out.csv"
-    frame(9).drop("died").write_csv(new)
-    assert predict(session, new, to=out) == 120
-    read = pl.read_csv(out, schema_overrides={"patient": pl.String})
-    assert read.columns == ["patient", "prediction", "score_1"]
-    assert read["patient"].to_list() == frame(9)["patient"].to_list()
-    assert ((read["score_1"] > 0) == (read["prediction"] == 1)).all()
-    events = [each.event for each in verify_transcript(session.transcript.path).entries]
-    assert events == ["joined", "prepared", "accepted"]
-
-
-def test_every_party_gets_the_same_model_file_and_another_fit(uploaded):
-    site, paths = uploaded
-    returns = returned(site, paths)
-    taken = [accept(site.session(name), site.return_file(returns[name])) for name in NAMES]
-    assert len({each.model_sha256 for each in taken}) == 1
-    fits = [site.session(name).round.accepted().change_of_basis for name in NAMES]
-    assert np.abs(fits[1] - fits[2]).max() > 0.1
-
-
-def test_csv_and_parquet_give_the_same_predictions(uploaded):
-    site, paths = uploaded
-    session = site.session("north")
-    accept(session, site.return_file(returned(site, paths)["north"]))
-    folder = site.folder("north")
-    frame(9).write_csv(folder / "new.csv")
-    frame(9).write_parquet(folder / "new.parquet")
-    predict(session, folder / "new.csv", to=folder / "out.csv")
-    predict(session, folder / "new.parquet", to=folder / "out.parquet")
-    one = pl.read_csv(folder / "out.csv", schema_overrides={"patient": pl.String})
-    two = pl.read_parquet(folder / "out.parquet")
+    assert min(scores.together, scores.local) > scores.baseline
+    new, tables = frame(9), []
+    for suffix in ("csv", "parquet"):
+        path, out = folder / f"new.{suffix}", folder / f"out.{suffix}"
+        getattr(new.drop("died"), f"write_{suffix}")(path)
+        assert predict(session, path, to=out) == 120
+        read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix](out)
+        tables.append(read.with_columns(pl.col("patient").cast(pl.String).str.zfill(7)))
+    one, two = tables
+    assert one.columns == ["patient", "prediction", "score_1"]
+    assert one["patient"].to_list() == new["patient"].to_list()
+    assert ((one["score_1"] > 0) == (one["prediction"] == 1)).all()
     assert one.select("patient", "prediction").equals(two.select("patient", "prediction"))
     np.testing.assert_allclose(one["score_1"], two["score_1"], rtol=1e-12)
+    assert "0009000" in (folder / "out.csv").read_text()
+    assert_graph_predicts(session, folder / "south.onnx", new, two)
+    events = [each.event for each in verify_transcript(session.transcript.path).entries]
+    assert events == ["joined", "prepared", "accepted", "exported"]
 
 
-def test_the_exported_graph_predicts_from_raw_columns_what_predict_does(uploaded):
-    site, paths = uploaded
-    session, folder = site.session("north"), site.folder("north")
-    accept(session, site.return_file(returned(site, paths)["north"]))
-    new = frame(9)
-    new.write_parquet(folder / "new.parquet")
-    predict(session, folder / "new.parquet", to=folder / "out.parquet")
-    export_onnx(session, folder / "north.onnx")
-    assert (folder / "north.onnx").stat().st_mode & 0o777 == 0o600
-    session = onnxruntime.InferenceSession((folder / "north.onnx").read_bytes())
+def assert_graph_predicts(session, path, new, told):
+    """The exported graph predicts from raw columns what predict does."""
+    export_onnx(session, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    graph = onnxruntime.InferenceSession(path.read_bytes())
     given = {
         name: new[name].cast(pl.Float64).fill_null(np.nan).to_numpy()[:, None] for name in NUMBERS
     }
     given["ward"] = np.array(new["ward"].to_list(), dtype=object)[:, None]
-    label, scores = session.run(["label", "scores"], given)
-    out = pl.read_parquet(folder / "out.parquet")
-    np.testing.assert_array_equal(label, out["prediction"])
-    np.testing.assert_allclose(scores[:, 1], out["score_1"], atol=1e-12)
+    label, scores = graph.run(["label", "scores"], given)
+    np.testing.assert_array_equal(label, told["prediction"])
+    np.testing.assert_allclose(scores[:, 1], told["score_1"], atol=1e-12)
+
+
+def test_every_party_gets_the_same_model_file_and_another_fit(returns):
+    site, made = returns
+    taken = [accept(site.session(name), site.return_file(made[name])) for name in NAMES]
+    assert len({each.model_sha256 for each in taken}) == 1
+    assert np.abs(taken[1].change_of_basis - taken[2].change_of_basis).max() > 0.1
 
 
 def test_a_consensus_basis_takes_two_exchanges(make):
@@ -139,7 +118,8 @@ def test_a_regression_is_scored_by_r2(make):
         paths[name] = site.folder(name) / f"{name}.upload"
         send(ready_from(site.session(name), site.table(name)), paths[name])
     session = site.session("north")
-    accept(session, site.return_file(returned(site, paths)["north"]))
+    made = site.as_files(site.analyst_of(paths).run())
+    accept(session, site.return_file(made["north"]))
     scores = score(session)
     assert scores.metric == "r2"
     assert scores.local > 0.99

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cobasis.errors import DiskError, VaultError
-from cobasis.vault.records import Record, Records
+from cobasis.vault.records import Records
 from vault.vaults import (
     NORTH,
     SECRET,
@@ -71,10 +71,9 @@ def records(folder, key=None):
 def test_who_knows_the_public_recipient_only_cannot_make_a_record(folder):
     """A basis that somebody else chose would show that person every row."""
     name = f"datasets/{next(folder.glob('datasets/*.age')).stem}"
-    basis = Record(about={"history": []}, arrays={"basis": np.eye(5, 2)})
-    key = Record(about={}, arrays={"key": np.zeros(32, dtype=np.uint8)})
-    for place, forged in ((name, basis), ("vault", key)):
-        records(folder, key=bytes(32)).put(place, forged)
+    key = {"key": np.zeros(32, dtype=np.uint8)}
+    for place, forged in ((name, {"basis": np.eye(5, 2)}), ("vault", key)):
+        records(folder, key=bytes(32)).put(place, arrays=forged, about={"history": []})
         with pytest.raises(VaultError, match="it was not written with this vault's key"):
             open_vault(folder).datasets()
 
@@ -113,7 +112,7 @@ def test_what_is_sealed_for_the_party_and_is_no_record_of_this_version_is_refuse
 
 def test_a_record_whose_inside_is_no_record_is_refused_though_the_key_fits(tmp_path):
     kept = records(tmp_path)
-    kept.put("one", Record(about={}, arrays={}))
+    kept.put("one", arrays={})
     for body in (b"\xff\xff\xff\xff{}", b"\x02\0\0\0[]broken", b"\x01\0\0\0{", b""):
         mac = hmac.digest(kept._mac_key, body, "sha256")
         sealed = sealing(NORTH)(b"cobasis/vault/1\n" + mac + body)

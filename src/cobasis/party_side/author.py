@@ -227,13 +227,22 @@ def issue(
     busy = f"another command makes the agreement '{author.path}' right now. Wait for it."
     with Lock(author.folder, what=f"'{author.folder}'", busy=busy):
         last = author.last()
-        _refuse_foreign(author, agreement, last)
+        for path in map(author.secret, agreement.parties):
+            if path.exists() and _digest(path) not in last.files:
+                raise DiskError(
+                    f"'{path}' is in the way: it was not made here for '{author.path}', and may be "
+                    "the only copy of another round's secret. Move it away, then start again."
+                )
         sealed = _sealed(author, agreement, identity, key)
         made = Written(text=final, words=words, files=tuple(sealed.values()))
+        # The new files' digests are kept beside the old ones before any file changes, so that
+        # whatever a kill leaves of them counts as made here, and the same call overwrites it.
         author.keep(replace(last, files=(*last.files, *made.files)))
         for path in sealed:
             copy_whole(path, author.path.with_name(path.name))
-        _remove_stale(author, agreement, last)
+        for path in sorted(author.path.parent.glob(f"*{SUFFIX}")):  # of who is enrolled no more
+            if path.stem not in agreement.parties and _digest(path) in last.files:
+                remove_tree(path)
         # before the last step: no kill leaves a copy for good
         remove_tree(author.folder / "sealed")
         author.keep(made)
@@ -249,17 +258,6 @@ def refuse_other_key(identity: Identity, enrolled: Iterable[PublicIdentity]) -> 
             f"{identity.public.fingerprint}, and the .pub file given for it has another. Give the "
             "one that 'cobasis key new' wrote with this key."
         )
-
-
-def _refuse_foreign(author: Authorship, agreement: Agreement, last: Written) -> None:
-    """Raise DiskError where a file is in the way that this home did not make."""
-    for party in agreement.parties:
-        path = author.secret(party)
-        if path.exists() and _digest(path) not in last.files:
-            raise DiskError(
-                f"'{path}' is in the way: it was not made here for '{author.path}', and may be the "
-                "only copy of another round's secret. Move it away, then start again."
-            )
 
 
 def _sealed(
@@ -285,13 +283,6 @@ def _sealed(
     return found
 
 
-def _remove_stale(author: Authorship, agreement: Agreement, last: Written) -> None:
-    """Delete the sealed secrets of parties that are enrolled no more, if they were made here."""
-    for path in sorted(author.path.parent.glob(f"*{SUFFIX}")):
-        if path.stem not in agreement.parties and _digest(path) in last.files:
-            remove_tree(path)
-
-
 def _digest(path: Path) -> str:
     """Return the SHA-256 of a file; empty where it cannot be read."""
     with suppress(DiskError):
@@ -312,7 +303,9 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
         if all(isinstance(each, dict) for each in (*_listed(old), *_listed(new))):
             yield from _changed_tables(word, _listed(old), _listed(new))
         else:
-            yield f"{word}: {_short(old)} -> {_short(new)}"
+            said = ["nothing" if each is None else str(each) for each in (old, new)]
+            short = [each if len(each) <= _SHORT else f"{each[: _SHORT - 3]}..." for each in said]
+            yield f"{word}: {' -> '.join(short)}"
 
 
 def _changed_tables(
@@ -338,9 +331,3 @@ def _changed_tables(
 def _listed(value: object) -> list[Any]:
     """Return tables as a list of them; one as a list of one."""
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _short(value: object) -> str:
-    """Return a value as it fits on a line."""
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."

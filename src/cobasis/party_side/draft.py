@@ -32,11 +32,10 @@ def features_of_example(
     source, schema = _opened(example)
     gone = set(leave_out)
     found: list[NumericFeature | CategoryFeature] = []
-    for name, dtype in schema.items():
-        if name in gone:
-            continue
+    for name in (each for each in schema if each not in gone):
         column = source.collect(pl.col(name))[name]
-        found.append(_number(column, missing) if dtype.is_numeric() else _words(column, missing))
+        made = _number if schema[name].is_numeric() else _words
+        found.append(made(column, missing))
     if not found:
         raise FeatureError(
             f"'{example.name}' has no column besides label and id. Give a table with features."
@@ -55,8 +54,10 @@ def _number(column: pl.Series, missing: Missing) -> NumericFeature:
     """Describe a column of numbers: its mean and spread become public constants."""
     whole = column.cast(pl.Float64).drop_nulls().drop_nans()
     mean, spread = whole.mean(), whole.std()
-    centre = _short(mean) if isinstance(mean, float) else 0.0
-    scale = _short(spread) if isinstance(spread, float) else 1.0
+    centre, scale = (  # of few digits, since they become public
+        float(f"{each:.{_DIGITS}g}") if isinstance(each, float) else usual
+        for each, usual in ((mean, 0.0), (spread, 1.0))
+    )
     fill = {"missing": missing, "fill": centre} if missing == "fill" else {}
     return NumericFeature(name=column.name, centre=centre, scale=scale or 1.0, **fill)  # type: ignore[arg-type]
 
@@ -75,10 +76,6 @@ def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
         unknown="other",
         missing="level" if missing == "fill" else "refuse",
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")
 
 
 def refuse_other_columns(example: Path, **columns: str | None) -> None:
@@ -163,11 +160,10 @@ def features_of_words(
             *(_category(words, missing) for words in categories),
         )
     except ValueError as error:
-        problem = _problem(error)
-    raise OptionError(
-        f"a column cannot be described like that: {problem}. Write numbers as age,pulse or "
-        "age:centre=60,scale=20,unit=years and categories as sex=female,male."
-    )
+        raise OptionError(
+            f"a column cannot be described like that: {_problem(error)}. Write numbers as "
+            "age,pulse or age:centre=60,scale=20,unit=years and categories as sex=female,male."
+        ) from None
 
 
 def _problem(error: ValueError) -> str:
@@ -218,8 +214,7 @@ def dp_of_words(words: str) -> DPTerms:
         once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
         return DPTerms(**{"lifetime_epsilon": once, **given})
     except ValueError as error:
-        problem = _problem(error)
-    raise OptionError(
-        f"--dp cannot be read: {problem}. Write it as epsilon=8,radius=2,most_rows=900,"
-        "labels=public; docs/reference/agreement.md lists its terms."
-    )
+        raise OptionError(
+            f"--dp cannot be read: {_problem(error)}. Write it as epsilon=8,radius=2,"
+            "most_rows=900,labels=public; docs/reference/agreement.md lists its terms."
+        ) from None

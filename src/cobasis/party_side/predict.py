@@ -18,7 +18,7 @@ from cobasis.errors import CobasisError, OptionError, StepError
 from cobasis.features.encoder import Encoder
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models import ModelName
-from cobasis.models.chain import Chain, ChainFamily
+from cobasis.models.chain import Chain
 from cobasis.models.onnx import Precision, raw_graph
 from cobasis.models.trainer import train
 from cobasis.party_side.rows import PartyRows, gathered, open_rows, require_id
@@ -168,14 +168,6 @@ _WORSE_HERE = (
     "units mean the same at all parties"
 )
 
-_FAMILIES: dict[ChainFamily, ModelName] = {
-    "linear": "ridge",
-    "logistic": "logistic",
-    "mlp": "mlp",
-    "rff": "rff",
-    "boosted_trees": "boosted_trees",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
@@ -255,7 +247,9 @@ def _scored(
     uploaded, labels = _own_rows(own)
     values, counts = np.unique(labels, return_counts=True)
     guess = float(np.mean(labels)) if metric == "r2" else float(values[np.argmax(counts)])
-    local, remarks = _local(session, uploaded, labels=labels, family=_FAMILIES[use.model.family])
+    kind = use.model.family
+    family: ModelName = "ridge" if kind == "linear" else kind
+    local, remarks = _local(session, uploaded, labels=labels, family=family)
     alone = None if local is None else _figure(local.predict(held), truth, metric)
     if len(uploaded) < own.n_sent:
         remarks += (

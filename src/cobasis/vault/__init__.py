@@ -8,34 +8,25 @@ half. The analyst's side cannot import anything of this; a contract checks it.
 from cobasis.vault.datasets import (
     Asked,
     Changes,
-    Charge,
     Choice,
     Dataset,
     Fingerprints,
     Forced,
     Refused,
     Span,
-    Uploaded,
-    UploadEntry,
 )
-from cobasis.vault.ledger import Ledger, Spent
 from cobasis.vault.vault import Accepted, RoundRecords, Vault
 
 __all__ = [
     "Accepted",
     "Asked",
     "Changes",
-    "Charge",
     "Choice",
     "Dataset",
     "Fingerprints",
     "Forced",
-    "Ledger",
     "Refused",
     "RoundRecords",
     "Span",
-    "Spent",
-    "UploadEntry",
-    "Uploaded",
     "Vault",
 ]

@@ -17,7 +17,7 @@ from cobasis.errors import OptionError, SpanReuseError
 from cobasis.linalg.arrays import Hidden
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
 from cobasis.protocol.secrets import PartyKey, SecretBasis
-from cobasis.vault.records import SUFFIX, Record, Records
+from cobasis.vault.records import SUFFIX, Arrays, Records
 
 Fingerprints = npt.NDArray[np.uint64]
 """Of a table's rows; a row that occurs twice has two."""
@@ -122,20 +122,16 @@ class Uploaded(Hidden):
 
 def save_dataset(dataset: Dataset, records: Records) -> None:
     """Write a data set: one record, so that basis and history are of one state."""
-    record = Record(
-        about={
-            "columns": dataset.columns,
-            "history": [asdict(entry) for entry in dataset.history],
-        },
-        arrays={
-            "basis": basis_columns(dataset.basis),
-            "key": np.frombuffer(secret_bytes(dataset.key), dtype=np.uint8),
-            "last": dataset.last,
-            "earlier": dataset.earlier,
-            "people": dataset.people,
-        },
-    )
-    records.put(f"{_FOLDER}/{dataset.name}", record)
+    history = [asdict(entry) for entry in dataset.history]
+    arrays: Arrays = {
+        "basis": basis_columns(dataset.basis),
+        "key": np.frombuffer(secret_bytes(dataset.key), dtype=np.uint8),
+        "last": dataset.last,
+        "earlier": dataset.earlier,
+        "people": dataset.people,
+    }
+    about = {"columns": dataset.columns, "history": history}
+    records.put(f"{_FOLDER}/{dataset.name}", arrays=arrays, about=about)
 
 
 def load_datasets(records: Records) -> tuple[Dataset, ...]:
@@ -146,20 +142,17 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
         record = records.get(f"{_FOLDER}/{name}")
         if record is None:
             records.refuse(f"{_FOLDER}/{name}", "it is gone")
-        arrays = record.arrays
         history = [  # lines that were written before there was noise have no charge
             {**told, "charge": Charge(**told["charge"]) if told.get("charge") else None}
             for told in record.about["history"]
         ]
         dataset = Dataset(
             name=name,
-            basis=SecretBasis(arrays["basis"], party=records.party),
-            key=PartyKey(arrays["key"].tobytes()),
-            last=arrays["last"],
-            earlier=arrays["earlier"],
-            people=arrays["people"],
+            basis=SecretBasis(record.arrays["basis"], party=records.party),
+            key=PartyKey(record.arrays["key"].tobytes()),
             columns=record.about["columns"],
             history=tuple(UploadEntry(**told) for told in history),
+            **{each: record.arrays[each] for each in ("last", "earlier", "people")},
         )
         found.append(dataset)
     return tuple(sorted(found, key=lambda each: each.history[-1].number))

@@ -130,10 +130,9 @@ class Ledger(Hidden):
         with self._records.alone():
             self.affordable(asked, agreement)
             before = self._records.get(_PROPOSED) or Record(about={"rounds": []}, arrays={})
-            given = {"rows": asked.rows, "people": asked.people}
             arrays = {
                 name: np.union1d(before.arrays.get(name, each[:0]), each)
-                for name, each in given.items()
+                for name, each in (("rows", asked.rows), ("people", asked.people))
             }
             rounds = list(dict.fromkeys([*before.about["rounds"], agreement.round_id]))
-            self._records.put(_PROPOSED, Record(about={"rounds": rounds}, arrays=arrays))
+            self._records.put(_PROPOSED, arrays=arrays, about={"rounds": rounds})

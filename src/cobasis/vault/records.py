@@ -26,6 +26,8 @@ from cobasis.strict_json import canonical_json, json_object
 Cipher = Callable[[bytes], bytes]
 """Seals for the party's own key, or opens what was sealed so and raises ValueError if it cannot."""
 
+Arrays = Mapping[str, npt.NDArray[Any]]
+
 SUFFIX = ".age"
 _KEY, _GONE = "vault", ".gone"
 _FAMILY, _FORMAT = b"cobasis/vault/", b"cobasis/vault/1\n"
@@ -37,7 +39,7 @@ class Record(Hidden):
     """What one file holds."""
 
     about: Mapping[str, Any]  # all that is no array
-    arrays: Mapping[str, npt.NDArray[Any]]
+    arrays: Arrays
 
 
 class Records(Hidden):
@@ -62,12 +64,11 @@ class Records(Hidden):
         """Wait until no other process writes to the vault, and keep others waiting."""
         return Lock(self.folder, what=f"the vault '{self.folder}'")
 
-    def put(self, name: str, record: Record) -> None:
+    def put(self, name: str, *, arrays: Arrays, about: Mapping[str, Any] | None = None) -> None:
         """Write a record, bound to its place; whole, or not at all."""
-        told = {"party": self.party, "record": name, "about": dict(record.about)}
-        text = canonical_json(told)
-        arrays = {each: array.copy(order="C") for each, array in record.arrays.items()}
-        body = len(text).to_bytes(_LENGTH, "little") + text + save(arrays)
+        text = canonical_json({"party": self.party, "record": name, "about": dict(about or {})})
+        whole = {each: array.copy(order="C") for each, array in arrays.items()}
+        body = len(text).to_bytes(_LENGTH, "little") + text + save(whole)
         path = self.path(name)
         make_folder(path.parent)
         # Sealed before a byte reaches the disk: of a write that a kill cuts short, nothing plain
@@ -145,5 +146,5 @@ class Records(Hidden):
         if any(self.folder.rglob(f"*{SUFFIX}")):
             self.refuse(_KEY, "it is gone, and without it no other record can be used")
         key = secrets.token_bytes(KEY_BYTES)
-        self.put(_KEY, Record(about={}, arrays={"key": np.frombuffer(key, dtype=np.uint8)}))
+        self.put(_KEY, arrays={"key": np.frombuffer(key, dtype=np.uint8)})
         return key

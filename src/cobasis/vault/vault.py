@@ -28,7 +28,7 @@ from cobasis.vault.datasets import (
     save_dataset,
 )
 from cobasis.vault.ledger import Ledger, charge_of
-from cobasis.vault.records import Cipher, Record, Records
+from cobasis.vault.records import Cipher, Records
 
 _BYTES = 8
 """Of a fingerprint: in a table of a million rows two unlike ones are alike with odds of 3e-8."""
@@ -140,10 +140,9 @@ class Vault(Hidden):
 
     def _refuse_other_basis(self, now: Choice, choice: Choice, basis: SecretBasis) -> None:
         """Refuse a basis that is not what the vault says now that nobody else writes to it."""
+        fits = choice.dataset is None and basis.shape == choice.asked.shape
         if now.dataset is not None:
             fits = np.array_equal(basis_columns(basis), basis_columns(now.dataset.basis))
-        else:
-            fits = choice.dataset is None and basis.shape == choice.asked.shape
         if not fits:
             raise SpanReuseError(
                 f"the basis that party '{self.party}' is about to upload through is not the one "
@@ -205,7 +204,7 @@ class RoundRecords(Hidden):
         """Keep the consortium secret, if it opens the agreement's commitment."""
         secret.check_opens(self.agreement, party=self._records.party)
         key = np.frombuffer(secret_bytes(secret), dtype=np.uint8)
-        self._records.put(f"{self._folder}/secret", Record(about={}, arrays={"key": key}))
+        self._records.put(f"{self._folder}/secret", arrays={"key": key})
 
     @property
     def joined(self) -> bool:
@@ -235,8 +234,7 @@ class RoundRecords(Hidden):
             "anchor_tag": span.anchor_tag.hex(),
             "contributors": list(span.contributors),
         }
-        record = Record(about=about, arrays={"rows": span.rows})
-        self._records.put(f"{self._folder}/consensus", record)
+        self._records.put(f"{self._folder}/consensus", arrays={"rows": span.rows}, about=about)
 
     def consensus(self) -> ConsensusSpan | None:
         """Return the consensus that was adopted, None where there is none."""
@@ -258,7 +256,7 @@ class RoundRecords(Hidden):
         model = about.pop("model")
         if model is not None:
             arrays["model"] = np.frombuffer(model, dtype=np.uint8)
-        self._records.put(f"{self._folder}/return", Record(about=about, arrays=arrays))
+        self._records.put(f"{self._folder}/return", arrays=arrays, about=about)
 
     def accepted(self) -> Accepted | None:
         """Return what was accepted, None where there is none."""
