@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from cobasis.errors import CobasisError
 from cobasis.party_side.accept import accept
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.send import send
@@ -78,51 +79,39 @@ def test_the_search_would_find_a_value_that_leaks(marked):
     assert hits(f"the value {row[0]!r} of {WORD}7".encode(), marks)
 
 
-def in_folder(folder, kind):
+def on_call(folder, kind):
     return lambda call, _, path: (path.parent.name, call) == (folder, kind)
 
 
-def test_no_marked_value_is_in_a_traceback(site):
-    to = site.root / "x.upload"
+def test_no_marked_value_is_in_a_traceback_or_an_error(site):
+    to, told = site.folder("north") / "x.upload", []
     send(ready_from(site.session("north"), site.table("north")), to)
     marks = canaries(site, "north")
-    told = []
     for folder, kind in (("datasets", "open"), ("datasets", "replace"), (to.parent.name, "open")):
         session = site.session("north")
-        with at_call(1, dying_after, counts=in_folder(folder, kind)):
+        with at_call(1, dying_after, counts=on_call(folder, kind)):
             try:
                 send(ready_from(session, site.table("north")), to)
             except Killed as error:
                 frames = traceback.walk_tb(error.__traceback__.tb_next)  # but for this one
                 lines = traceback.StackSummary.extract(frames, capture_locals=True)
                 told.append("".join(lines.format()).encode())
-    assert len(told) == 3
     assert all(b"session = <PartySession, hidden>" in each for each in told)
-    assert [hits(each, marks) for each in told] == [[], [], []]
+    seventh = pl.when(pl.int_range(120) == 5).then(7).otherwise("died")
+    for bad in ({"died": seventh}, {"age": pl.lit(1.0) / 0}, {"pulse": pl.lit("fast")}):
+        path = site.folder("north") / "bad.csv"
+        frame(1).with_columns(**bad).write_csv(path)
+        with pytest.raises(CobasisError) as error:
+            send(ready_from(site.session("north"), path), to)
+        told.append("".join(traceback.format_exception(error.value)).encode())
+    assert len(told) == 6
+    assert [hits(each, marks) for each in told] == [[]] * 6
 
 
-def test_no_marked_value_is_in_an_error(site):
-    folder = site.folder("north")
-    bad = frame(1).with_columns(
-        died=pl.when(pl.int_range(120) == 5).then(7).otherwise("died"),
-    )
-    messages = []
-    for change in (bad, frame(1).with_columns(age=pl.lit(1.0) / 0), frame(1).drop("pulse")):
-        change.write_csv(folder / "bad.csv")
-        try:
-            ready = ready_from(site.session("north"), folder / "bad.csv")
-            send(ready, folder / "x.upload")
-        except Exception as error:  # noqa: BLE001 -- whatever it is, it is printed
-            messages.append("".join(traceback.format_exception(error)).encode())
-    assert len(messages) == 3
-    marks = canaries(site, "north")
-    assert [hits(each, marks) for each in messages] == [[], [], []]
-
-
-def test_what_lies_at_rest_holds_no_marked_value(uploaded):
-    site, paths = uploaded
+def test_what_lies_at_rest_holds_no_marked_value(returns):
+    site, made = returns
     session = site.session("north")
-    accept(session, site.return_file(site.as_files(site.analyst_of(paths).run())["north"]))
+    accept(session, site.return_file(made["north"]))
     marks = canaries(site, "north", basis=session.vault.upload_of(site.agreement).dataset.basis)
     for path in site.home("north").rglob("*"):
         if path.is_file():

@@ -1,17 +1,14 @@
-"""A crash after any call, or a full disk at any call, loses nothing and shows nothing half."""
+"""A crash after any call loses nothing and shows nothing half."""
 
-from contextlib import suppress
 from itertools import count
 
 import pytest
 
-from cobasis.disk.whole import file_digest
-from cobasis.errors import LocalError
 from cobasis.party_side.accept import accept
 from cobasis.party_side.audit import Approval, Question, approve, audited
 from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
-from faults import BROKEN, FULL, at_call, died, dying_after
+from faults import died, dying_after
 from party_side.sites import copied, ready_from
 
 
@@ -40,7 +37,7 @@ def outside(site):
 def killed(site, folder, work, *, step):
     """Kill some work at every step-th call, each time in a copy of its own."""
     for number in count(1, step):
-        place = copied(site, folder / str(number))
+        place = copied(site, folder / f"{work.__name__}-{number}")
         if not died(dying_after, number, lambda place=place: work(place)):
             return
         yield place
@@ -51,12 +48,12 @@ STEPS = pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.so
 
 @STEPS
 def test_a_kill_while_preparing_leaves_no_upload_that_the_vault_does_not_know(
-    site, tmp_path_factory, step
+    site, in_memory, step
 ):
     prepared(site)  # so that the audit is made once
     (site.folder("north") / "north.upload").unlink()
     seen = []
-    for place in killed(site, tmp_path_factory.mktemp("kills"), prepared, step=step):
+    for place in killed(site, in_memory, prepared, step=step):
         history = place.session("north").vault.history()
         first = payload(place) if "north.upload" in outside(place) else None
         assert outside(place) <= {"north.upload", "north.upload.part"}
@@ -76,18 +73,16 @@ def test_a_kill_while_preparing_leaves_no_upload_that_the_vault_does_not_know(
 
 
 @STEPS
-def test_a_kill_while_accepting_leaves_the_old_state_or_the_new_one(
-    uploaded, tmp_path_factory, step
-):
-    site, paths = uploaded
-    path = site.return_file(site.as_files(site.analyst_of(paths).run())["north"])
+def test_a_kill_while_accepting_leaves_the_old_state_or_the_new_one(returns, in_memory, step):
+    site, made = returns
+    path = site.return_file(made["north"])
     name = path.relative_to(site.root)
 
     def work(place):
         accept_and_score(place.session("north"), place.root / name)
 
     seen = []
-    for place in killed(site, tmp_path_factory.mktemp("kills"), work, step=step):
+    for place in killed(site, in_memory, work, step=step):
         seen.append(place.session("north").round.accepted() is not None)
         taken = accept(place.session("north"), place.root / name)
         assert place.session("north").round.accepted().bundle == taken.bundle
@@ -99,22 +94,3 @@ def test_a_kill_while_accepting_leaves_the_old_state_or_the_new_one(
 def accept_and_score(session, path):
     accept(session, path)
     score(session)
-
-
-@pytest.mark.parametrize("act", [FULL, BROKEN], ids=["full", "broken"])
-def test_a_disk_that_fails_at_the_kth_call_is_one_coded_error_and_a_retry_succeeds(site, act):
-    ready = ready_from(site.session("north"), site.table("north"))
-    to = site.folder("north") / "north.upload"
-    for number in count(1, 4):  # every fourth call; the slow tests of the walk take each
-        before = {entry.number for entry in site.session("north").vault.history() if entry.upload}
-        with suppress(LocalError), at_call(number, act) as clock:  # and nothing else is raised
-            send(ready, to)
-        if clock.stopped_at is None:
-            break
-        known = {entry.upload for entry in site.session("north").vault.history()}
-        assert not to.exists() or file_digest(to) in known, number
-        assert before <= {each.number for each in site.session("north").vault.history()}
-        to.unlink(missing_ok=True)
-        ready = ready_from(site.session("north"), site.table("north"))
-    assert number > 40
-    assert outside(site) == {"north.upload"}

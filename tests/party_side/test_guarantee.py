@@ -83,11 +83,11 @@ def test_the_budget_is_charged_before_noise_is_drawn(noisy, tmp_path_factory):
 
 @pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it(
-    noisy, tmp_path_factory, step
+    noisy, in_memory, step
 ):
-    folder, begun = tmp_path_factory.mktemp("kills"), []
+    begun = []
     for number in count(1, step):
-        site = copied(noisy, folder / str(number))
+        site = copied(noisy, in_memory / str(number))
         if not died(dying_after, number, lambda site=site: prepared(site)):
             break
         drawn = list(site.session("north").work.glob("upload.safetensors*"))

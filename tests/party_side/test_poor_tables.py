@@ -78,15 +78,14 @@ def test_a_poor_table_has_one_code_in_python(kind, door, tmp_path):
     refused_or_taken(TABLES[kind][1], lambda: door(poor(kind), tmp_path))
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_poor_table_has_the_same_code_at_the_command(kind, suffix, make):
+def test_a_poor_table_has_the_same_code_at_the_command(kind, make):
     """Nothing is in the history, nothing in the folder where files leave from, nothing at work."""
     site, code = make(holdout=0.0), TABLES[kind][1]
     session = site.session("north")
     join(session, site.secret_file("north"))
-    path, to = site.folder("north") / f"poor{suffix}", site.folder("north") / "north.upload"
-    poor(kind).write_csv(path) if suffix == ".csv" else poor(kind).write_parquet(path)
+    path, to = site.folder("north") / "poor.csv", site.folder("north") / "north.upload"
+    poor(kind).write_csv(path)
     refused_or_taken(code, lambda: send(ready_from(session, path), to))
     assert to.exists() == (not code)
     assert len(session.vault.history()) == (not code)

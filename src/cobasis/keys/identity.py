@@ -203,9 +203,7 @@ def load_identity(path: Path, *, passphrase: str) -> Identity:
             mode = stat.S_IMODE(path.stat().st_mode)
             data = file.read(MAX_KEY_FILE + 1) if stamp.size <= MAX_KEY_FILE else b""
     except DiskError as error:
-        reason = (
-            str(error.__cause__.strerror) if isinstance(error.__cause__, OSError) else "no file"
-        )
+        reason = getattr(error.__cause__, "strerror", None) or "no file"
         raise IdentityError(
             f"there is no key to be read at '{path}': {reason}. Make one with 'cobasis key new', "
             "or say which name or home folder is meant."
