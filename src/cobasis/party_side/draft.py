@@ -179,18 +179,23 @@ def _numbers(words: str, missing: Missing) -> list[NumericFeature]:
     before, _, constants = words.partition(":")
     names = before.replace(",", " ").split()
     given: dict[str, Any] = {}
-    for each in filter(None, (part.strip() for part in constants.split(","))):
-        name, _, value = each.partition("=")
+    for name, value in _pairs(constants):
         if not names or not value:
             raise ValueError(
                 f"'{words}' has no {'constant after a =' if names else 'column before the colon'}"
             )
-        given[name.strip()] = value.strip() if name.strip() == "unit" else float(value)
+        given[name] = value if name == "unit" else float(value)
     if missing == "fill":
         given.setdefault("fill", given.get("centre", 0.0))
     if "fill" in given:
         given["missing"] = "fill"
     return [NumericFeature(name=name, **given) for name in names]
+
+
+def _pairs(words: str) -> list[tuple[str, str]]:
+    """Return names and values of ``name=value,name=value``."""
+    found = [each.partition("=") for each in words.split(",") if each.strip()]
+    return [(name.strip(), value.strip()) for name, _, value in found]
 
 
 def _category(words: str, missing: Missing) -> CategoryFeature:
@@ -205,12 +210,11 @@ def _category(words: str, missing: Missing) -> CategoryFeature:
 
 def dp_of_words(words: str) -> DPTerms:
     """Return the terms of noise with a guarantee by words of a command line."""
-    given: dict[str, Any] = {}
+    kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
     try:
-        for each in filter(None, (part.strip() for part in words.split(","))):
-            name, _, value = each.partition("=")
-            kind = {"most_rows": int, "rows_per_person": int, "labels": str, "adjacency": str}
-            given[name.strip()] = kind.get(name.strip(), float)(value.strip())
+        given: dict[str, Any] = {
+            name: kind.get(name, float)(value) for name, value in _pairs(words)
+        }
         once = given.get("epsilon", 0.0) + given.get("label_epsilon", 0.0)
         return DPTerms(**{"lifetime_epsilon": once, **given})
     except ValueError as error:

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
 from cobasis.bundle.messages import model_in
 from cobasis.disk.whole import WholeFile, write_whole
 from cobasis.errors import CobasisError, OptionError, StepError
-from cobasis.features.encoder import Encoder
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.models import ModelName
 from cobasis.models.chain import Chain
@@ -24,17 +22,10 @@ from cobasis.models.trainer import train
 from cobasis.party_side.rows import PartyRows, gathered, open_rows, require_id
 from cobasis.party_side.session import PartySession, notes, refuse_target
 from cobasis.progress import Report, silent
+from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, decode_labels
-from cobasis.tables.sources import (
-    CSV,
-    PARQUET,
-    Source,
-    not_finite,
-    refuse_csv_rounding,
-    refuse_schema,
-    source_of,
-)
-from cobasis.tables.table import as_text
+from cobasis.tables.sources import CSV, PARQUET, source_of
+from cobasis.tables.table import StreamedTable, as_text
 from cobasis.vault import Dataset
 
 
@@ -70,9 +61,6 @@ def usable(session: PartySession) -> Usable:
     return Usable(dataset=uploaded.dataset, change_of_basis=found.change_of_basis, model=model)
 
 
-_BLOCK_CELLS = 2**22
-
-
 def predict(session: PartySession, table: Path, *, to: Path, report: Report = silent) -> int:
     """Predict for every row of a table, in its order."""
     for own in (table, Path(notes(session).get("table", table))):
@@ -81,63 +69,47 @@ def predict(session: PartySession, table: Path, *, to: Path, report: Report = si
         raise OptionError(
             f"-o '{to}' has to end in one of {', '.join((*CSV, *PARQUET))}. Choose such a name."
         )
-    use, agreement = usable(session), session.agreement
-    source = source_of(
-        table, party=session.name, features=(*agreement.features, *as_text(agreement.id))
-    )
-    refuse_schema(source, agreement.features, labels=None, party=session.name)
+    use, agreement, name = usable(session), session.agreement, session.agreement.id
+    source = source_of(table, party=session.name, features=(*agreement.features, *as_text(name)))
+    rows = StreamedTable(source, agreement=agreement, party=session.name, report=report)
     require_id(source, session)
+    ids = source.collect(pl.col(name))[name] if name else None
+
+    def answered(first: int, blocks: Iterator[Matrix]) -> pl.DataFrame:
+        answers = _answers(np.vstack(list(map(use.aligned, blocks))), use.model, agreement)
+        stop = first + answers.height
+        return answers if ids is None else answers.insert_column(0, ids[first:stop])
+
     csv, n_rows = to.suffix.lower() in CSV, 0
     with WholeFile(to, n_bytes=0) as file:
         kept, at = [], 0
-        for frame in _predicted(source, session, use=use, report=report):
+        for frame in rows.over(answered, step="predicting"):
             if csv:
                 data = frame.write_csv(include_header=not n_rows).encode()
                 file.write(data, offset=at)
                 at += len(data)
-            else:  # of a few columns; a row group for each block would make it slow to read
+            else:  # of a few columns; a row group for each part would make it slow to read
                 kept.append(frame)
             n_rows += frame.height
         if not csv:
             buffer = io.BytesIO()
             pl.concat(kept).write_parquet(buffer)
             file.write(buffer.getvalue(), offset=0)
-        source.refuse_changed()
     return n_rows
 
 
-def _predicted(
-    source: Source, session: PartySession, *, use: Usable, report: Report
-) -> Iterator[pl.DataFrame]:
-    """Yield predictions, some rows at a time."""
-    agreement, encoder = session.agreement, Encoder(session.agreement.features)
-    n_rows = int(source.collect(pl.len()).item())
-    batch = max(256, _BLOCK_CELLS // encoder.width)
-    names = list(dict.fromkeys([*encoder.names, *([agreement.id] if agreement.id else [])]))
-    for first, frame in source.parts(names, n_rows=n_rows, batch=batch):
-        rows = np.empty((encoder.width, frame.height))
-        refuse_csv_rounding(frame, what=source.what, integers=source.integers)
-        if not encoder.put(encoder.read(nw.from_native(frame), what=source.what), rows):
-            raise not_finite(source, agreement.features, n_rows=n_rows)
-        yield _answers(frame, np.ascontiguousarray(rows.T), session=session, use=use)
-        report("predicting", first + frame.height, n_rows)
-
-
-def _answers(
-    frame: pl.DataFrame, rows: Matrix, *, session: PartySession, use: Usable
-) -> pl.DataFrame:
-    """Return identifier, prediction and scores of some rows."""
-    agreement, model = session.agreement, use.model
-    aligned = use.aligned(rows)
+def _answers(aligned: Matrix, model: Chain, agreement: Agreement) -> pl.DataFrame:
+    """Return predictions and scores of aligned rows, under names that the identifier has not."""
     found = {"prediction": decode_labels(model.predict(aligned), agreement)}
     if agreement.task == "classification":
         scores = model.scores(aligned, method=model.method)
         table = scores[:, np.newaxis] if scores.ndim == 1 else scores
         classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes
         found |= {f"score_{each}": table[:, at] for at, each in enumerate(classes)}
-    taken = agreement.id  # the identifier keeps its name
-    columns = {f"model_{name}" if name == taken else name: each for name, each in found.items()}
-    return pl.DataFrame(({taken: frame[taken]} if taken else {}) | columns)
+    taken = agreement.id
+    return pl.DataFrame(
+        {f"model_{name}" if name == taken else name: each for name, each in found.items()}
+    )
 
 
 def export_onnx(session: PartySession, to: Path, *, precision: Precision = "float64") -> int:

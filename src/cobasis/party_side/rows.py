@@ -193,7 +193,7 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     problems = list(_id_problems(session, table)) if named else []
     if found.fits and not problems:
         rows = open_rows(session, table, report=report)
-        problems = list(_row_problems(session, rows))
+        problems = _row_problems(session, rows)
     return Findings(
         what=f"the table '{table.name}' of party '{session.name}'",
         n_rows=found.n_rows,
@@ -229,20 +229,21 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
         )
 
 
-def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
-    """Yield what is wrong with a table whose columns are right: too few rows."""
-    agreement = session.agreement
+def _row_problems(session: PartySession, rows: PartyRows) -> list[CobasisError]:
+    """Return what is wrong with a table whose columns are right: too few rows."""
+    agreement, size = session.agreement, session.agreement.n_components
+    needed = size + OWN_SPANS.get(agreement.basis, -size)
     if not rows.n_sent:
-        yield ShapeError(
+        problem: CobasisError = ShapeError(
             f"all rows of party '{session.name}' are held back by holdout={agreement.holdout}, so "
             "none would be uploaded. Give the table more rows, or agree on a smaller share."
         )
-        return
-    needed = agreement.n_components + OWN_SPANS.get(agreement.basis, -agreement.n_components)
-    if rows.n_sent < needed:
-        yield DimensionError(
+    elif rows.n_sent < needed:
+        problem = DimensionError(
             f"of {len(rows.marks):,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
-            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with "
-            f"{agreement.n_components:,} components needs. Give more rows, or agree on fewer "
-            "components."
+            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with {size:,} "
+            "components needs. Give more rows, or agree on fewer components."
         )
+    else:
+        return []
+    return [problem]
