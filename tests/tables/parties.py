@@ -37,6 +37,28 @@ def frame(n_rows, *, seed=0, **options):
     )
 
 
+class Frame:
+    """What pandas and its like have in common."""
+
+    def __init__(self, table):
+        self._table = {name: table[name].to_numpy() for name in table.columns}
+        self.columns = list(self._table)
+
+    def __getitem__(self, name):
+        return self._table[name]
+
+
+def kept(kind, table, folder):
+    """A table as a file or a frame."""
+    if kind == "parquet":
+        table.write_parquet(folder / "icu.parquet", row_group_size=700)
+        return folder / "icu.parquet"
+    if kind == "csv":
+        table.write_csv(folder / "icu.csv")
+        return str(folder / "icu.csv")
+    return {"frame": table, "lazy": table.lazy(), "other": Frame(table)}[kind]
+
+
 @dataclass
 class Site:
     """One party that can be made again with the same secrets."""

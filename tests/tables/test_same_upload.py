@@ -18,7 +18,7 @@ from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.secrets import SecretBasis
 from cobasis.tables import StreamedTable, open_table
-from tables.parties import NAMES, assert_same, frame, numbers, site, uploaded
+from tables.parties import NAMES, assert_same, frame, kept, numbers, site, uploaded
 
 N_ROWS = 2_900
 TERMS = DPTerms(
@@ -39,35 +39,13 @@ def many_small_parts(monkeypatch):
     monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
-class Frame:
-    """What pandas and its like have in common."""
-
-    def __init__(self, table):
-        self._table = {name: table[name].to_numpy() for name in table.columns}
-        self.columns = list(self._table)
-
-    def __getitem__(self, name):
-        return self._table[name]
-
-
-def kept_as(kind, table, folder):
-    """The table as a file or a frame."""
-    if kind == "parquet":
-        table.write_parquet(folder / "icu.parquet", row_group_size=700)
-        return folder / "icu.parquet"
-    if kind == "csv":
-        table.write_csv(folder / "icu.csv")
-        return str(folder / "icu.csv")
-    return {"frame": table, "lazy": table.lazy(), "other": Frame(table)}[kind]
-
-
 @pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
 @pytest.mark.parametrize("basis", ["svd", "pca", "public"])
 def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
     """Columns are found by name, and the identifier is ignored."""
     table, north = frame(N_ROWS), site(basis=basis)
     to = tmp_path / "north.safetensors"
-    found = uploaded(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
+    found = uploaded(north.party(), kept(kind, table, tmp_path), labels="died", to=to)
     assert found == to
     assert_same(to, north.in_memory(table))
 
@@ -123,7 +101,7 @@ def shuffled(table):
 @pytest.mark.parametrize("kind", ["parquet", "csv", "frame"])
 def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
     """Each piece gives a Gram matrix, which would be 134 MB for 4,096 features."""
-    table = kept_as(kind, frame(N_ROWS), tmp_path)
+    table = kept(kind, frame(N_ROWS), tmp_path)
     rows = open_table(table, agreement=site().agreement, party="north")
     heights = partial(rows.over, lambda _, blocks: sum(map(len, blocks)), step="")
     assert len(list(heights())) > 1
@@ -234,7 +212,7 @@ def test_progress_goes_from_the_first_row_to_the_last(tmp_path):
 def test_noise_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
     table, north = frame(N_ROWS), site(basis=basis, dp=TERMS)
     to = tmp_path / "north.safetensors"
-    uploaded(north.party(), kept_as(kind, table, tmp_path), labels="died", to=to)
+    uploaded(north.party(), kept(kind, table, tmp_path), labels="died", to=to)
     found, expected = open_payload(to), north.in_memory(table)
     np.testing.assert_array_equal(found.row_block(0, N_ROWS), expected.rows)
     np.testing.assert_array_equal(found.labels(), expected.labels)

@@ -42,14 +42,3 @@ def ward_frame(n_rows, *, seed=0):
             "died": rng.integers(0, 2, n_rows),
         }
     )
-
-
-def kept(kind, table, folder):
-    """The table as a file or a frame."""
-    if kind == "parquet":
-        table.write_parquet(folder / "icu.parquet", row_group_size=700)
-        return folder / "icu.parquet"
-    if kind == "csv":
-        table.write_csv(folder / "icu.csv")
-        return folder / "icu.csv"
-    return {"frame": table, "lazy": table.lazy()}[kind]

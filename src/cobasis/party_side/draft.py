@@ -15,7 +15,7 @@ from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
 from cobasis.models.families import default_model
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.tables.sources import Source, source_of
+from cobasis.tables.sources import source_of
 
 Missing = Literal["refuse", "fill"]
 Features = tuple[NumericFeature | CategoryFeature, ...]
@@ -29,8 +29,8 @@ def features_of_example(
     example: Path, *, leave_out: Iterable[str], missing: Missing = "refuse"
 ) -> Features:
     """Describe the columns of a public table: names, kinds, vocabularies and scales."""
-    source, schema = _opened(example)
-    gone = set(leave_out)
+    source = source_of(example, party="example")
+    schema, gone = source.schema, set(leave_out)
     found: list[NumericFeature | CategoryFeature] = []
     for name in (each for each in schema if each not in gone):
         column = source.collect(pl.col(name))[name]
@@ -41,13 +41,6 @@ def features_of_example(
             f"'{example.name}' has no column besides label and id. Give a table with features."
         )
     return tuple(found)
-
-
-def _opened(example: Path) -> tuple[Source, pl.Schema]:
-    """Return a public table, and its columns."""
-    source = source_of(example, party="example")
-    with source.reading():
-        return source, source.frame.collect_schema()
 
 
 def _number(column: pl.Series, missing: Missing) -> NumericFeature:
@@ -80,7 +73,7 @@ def _words(column: pl.Series, missing: Missing) -> CategoryFeature:
 
 def refuse_other_columns(example: Path, **columns: str | None) -> None:
     """Raise FeatureError where a public table lacks the column of labels, or of identifiers."""
-    _, schema = _opened(example)
+    schema = source_of(example, party="example").schema
     for word, name in columns.items():
         if name and name not in schema:
             some = ", ".join(list(schema)[:MAX_NAMES])
@@ -94,9 +87,9 @@ def refuse_other_columns(example: Path, **columns: str | None) -> None:
 
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
     """Return the classes that the label column of a public example has, sorted."""
-    source, schema = _opened(example)
+    source = source_of(example, party="example")
     found = source.collect(pl.col(label))[label].drop_nulls().unique().to_list()
-    if schema[label].is_integer() or all(isinstance(each, int) for each in found):
+    if source.schema[label].is_integer() or all(isinstance(each, int) for each in found):
         return tuple(sorted(int(each) for each in found))
     return tuple(sorted(str(each) for each in found))
 

@@ -87,9 +87,7 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
 def require_id(source: Source, session: PartySession) -> None:
     """Raise FeatureError where the agreement has an identifier, and the table no such column."""
     name = session.agreement.id
-    with source.reading():
-        names = source.frame.collect_schema().names()
-    if name and name not in names:
+    if name and name not in source.schema:
         raise FeatureError(
             f"{source.what} has no column '{name}', the agreement's identifier, so its rows could "
             "not be told apart. Add it."

@@ -77,6 +77,12 @@ class Source:
             raise TableError(_reason(self.what, error, path=self.path)) from None
         self.refuse_changed()
 
+    @property
+    def schema(self) -> pl.Schema:
+        """Its columns and their types."""
+        with self.reading():
+            return self.frame.collect_schema()
+
     def refuse_changed(self) -> None:
         """Raise FileChangedError when the file is no longer the one that was opened."""
         if self.path is not None and self.stamp is not None:
@@ -186,8 +192,7 @@ def _of_file(path: Path, *, party: str, features: Sequence[Feature]) -> Source:
     stamp = stamp_of(path)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
     source = Source(frame=frame, what=what, path=path, stamp=stamp)
-    with source.reading():
-        schema = frame.collect_schema()
+    schema = source.schema
     if kind in PARQUET:
         return source
     types, integers = _csv_types(source, schema, features)
@@ -282,9 +287,7 @@ def refuse_schema(
     party: str,
 ) -> None:
     """Refuse a table that lacks a column, or has one of another kind than agreed."""
-    with source.reading():
-        schema = source.frame.collect_schema()
-    names = [feature.name for feature in features]
+    schema, names = source.schema, [feature.name for feature in features]
     refuse_names([name for name in names if name in schema], names, party=party)
     if labels is not None and labels not in schema:
         raise LabelError(
@@ -313,9 +316,7 @@ def refuse_schema(
 
 def where_text(source: Source, name: str) -> str:
     """Say in which row a column of text has its first cell that is no number; else nothing."""
-    with source.reading():
-        text = source.frame.collect_schema()[name] == pl.String
-    row = row_of_text(source, name) if text else None
+    row = row_of_text(source, name) if source.schema[name] == pl.String else None
     return "" if row is None else f", the first text in row {row:,} below the names"
 
 
@@ -337,8 +338,7 @@ def refuse_csv_rounding(part: pl.DataFrame, *, what: str, integers: Collection[s
 
 def not_finite(source: Source, features: Sequence[Feature], *, n_rows: int) -> NotFiniteError:
     """Return the error that says which columns are not whole."""
-    with source.reading():
-        schema = source.frame.collect_schema()
+    schema = source.schema
     numbers = [each for each in features if isinstance(each, NumericFeature)]
 
     def bad(feature: NumericFeature) -> pl.Expr:

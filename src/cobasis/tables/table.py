@@ -241,8 +241,7 @@ def check_table(
     label = agreement.label or None
     words = word_labels(agreement, label)
     source = source_of(table, party=party, features=(*agreement.features, *words), labels=label)
-    with source.reading():
-        schema = source.frame.collect_schema()
+    schema = source.schema
     n_rows = int(source.collect(pl.len()).item())
     held: list[Feature] = list(agreement.features)
     if label and agreement.task == "regression":
