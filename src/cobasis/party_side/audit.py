@@ -151,9 +151,6 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         )
     return Facts(
         n_rows=ready.rows.n_sent,
-        n_features=agreement.n_features,
-        n_anchor_rows=agreement.n_anchor_rows,
-        n_parties=len(agreement.parties),
         anchor=agreement.anchor,
         basis=agreement.basis,
         task=agreement.task,

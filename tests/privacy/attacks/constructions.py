@@ -17,6 +17,7 @@ from cobasis.linalg.arrays import principal_cosines
 from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered, Release
+from cobasis.privacy.attacks.scores import told_apart
 from models.blocks import principal_axes
 
 
@@ -110,6 +111,12 @@ def aligned_round(data, *, parties, n_rows, n_components, shared=False):
     fits = align(ODC(), images).fits
     changes = [fits[str(number)].change_of_basis for number in range(parties)]
     return AlignedRound(rows, labels, bases, releases, changes)
+
+
+def members_told(scores, members):
+    """AUC, and how many members are found where one in a hundred others is taken for one."""
+    bar = np.quantile(scores[~members], 0.99, method="higher")
+    return told_apart(scores, members), float(np.mean(scores[members] > bar))
 
 
 def span_found(guess, basis):

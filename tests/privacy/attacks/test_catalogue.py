@@ -25,7 +25,6 @@ NO_ATTACKS = {
     "known_records.Inferred",
     "public_sample.Clouds",
     "scores.Content",
-    "scores.Decision",
     "scores.Share",
     "scores.Structure",
 }

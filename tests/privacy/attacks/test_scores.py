@@ -9,14 +9,15 @@ from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import (
     nearest,
     score_content,
-    score_decision,
     score_linkage,
     score_structure,
     standing_alone,
+    told_apart,
 )
 from privacy.attacks.constructions import (
     cancer,
     digits,
+    members_told,
     own_basis,
     released,
 )
@@ -86,12 +87,10 @@ def test_a_right_basis_links_everybody_and_a_random_one_hardly_anybody():
 
 def test_scores_without_a_signal_are_at_chance_and_ties_are_no_hits():
     truth = np.arange(20_000) % 2 == 0
-    found = score_decision(np.random.default_rng(2).normal(size=20_000), truth)
-    assert found.auc.value == pytest.approx(found.auc.chance, abs=0.02)
-    assert found.at_one_percent.value == pytest.approx(found.at_one_percent.chance, abs=0.005)
-    tied, sure = score_decision(np.zeros(20_000), truth), score_decision(truth, truth)
-    assert (tied.auc.value, tied.at_one_percent.value) == (0.5, 0)
-    assert (sure.auc.value, sure.at_one_percent.value) == (1, 1)
+    blind = members_told(np.random.default_rng(2).normal(size=20_000), truth)
+    np.testing.assert_allclose(blind, (0.5, 0.01), atol=0.01)
+    assert members_told(np.zeros(20_000), truth) == (0.5, 0)
+    assert members_told(truth.astype(float), truth) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +98,8 @@ def test_scores_without_a_signal_are_at_chance_and_ties_are_no_hits():
     [
         (lambda: content(ROWS[:3]), "the truth has"),
         (lambda: content(ROWS, known=np.arange(200)), "nobody is left"),
-        (lambda: score_decision([0.1, 0.2], [True, True]), "cannot be compared"),
-        (lambda: score_decision([0.1, 0.2], [False, False]), "cannot be compared"),
-        (lambda: score_decision([0.1, 0.2], [True]), "cannot be compared"),
+        (lambda: told_apart(np.arange(3.0), np.ones(3, bool)), "3 are of the kind"),
+        (lambda: told_apart(np.arange(3.0), np.zeros(3, bool)), "people of both kinds"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(score, words):

@@ -17,7 +17,7 @@ from cobasis.errors import ShapeError, SpanReuseError
 from cobasis.linalg.polar import polar
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.attacks.scores import score_content, score_decision
+from cobasis.privacy.attacks.scores import score_content, told_apart
 from cobasis.protocol.plaintext import basis_columns
 from privacy.attacks.constructions import anchor, cancer, digits, haar_basis, own_basis, released
 from vault.vaults import FEATURES, WHY, agree, choose, open_vault, table, upload
@@ -60,7 +60,7 @@ def test_a_crowd_stands_out_as_a_crowd_and_nobody_in_it():
     for run in range(20):
         before, after, new, _ = two_uploads(digits, 16, n_changed=11, run=run)
         scores = came(after, before)
-        assert score_decision(scores, new).auc.value > 0.99
+        assert told_apart(scores, new) > 0.99
         order = np.random.default_rng(run).permutation(np.flatnonzero(new))
         found.append(order[0] == np.argmax(scores))
     assert np.mean(found) < 0.3
@@ -122,7 +122,7 @@ def test_who_was_in_two_hospitals_is_found_in_both(data, n_rows, n_components, n
     change = polar(bases[1].T @ bases[0]).rotation
     places, distances = same_person(second @ bases[1] @ change, first @ bases[0])
     np.testing.assert_array_equal(places[:both], np.arange(both) + n_rows - both)
-    assert score_decision(-distances, np.arange(n_rows) < both).auc.value > 0.94
+    assert told_apart(-distances, np.arange(n_rows) < both) > 0.94
 
 
 def rebuilt(rows, bases, *, shuffled=False, prior=None):

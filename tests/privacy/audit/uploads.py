@@ -51,9 +51,6 @@ def facts(upload, **changes):
         counts = tuple(np.unique(upload.classes, return_counts=True)[1].tolist())
     told = Facts(
         n_rows=upload.n_rows,
-        n_features=upload.rows.shape[1],
-        n_anchor_rows=upload.rows.shape[1] + 2,
-        n_parties=4,
         anchor="isometric",
         basis="svd",
         task="classification" if counts else "representation",

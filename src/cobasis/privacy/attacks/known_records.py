@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cobasis.errors import ShapeError
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.privacy.attacks import Recovered, Release
-from cobasis.privacy.attacks.scores import Places, explained, nearest, score_decision
+from cobasis.privacy.attacks.scores import Places, explained, nearest, told_apart
 
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6)
 """Shares of what known records have outside the basis: how much the fit is held back."""
@@ -148,7 +148,7 @@ def infer_attribute(
         places = _chosen(above, n_known=n_known, rng=rng)
         asked = np.setdiff1d(np.arange(len(above)), places)
         scores = (_regression(each, above, places) for each in (rows / size, labels))
-        found.append([score_decision(each[asked], above[asked]).auc.value for each in scores])
+        found.append([told_apart(each[asked], above[asked]) for each in scores])
     auc, from_labels = np.mean(found, axis=0)
     return Inferred(auc=float(auc), from_labels=float(from_labels))
 

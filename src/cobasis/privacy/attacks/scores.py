@@ -40,14 +40,6 @@ class Content:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
-    """How well an attack tells two kinds of people apart."""
-
-    auc: Share
-    at_one_percent: Share
-
-
-@dataclass(frozen=True, kw_only=True)
 class Structure:
     """How much of the raw rows' structure the release shows as it is."""
 
@@ -96,25 +88,21 @@ def score_linkage(rows: Matrix, basis: Matrix, *, candidates: Matrix, places: Pl
     return Share(value=float(np.mean(found == places)), chance=1 / len(candidates))
 
 
-def score_decision(scores: npt.ArrayLike, truth: npt.ArrayLike) -> Decision:
-    """Set an attack's scores against which people are of the kind it looks for."""
-    given, really = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
-    if given.shape != really.shape or given.ndim != 1 or not 0 < really.sum() < len(really):
+def told_apart(scores: Matrix, really: npt.NDArray[np.bool_]) -> float:
+    """Return the AUC of scores: how often somebody of the kind has the higher one; 0.5 is chance.
+
+    Raises ShapeError where all are of one kind.
+    """
+    positives, negatives = int(really.sum()), int((~really).sum())
+    if not positives or not negatives:
         raise ShapeError(
-            f"scores of shape {given.shape} and a truth of shape {really.shape} with "
-            f"{int(really.sum())} positives cannot be compared. Give one of each per person, "
-            "and people of both kinds."
+            f"of {len(really):,} people {positives:,} are of the kind that is looked for, so there "
+            "is nobody to tell apart. Give people of both kinds."
         )
     # Mann and Whitney's statistic; ranks of equal scores are their mean, which counts them half
-    ranks = rankdata(given)
-    positives, negatives = int(really.sum()), int((~really).sum())
-    auc = (ranks[really].sum() - positives * (positives + 1) / 2) / (positives * negatives)
-    # a score that some negative has is no hit: an attack that scores all alike finds nobody
-    bar = np.quantile(given[~really], 1 - _WORST, method="higher")
-    return Decision(
-        auc=Share(value=float(auc), chance=0.5),
-        at_one_percent=Share(value=float(np.mean(given[really] > bar)), chance=_WORST),
-    )
+    ranks = rankdata(scores)
+    above = ranks[really].sum() - positives * (positives + 1) / 2
+    return float(above / (positives * negatives))
 
 
 def score_structure(release: Release, truth: Matrix, *, n_neighbours: int = 10) -> Structure:

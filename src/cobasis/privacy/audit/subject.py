@@ -122,9 +122,6 @@ class Facts:
     """What is agreed, and what was uploaded before."""
 
     n_rows: int  # of the whole upload
-    n_features: int
-    n_anchor_rows: int
-    n_parties: int
     anchor: AnchorKind
     basis: BasisName
     task: Task
