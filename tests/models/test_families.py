@@ -8,7 +8,7 @@ import pytest
 
 from cobasis.errors import OptionError, RowCarryingError
 from cobasis.models import ModelName
-from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, default_model, family
+from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, family
 from cobasis.models.trainer import refuse_model, train
 
 TASKS = ("classification", "regression")

@@ -136,7 +136,7 @@ def batches(
         table = _as_image(party, images[party], n_rows=n_rows)
         n_rows = table.shape[0]
         first = next(iter(batch.values()), table)
-        usual = batch_bytes(first.nbytes * len(images))
+        usual = min(max(first.nbytes * len(images) // 16, LEAST_BATCH), BATCH_BYTES)
         limit = usual if len(batch) >= few else LARGEST_BATCH
         if size + table.nbytes > limit or first.shape != table.shape:
             if batch:
@@ -146,11 +146,6 @@ def batches(
         size += table.nbytes
     if batch:
         yield batch
-
-
-def batch_bytes(n_bytes: int) -> int:
-    """Return how much of so many bytes of images is read before it is worked on."""
-    return min(max(n_bytes // 16, LEAST_BATCH), BATCH_BYTES)
 
 
 def check_image(party: str, image: Matrix, *, n_rows: int | None = None) -> Matrix:

@@ -45,7 +45,7 @@ def demo(
     from rich.console import Console
 
     from cobasis.disk.whole import write_whole
-    from cobasis.models.families import default_model
+    from cobasis.models.families import DEFAULT_MODELS
     from cobasis.report.comparison import Settings, compare, deal, load
     from cobasis.report.pages import as_json, render_comparison
 
@@ -60,7 +60,7 @@ def demo(
         aligner=aligner,
         anchor=anchor,
         basis=basis,
-        model=model or default_model(table.task),
+        model=model or DEFAULT_MODELS[table.task],
         seed=seed,
         allow_row_carrying=allow_row_carrying,
     )

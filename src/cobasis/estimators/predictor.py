@@ -16,7 +16,7 @@ from cobasis.estimators.inputs import Array, Features, label_column
 from cobasis.estimators.transformer import REQUESTED, CollaborativeTransformer
 from cobasis.models import Estimator, ModelName, Task
 from cobasis.models.chain import Chain
-from cobasis.models.families import FAMILIES, default_model
+from cobasis.models.families import DEFAULT_MODELS, FAMILIES
 from cobasis.models.trainer import TrainedModel
 from cobasis.protocol.party import Party
 
@@ -156,7 +156,7 @@ def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
     """Return a check whether the model, fitted or not, has `method`."""
 
     def check(self: "CollaborativeClassifier") -> bool:
-        model = default_model(self._task) if self.estimator is None else self.estimator
+        model = DEFAULT_MODELS[self._task] if self.estimator is None else self.estimator
         if hasattr(self, "round_"):
             fitted = _trained(next(iter(self.round_.parties.values())))
             if isinstance(fitted, Chain):

@@ -198,9 +198,8 @@ class WholeTable(Blocks):
         # The size is the table's alone: parts are added in their order, so that a sum over them
         # is the same to the last bit with one thread or with many.
         size = max(256, PART_CELLS // self.shape[1])
-
-        def worked(first: int) -> Done:
-            return work(first, iter([self.table[first : first + size]]))
-
         with one_blas_thread():
-            yield from in_order(worked, range(0, self.shape[0], size))
+            yield from in_order(
+                lambda first: work(first, iter([self.table[first : first + size]])),
+                range(0, self.shape[0], size),
+            )

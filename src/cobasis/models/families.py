@@ -48,9 +48,12 @@ def family(name: ModelName, task: Task) -> Family:
     return FAMILIES[name]
 
 
-def default_model(task: Task) -> ModelName:
-    """Return the family that is used where none is named."""
-    return "ridge" if task == "regression" else "logistic"
+DEFAULT_MODELS: "Mapping[Task, ModelName]" = {
+    "classification": "logistic",
+    "regression": "ridge",
+    "representation": "logistic",
+}
+"""The family that is used where none is named."""
 
 
 def _stops_early(n_rows: int) -> bool:

@@ -12,7 +12,7 @@ from pydantic import ValidationError, create_model
 
 from cobasis.errors import FeatureError, OptionError
 from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
-from cobasis.models.families import default_model
+from cobasis.models.families import DEFAULT_MODELS
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
@@ -101,7 +101,7 @@ def draft_fields(given: Mapping[str, Any], *, stem: str) -> dict[str, Any]:
     fields.setdefault("threat_model", "semi-honest")
     task = fields.get("task")
     if task in {"classification", "regression"}:
-        fields.setdefault("model", default_model(task))
+        fields.setdefault("model", DEFAULT_MODELS[task])
         fields.setdefault("models", (fields["model"],))
     features = fields.get("features")
     if features and fields.get("anchor", "isometric") == "isometric":

@@ -26,7 +26,7 @@ from cobasis.features.contract import (
 from cobasis.features.encoder import column_names, encode
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.models import Estimator, ModelName, Task
-from cobasis.models.families import default_model
+from cobasis.models.families import DEFAULT_MODELS
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
 from cobasis.protocol.dp_terms import DPTerms
@@ -155,7 +155,7 @@ def _agreement(
         n_anchor_rows = n_features if anchor == "isometric" else max(1000, n_features)
         if public_rows is not None and anchor == "public":
             n_anchor_rows = len(np.asarray(public_rows))
-    family = cast("ModelName", model) if isinstance(model, str) else default_model(task)
+    family = cast("ModelName", model) if isinstance(model, str) else DEFAULT_MODELS[task]
     return Agreement(
         round_id=round_id,
         parties=tuple(rows),
