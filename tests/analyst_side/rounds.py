@@ -5,16 +5,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis.analyst_side.forget import forget
+from cobasis.analyst_side.membership import remove
+from cobasis.analyst_side.receive import receive
+from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
+from cobasis.bundle.agreement_file import read_agreement, seal, sealed_path
+from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.messages import enclose_proposal, enclose_upload
+from cobasis.bundle.envelope import open_bundle
+from cobasis.bundle.messages import consensus_in, enclose_proposal, enclose_upload, return_in
+from cobasis.bundle.transcript import verify_transcript
 from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import exchanges
-from cobasis.protocol.signatures import News
+from cobasis.protocol.signatures import News, sign_agreement
 from protocol.consortium import COMPONENTS, WIDTH, tables
 
 NAMES = ("east", "north", "south", "west")
+EARLY = NAMES[:3]
+PAST = "2026-01-01T00:00:00Z"  # a deadline of which a run waits for nobody
 
 
 @dataclass
@@ -29,11 +39,15 @@ class RealRound:
     parties: dict = field(default_factory=dict)
 
     @property
+    def path(self):
+        return self.folder / "icu.toml"
+
+    @property
     def inbox(self):
         return self.folder / "inbox"
 
     @property
-    def returns(self):
+    def outbox(self):
         return self.folder / "outbox"
 
     @property
@@ -41,9 +55,42 @@ class RealRound:
         return WorkFolder(self.folder / "icu.round")
 
     def session(self):
-        """A fresh session, as every command opens one."""
-        identity, path = self.identities["lab"], self.folder / "icu.toml"
-        return AnalystSession(self.agreement, identity=identity, path=path)
+        """A fresh session, as every command opens one; without a file all have signed."""
+        sealed = not self.path.exists() or sealed_path(self.path).exists()
+        identity = self.identities["lab"]
+        return AnalystSession(self.agreement, identity=identity, path=self.path, sealed=sealed)
+
+    def receive(self, *paths):
+        """What the analyst types when files came; without any, those of the inbox."""
+        return receive(self.session(), paths or [self.inbox])
+
+    def run(self, **options):
+        return run(self.session(), **options)
+
+    def remove(self, name, **options):
+        return remove(self.session(), name, **options)
+
+    def forget(self, **options):
+        return forget(self.session(), **options)
+
+    def write(self, *, sealed=True):
+        """The agreement as a file, which all have signed or nobody has."""
+        fields = {name: getattr(self.agreement, name) for name in type(self.agreement).model_fields}
+        self.path.write_text(new_text(fields))
+        self.agreement = read_agreement(self.path).agreement
+        if sealed:
+            seal(self.path, [self.signature(name) for name in (*self.agreement.parties, "lab")])
+        return self.path
+
+    def signature(self, name, *, agreement=None):
+        sign = self.identities[name].sign
+        return sign_agreement(agreement or self.agreement, name=name, sign=sign)
+
+    def sign(self, *names, to=None, agreement=None):
+        """Signatures as files, in the inbox."""
+        for name in names:
+            text = self.signature(name, agreement=agreement).text()
+            ((to or self.inbox) / f"{name}.sig").write_text(text)
 
     def sealed(self, name):
         """A party's upload in the work folder, as it came."""
@@ -53,9 +100,36 @@ class RealRound:
         """What a party gets back."""
         return self.session().reply(name, exchanges(self.agreement)[number])
 
+    def opened(self, name, number=-1, *, by=None):
+        """A party's reply, opened by it or by somebody else."""
+        return open_bundle(
+            self.reply(name, number),
+            unseal=self.identities[by or name].unseal,
+            signer=self.identities["lab"].public,
+            into=self.folder / f"opened-{name}",
+        )
+
+    def returned(self, name):
+        """What a party reads of its return."""
+        return return_in(self.opened(name), agreement=self.agreement, party=name)
+
+    def adopted(self, name):
+        """The common span as a party reads it."""
+        return consensus_in(self.opened(name, 0), agreement=self.agreement)
+
+    def accuracy(self, name):
+        """How well a party predicts its own rows, with what it got back."""
+        got = self.returned(name)
+        rows = self.party(name)._basis.project(self.rows[name][0]) @ got.change_of_basis
+        return (got.model.predict(rows) == self.rows[name][1]).mean()
+
     def news(self):
         """The signed news beside the agreement."""
         return News.from_text((self.folder / "icu.news").read_bytes(), self.agreement)
+
+    def entries(self):
+        """The transcript's lines."""
+        return verify_transcript(self.work.transcript).entries
 
     def party(self, name):
         if name not in self.parties:
@@ -66,31 +140,17 @@ class RealRound:
 
     def payload(self, name, *, rows=None, consensus=None):
         """A party's upload as a file, in the agreed precision."""
-        path = self.folder / f"{name}.safetensors"
+        path, agreed = self.folder / f"{name}.safetensors", self.agreement
         prepared = self.party(name).prepare(*(rows or self.rows[name]), consensus=consensus)
-        write_upload(
-            prepared,
-            path,
-            precision=self.agreement.precision,
-            int8_range=self.agreement.int8_range,
-        )
+        write_upload(prepared, path, precision=agreed.precision, int8_range=agreed.int8_range)
         return path
 
     def upload(self, name, *, file=None, signer=None, to=("lab",), **options):
         """A party's sealed upload in the inbox."""
         created, audit = options.pop("created", None), options.pop("audit", None)
         payload = self.payload(name, **options)
-        draft, parts = enclose_upload(payload, agreement=self.agreement, audit=audit)
-        self.inbox.mkdir(exist_ok=True)
-        path = self.inbox / (file or f"{name}.upload")
-        write_bundle(
-            path,
-            draft=draft,
-            parts=parts,
-            sign=(signer or self.identities[name]).sign,
-            recipients=[self.identities[each].public for each in to],
-            created=created or datetime.now(UTC),
-        )
+        enclosed = enclose_upload(payload, agreement=self.agreement, audit=audit)
+        path = self._sent(enclosed, file or f"{name}.upload", signer or name, to, created=created)
         payload.unlink()
         return path
 
@@ -99,19 +159,22 @@ class RealRound:
         return {name: self.upload(name) for name in (names or self.agreement.parties)}
 
     def proposal(self, name):
-        """A party's sealed proposal."""
+        """A party's sealed proposal in the inbox."""
         proposed = self.party(name).propose(self.rows[name][0])
-        draft, parts = enclose_proposal(proposed, agreement=self.agreement)
+        enclosed = enclose_proposal(proposed, agreement=self.agreement)
+        return self._sent(enclosed, f"{name}.proposal", name)
+
+    def _sent(self, enclosed, file, signer, to=("lab",), *, created=None):
         self.inbox.mkdir(exist_ok=True)
-        path = self.inbox / f"{name}.proposal"
         write_bundle(
-            path,
-            draft=draft,
-            parts=parts,
-            sign=self.identities[name].sign,
-            recipients=[self.identities["lab"].public],
+            self.inbox / file,
+            draft=enclosed.draft,
+            parts=enclosed.parts,
+            sign=self.identities.get(signer, signer).sign,
+            recipients=[self.identities[each].public for each in to],
+            created=created or datetime.now(UTC),
         )
-        return path
+        return self.inbox / file
 
 
 def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
@@ -141,3 +204,22 @@ def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
     fields.update(changes)
     agreement = Agreement(**fields, commitment=secret.commitment(fields["round_id"]))
     return RealRound(folder, agreement, identities, secret, tables(names=names, n_rows=40))
+
+
+def began(folder, names=NAMES, **changes):
+    """A round whose analyst has received some uploads."""
+    made = real_round(folder, **changes)
+    made.uploads(names)
+    assert not made.receive().refused
+    return made
+
+
+def verdicts(found):
+    """What became of each file: its code, or the word."""
+    return {each.file: each.code or each.verdict for each in found.files}
+
+
+def contents(folder):
+    """Every file below a folder, by its bytes."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}

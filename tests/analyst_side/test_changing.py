@@ -6,104 +6,81 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from analyst_side.rounds import NAMES, real_round
-from analyst_side.test_receiving import contents
-from analyst_side.test_running import opened_return
-from cobasis.analyst_side.forget import forget
-from cobasis.analyst_side.membership import check_removal, remove
-from cobasis.analyst_side.receive import receive
-from cobasis.analyst_side.run import run
+from analyst_side.rounds import EARLY, NAMES, PAST, began, contents
+from cobasis.analyst_side.membership import check_removal
 from cobasis.bundle import run_folder
-from cobasis.bundle.transcript import verify_transcript
-from cobasis.errors import (
-    RetentionError,
-    SignatureError,
-    StepError,
-    UnknownPartyError,
-)
+from cobasis.errors import RetentionError, SignatureError, StepError, UnknownPartyError
 from cobasis.keys.identity import Identity
 from cobasis.models.chain_file import encode_chain
-
-EARLY = ("east", "north", "south")
-PAST = "2026-01-01T00:00:00Z"
 
 
 def add(made, name):
     """What the analyst types when somebody comes late."""
-    made.upload(name)
-    assert not receive(made.session(), [made.inbox / f"{name}.upload"]).refused
-    return run(made.session(), confirmed=[name]).concluded
+    assert not made.receive(made.upload(name)).refused
+    return made.run(confirmed=[name]).concluded
 
 
 @pytest.fixture
 def ran(tmp_path):
     """Three parties have run; the fourth has not uploaded."""
-    made = real_round(tmp_path, minimum_parties=2, deadline=PAST)
-    made.uploads(EARLY)
-    receive(made.session(), [made.inbox])
-    run(made.session())
+    made = began(tmp_path, EARLY, minimum_parties=2, deadline=PAST)
+    made.run()
     return made
 
 
 def changes(made, names):
-    return {name: opened_return(made, name).change_of_basis for name in names}
+    return {name: made.returned(name).change_of_basis for name in names}
 
 
-def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_changes(ran):
-    before = changes(ran, EARLY)
+def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_changes(ran, monkeypatch):
+    before, read, real = changes(ran, EARLY), [], run_folder.read_tables
+
+    def reading(path, **options):
+        read.append(path.name)
+        return real(path, **options)
+
+    monkeypatch.setattr(run_folder, "read_tables", reading)
     late = add(ran, "west")
-    after = changes(ran, NAMES)
-    for name in EARLY:
-        np.testing.assert_array_equal(after[name], before[name])
-    assert late.outcome.n_rows == 160
-    got = opened_return(ran, "west")
-    assert (got.trained_on, got.target_carries) == (NAMES, ("east",))
-    rows = ran.party("west")._basis.project(ran.rows["west"][0]) @ got.change_of_basis
-    assert (got.model.predict(rows) == ran.rows["west"][1]).mean() > 0.9
-
-
-def test_a_run_after_a_late_party_has_nothing_new_and_the_same_model(ran):
-    first = add(ran, "west")
-    again = run(ran.session())
-    assert again.concluded.outcome == first.outcome
-    assert again.written == {}
-
-
-def test_to_add_a_party_reads_the_target_once(ran, monkeypatch):
-    read = []
-    kept = run_folder.read_tables
-    monkeypatch.setattr(
-        run_folder, "read_tables", lambda path, **of: read.append(path.name) or kept(path, **of)
-    )
-    add(ran, "west")
     assert read.count("target.safetensors") == 1
+    for name, change in changes(ran, EARLY).items():
+        np.testing.assert_array_equal(change, before[name])
+    assert late.outcome.n_rows == 160
+    got = ran.returned("west")
+    assert (got.trained_on, got.target_carries) == (NAMES, ("east",))
+    assert ran.accuracy("west") > 0.9
+    again = ran.run()
+    assert (again.concluded.outcome, again.written) == (late.outcome, {})
 
 
 def test_a_removal_trains_again_and_leaves_the_others_changes_of_basis_alone(ran):
-    before = changes(ran, EARLY)
-    first = encode_chain(opened_return(ran, "north").model)
-    done = remove(ran.session(), "east")
+    before, first = changes(ran, EARLY), encode_chain(ran.returned("north").model)
+    done = ran.remove("east")
     for name, change in changes(ran, ("north", "south")).items():
         np.testing.assert_array_equal(change, before[name])
-    got = opened_return(ran, "north")
+    got = ran.returned("north")
     assert encode_chain(got.model) != first
     assert (got.trained_on, got.target_carries) == (("north", "south"), ("east",))
     assert set(done.concluded.files) == {"north", "south"}
+    assert not ran.reply("east").exists()
+    assert [each.code for each in ran.receive().refused] == ["CB805"]
+    ran.upload("east")
+    refused = ran.receive().refused
+    assert ["removed from this round" in each.reason for each in refused] == [True]
 
 
 def test_the_rows_that_were_removed_are_nowhere_in_the_work_folder(ran):
-    rows = np.frombuffer(ran.work.payload("south").read_bytes()[-48:], dtype="<f8")
-    assert [1 for data in contents(ran.work.path).values() if rows.tobytes() in data]
+    rows = np.frombuffer(ran.work.payload("south").read_bytes()[-48:], dtype="<f8").tobytes()
+    assert [1 for data in contents(ran.work.path).values() if rows in data]
     models = contents(ran.work.models)
-    remove(ran.session(), "south")
+    ran.remove("south")
     left = contents(ran.work.path)
-    assert not [name for name, data in left.items() if rows.tobytes() in data]
+    assert not [name for name, data in left.items() if rows in data]
     assert not ran.sealed("south").exists()
     assert not set(models.values()) & set(left.values())  # models that they shaped went, too
 
 
 def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
-    done = remove(ran.session(), "east")
+    done = ran.remove("east")
     data, text = (path.read_text() for path in done.files)
     told = check_removal(data.encode(), analyst=ran.identities["lab"].public)
     for sentence in (
@@ -126,10 +103,9 @@ def test_the_certificate_says_what_is_and_what_is_not_gone_and_is_signed(ran):
 
 def test_only_realign_makes_a_target_without_the_party_that_left(ran):
     before = changes(ran, ("north", "south"))
-    first = remove(ran.session(), "east")
-    assert not first.removal.realigned
-    done = remove(ran.session(), "east", realign=True)
-    got = opened_return(ran, "south")
+    assert not ran.remove("east").removal.realigned
+    done = ran.remove("east", realign=True)
+    got = ran.returned("south")
     assert got.target_carries == ("north",)
     assert not np.allclose(got.change_of_basis, before["south"])
     text = done.files[1].read_text()
@@ -141,92 +117,73 @@ def test_only_realign_makes_a_target_without_the_party_that_left(ran):
 
 def test_a_removal_that_is_certified_again_knows_of_a_later_realignment(ran):
     add(ran, "west")
-    assert not remove(ran.session(), "south").removal.realigned
-    remove(ran.session(), "east", realign=True)
-    again = remove(ran.session(), "south").removal
+    assert not ran.remove("south").removal.realigned
+    ran.remove("east", realign=True)
+    again = ran.remove("south").removal
     assert again.realigned
     assert not any("unchanged" in sentence for sentence in again.not_gone)
 
 
+def test_a_late_party_that_leaves_is_out_also_when_the_round_is_aligned_anew(ran):
+    """The others are those of the first run, whose folder of fits holds the late one's as well."""
+    add(ran, "west")
+    done = ran.remove("west", realign=True)
+    assert tuple(done.concluded.outcome.uploads) == done.removal.trained_on == EARLY
+    assert done.concluded.outcome.n_rows == 120
+    assert ran.returned("north").trained_on == EARLY
+    assert set(done.concluded.files) == set(EARLY)
+    assert tuple(ran.run().concluded.outcome.uploads) == EARLY
+
+
 def test_a_party_whose_upload_no_model_was_trained_on_is_removed_without_returns(tmp_path):
-    made = real_round(tmp_path, minimum_parties=2, deadline=PAST)
-    made.uploads(EARLY)
-    receive(made.session(), [made.inbox])
-    done = remove(made.session(), "east")
+    made = began(tmp_path, EARLY, minimum_parties=2, deadline=PAST)
+    done = made.remove("east")
     assert done.concluded is None
     assert "No model of this round was trained on the rows of 'east'." in done.removal.gone
     assert "unchanged" not in done.removal.text()
-    ran = run(made.session())
-    assert set(ran.concluded.files) == {"north", "south"}
+    assert set(made.run().concluded.files) == {"north", "south"}
 
 
-def test_an_upload_that_was_removed_is_not_taken_again(ran):
-    remove(ran.session(), "east")
-    assert [each.code for each in receive(ran.session(), [ran.inbox]).refused] == ["CB805"]
-    ran.upload("east")
-    refused = receive(ran.session(), [ran.inbox]).refused
-    assert ["removed from this round" in each.reason for each in refused] == [True]
-
-
-def test_a_party_that_sent_nothing_is_not_removed_but_left_out(ran):
+def test_removing_who_sent_nothing_or_below_the_minimum_changes_nothing(ran):
     with pytest.raises(UnknownPartyError, match="cobasis run --without west"):
-        remove(ran.session(), "west")
-
-
-def test_somebody_who_is_asked_may_stop_a_destruction_and_nothing_is_gone(ran):
-    def stop():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        forget(ran.session(), early=True, ask=stop)
-    assert not ran.session().history.forgotten
-    with pytest.raises(StepError, match="agreed to be kept until"):  # refused before it asks
-        forget(ran.session(), ask=stop)
-
-
-def test_removing_somebody_unknown_or_below_the_minimum_changes_nothing(ran):
-    with pytest.raises(UnknownPartyError):
-        remove(ran.session(), "west")
-    remove(ran.session(), "east")
+        ran.remove("west")
+    ran.remove("east")
     before = contents(ran.work.path)
     with pytest.raises(StepError, match=r"without party 'north' 1 would stay .south."):
-        remove(ran.session(), "north")
+        ran.remove("north")
     assert contents(ran.work.path) == before
 
 
-def test_once_uploads_are_destroyed_receive_remove_and_run_give_one_clear_code(ran):
-    with pytest.raises(StepError, match="agreed to be kept until"):
-        forget(ran.session())
-    forget(ran.session(), now=datetime.now(UTC) + timedelta(days=31))
-    for call in (
-        lambda: remove(ran.session(), "east"),
-        lambda: run(ran.session()),
-        lambda: receive(ran.session(), [ran.inbox]),
-    ):
-        with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
-            call()
-    assert not ran.work.payloads.exists() or not list(ran.work.payloads.iterdir())
-    assert not list(ran.work.received.iterdir())
-
-
-def test_an_upload_that_vanished_gives_the_same_code(ran):
+def test_an_upload_that_vanished_gives_one_clear_code(ran):
     ran.sealed("north").unlink()
     ran.work.payload("north").unlink()
-    with pytest.raises(RetentionError, match="'north'"):
+    with pytest.raises(RetentionError, match=r"'north'.*\[CB313\]"):
         add(ran, "west")
 
 
-def test_uploads_may_be_destroyed_early_and_twice(ran):
-    first = forget(ran.session(), early=True)
-    assert forget(ran.session(), early=True) == first
+def test_uploads_are_destroyed_when_their_time_is_over_and_every_command_says_so(ran):
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(StepError, match="agreed to be kept until"):  # refused before it asks
+        ran.forget(ask=stop)
+    with pytest.raises(KeyboardInterrupt):
+        ran.forget(early=True, ask=stop)
+    assert not ran.session().history.forgotten
+    ran.forget(now=datetime.now(UTC) + timedelta(days=31))
+    for call in (lambda: ran.remove("east"), ran.run, ran.receive):
+        with pytest.raises(RetentionError, match=r"were destroyed on .*\[CB313\]"):
+            call()
+    for folder in (ran.work.payloads, ran.work.received):
+        assert not list(folder.glob("*"))
 
 
-def test_the_key_may_be_destroyed_with_them_and_the_transcript_says_so(ran, tmp_path):
+def test_uploads_may_be_destroyed_early_twice_and_at_last_with_the_key(ran, tmp_path):
     key, desk = tmp_path / "lab.key", ran.session()
     key.write_bytes(b"sealed")
-    forget(desk, early=True)
-    forget(desk, early=True, key=key)
+    first = ran.forget(early=True)
+    assert ran.forget(early=True, key=key) == first
     assert not key.exists()
-    last = verify_transcript(ran.work.transcript).entries[-1]
+    last = ran.entries()[-1]
     assert last.event == "key destroyed"
     assert last.told == {"fingerprint": desk.identity.public.fingerprint}

@@ -8,14 +8,18 @@ from itertools import count
 import numpy as np
 import pytest
 
-from analyst_side.rounds import real_round
-from cobasis.analyst_side.receive import receive
-from cobasis.bundle.transcript import verify_transcript
+from analyst_side.rounds import NAMES, contents, real_round, verdicts
+from cobasis.analyst_side.history import UNREADABLE, audit_words
+from cobasis.analyst_side.receive import FileVerdict, seal_only
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.cli.receive import said_of_files
 from cobasis.disk.whole import file_digest
 from cobasis.errors import AnotherRunError, DiskError, OptionError, TranscriptError
 from cobasis.keys.identity import Identity
 from cobasis.protocol.signatures import check_receipt
 from faults import died, dying_after
+
+EVERYBODY = (*NAMES, "lab")
 
 
 @pytest.fixture
@@ -23,25 +27,18 @@ def made(tmp_path):
     return real_round(tmp_path)
 
 
-def verdicts(reception):
-    return {each.file: each.code or each.verdict for each in reception.files}
-
-
-def contents(folder):
-    """Every file below a folder, by its bytes."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+@pytest.fixture
+def two(made):
+    made.uploads(["north", "south"])
+    return made
 
 
 def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt(made):
     paths = made.uploads(["north", "south"])
-    found = receive(made.session(), [made.inbox])
+    found = made.receive()
     assert verdicts(found) == {"north.upload": "accepted", "south.upload": "accepted"}
     assert (found.missing, found.late) == (("east", "west"), ())
-    line = verify_transcript(made.work.transcript).entries[1]
+    assert [each.n_rows for each in found.files] == [40, 40]
     for name, path in paths.items():
         assert made.sealed(name).read_bytes() == path.read_bytes()
         check_receipt(
@@ -51,33 +48,28 @@ def test_an_accepted_upload_lies_on_the_disk_as_it_came_and_has_a_signed_receipt
             party=name,
             file=file_digest(path),
         )
-    assert made.news().receipts_of(1)["north"].receipt.transcript == line.hash
-    assert [each.n_rows for each in found.files] == [40, 40]
-
-
-def test_an_inbox_that_is_received_again_changes_nothing(made):
-    made.uploads(["north", "south"])
-    receive(made.session(), [made.inbox])
+    assert made.news().receipts_of(1)["north"].receipt.transcript == made.entries()[1].hash
     before = contents(made.work.path)
-    again = receive(made.session(), [made.inbox])
-    assert verdicts(again) == dict.fromkeys(("north.upload", "south.upload"), "received before")
+    assert verdicts(made.receive()) == dict.fromkeys(paths_of(paths), "received before")
     assert contents(made.work.path) == before
+
+
+def paths_of(paths):
+    return [path.name for path in paths.values()]
 
 
 def test_a_second_upload_of_a_party_is_refused_and_the_first_stays(made):
     first = made.upload("north").read_bytes()
-    receive(made.session(), [made.inbox])
+    made.receive()
     made.upload("north")
     made.upload("north", file="older.upload", created=datetime.now(UTC) - timedelta(hours=3))
-    found = receive(made.session(), [made.inbox])
-    assert verdicts(found) == {"north.upload": "CB805", "older.upload": "CB805"}
+    assert verdicts(made.receive()) == {"north.upload": "CB805", "older.upload": "CB805"}
     assert made.sealed("north").read_bytes() == first
 
 
 def test_each_bad_file_gets_its_code_and_the_good_one_between_them_is_taken(made):
-    stranger = Identity.new("north")
     other = real_round(made.folder, identities=made.identities, round_id="other")
-    made.upload("north", file="a-forged.upload", signer=stranger)
+    made.upload("north", file="a-forged.upload", signer=Identity.new("north"))
     made.upload("south", file="b-for-east.upload", to=("east",))
     other.upload("south", file="c-other-round.upload")
     made.upload("west", file="d-future.upload", created=datetime.now(UTC) + timedelta(hours=49))
@@ -89,8 +81,7 @@ def test_each_bad_file_gets_its_code_and_the_good_one_between_them_is_taken(made
     (made.inbox / "i-folder.upload").mkdir()
     (made.inbox / "j-gone.upload").symlink_to(made.inbox / "nowhere")
     (made.inbox / "k-text.txt").write_text("no file of ours")
-    found = receive(made.session(), [made.inbox])
-    assert verdicts(found) == {
+    assert verdicts(made.receive()) == {
         "a-forged.upload": "CB802",
         "b-for-east.upload": "CB801",
         "c-other-round.upload": "CB804",
@@ -107,9 +98,8 @@ def test_each_bad_file_gets_its_code_and_the_good_one_between_them_is_taken(made
 
 
 def test_an_upload_whose_tables_cannot_be_used_is_refused_before_it_is_acknowledged(made):
-    rows, labels = made.rows["north"]
     party = made.party("north")
-    prepared = party.prepare(rows, labels)
+    prepared = party.prepare(*made.rows["north"])
     for name, broken in {
         "nan": {"rows": np.where(np.arange(3) == 1, np.nan, prepared.rows)},
         "huge": {"rows": prepared.rows * 1e200},
@@ -120,8 +110,7 @@ def test_an_upload_whose_tables_cannot_be_used_is_refused_before_it_is_acknowled
         spoilt = type(prepared)(**{**vars(prepared), **broken})
         party.prepare = lambda *_, spoilt=spoilt, **__: spoilt
         made.upload("north", file=f"{name}.upload")
-    found = receive(made.session(), [made.inbox])
-    assert verdicts(found) == {
+    assert verdicts(made.receive()) == {
         "class.upload": "CB306",
         "huge.upload": "CB306",
         "nan.upload": "CB306",
@@ -129,66 +118,51 @@ def test_an_upload_whose_tables_cannot_be_used_is_refused_before_it_is_acknowled
         "zero.upload": "CB203",
     }
     assert not list(made.work.received.iterdir())
-    assert [each.event for each in verify_transcript(made.work.transcript).entries] == ["opened"]
+    assert [each.event for each in made.entries()] == ["opened"]
 
 
-def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_succeeds(tmp_path):
-    trial = real_round(tmp_path)
-    trial.uploads(["north", "south"])
-    secret, identities = trial.secret, trial.identities
+def test_killed_after_every_call_nothing_acknowledged_is_lost_and_a_plain_retry_succeeds(
+    in_memory, two
+):
     for number in count(1):
-        folder = tmp_path / str(number)
+        folder = in_memory / str(number)
         folder.mkdir()
-        made = real_round(folder, identities=identities, secret=secret)
-        made.inbox.symlink_to(trial.inbox)
-        if not died(dying_after, number, lambda made=made: receive(made.session(), [made.inbox])):
+        made = real_round(folder, identities=two.identities, secret=two.secret)
+        made.inbox.symlink_to(two.inbox)
+        if not died(dying_after, number, made.receive):
             break
-        path = made.work.transcript
-        entries = verify_transcript(path).entries if path.exists() else ()
-        told = [each.told for each in entries[1:]]
+        told = [each.told for each in made.entries()[1:]] if made.work.transcript.exists() else []
         for each in told:  # acknowledged: both files stand, whole
             assert file_digest(made.sealed(each["party"])) == each["file"]
             assert file_digest(made.work.payload(each["party"])) == each["payload"]
         if (folder / "icu.news").exists():  # a receipt only after that
             assert set(made.news().receipts_of(1)) <= {each["party"] for each in told}
-        found = receive(made.session(), [made.inbox])
+        found = made.receive()
         assert not found.refused
         assert set(found.received) == set(made.news().receipts_of(1)) == {"north", "south"}
         assert not list(made.work.path.rglob("*.part"))
 
 
-def test_two_processes_at_work_in_one_folder_are_refused(made):
-    made.upload("north")
-    with made.session().at_work(), pytest.raises(AnotherRunError, match=r"\[CB604\]"):
-        receive(made.session(), [made.inbox])
-
-
-def test_a_changed_transcript_stops_everything(made):
-    made.uploads(["north", "south"])
-    receive(made.session(), [made.inbox])
-    text = made.work.transcript.read_text()
-    made.work.transcript.write_text(text.replace('"n_rows":40', '"n_rows":41'))
-    with pytest.raises(TranscriptError):
-        receive(made.session(), [made.inbox])
-
-
-def test_the_work_folder_of_another_agreement_is_refused(made):
-    made.upload("north")
-    receive(made.session(), [made.inbox])
-    other = real_round(made.folder, identities=made.identities, secret=made.secret, purpose="b")
+def test_a_work_folder_is_one_processs_one_agreements_and_nobodys_to_change(two):
+    with two.session().at_work(), pytest.raises(AnotherRunError, match=r"\[CB604\]"):
+        two.receive()
+    two.receive()
+    options = {"identities": two.identities, "secret": two.secret}
     with pytest.raises(AnotherRunError, match="another agreement"):
-        receive(other.session(), [made.inbox])
-
-
-def test_an_inbox_that_is_not_there_is_refused(made):
+        real_round(two.folder, purpose="b", **options).receive()
+    text = two.work.transcript.read_text()
+    two.work.transcript.write_text(text.replace('"n_rows":40', '"n_rows":41'))
+    with pytest.raises(TranscriptError):
+        two.receive()
     with pytest.raises(OptionError, match="neither a file nor a folder"):
-        receive(made.session(), [made.folder / "nowhere"])
+        two.receive(two.folder / "nowhere")
+    two.identities["lab"] = Identity.new("lab", role="analyst")
+    with pytest.raises(Exception, match=r"is not the one.*\[CB702\]"):
+        two.session()
 
 
-def test_a_full_disk_of_the_analyst_stops_and_a_retry_goes_on(made, monkeypatch):
-    made.uploads(["north", "south"])
-    calls = []
-    real = os.posix_fallocate
+def test_a_full_disk_of_the_analyst_stops_and_a_retry_goes_on(two, monkeypatch):
+    calls, real = [], os.posix_fallocate
 
     def full(descriptor, offset, length):
         calls.append(length)
@@ -198,14 +172,14 @@ def test_a_full_disk_of_the_analyst_stops_and_a_retry_goes_on(made, monkeypatch)
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(DiskError, match="No space left"):
-        receive(made.session(), [made.inbox])
+        two.receive()
     monkeypatch.undo()
-    assert set(receive(made.session(), [made.inbox]).received) == {"north", "south"}
+    assert set(two.receive().received) == {"north", "south"}
 
 
 def test_the_work_folder_holds_no_secret_and_only_its_owner_may_read_it(made):
     made.uploads()
-    receive(made.session(), [made.inbox])
+    made.receive()
     secret = made.secret._key
     columns = [made.party(name)._basis._columns for name in made.agreement.parties]
     wanted = [secret, secret.hex().encode(), *(each.tobytes() for each in columns)]
@@ -213,14 +187,132 @@ def test_the_work_folder_holds_no_secret_and_only_its_owner_may_read_it(made):
     for name, data in contents(made.work.path).items():
         assert not [needle for needle in wanted if needle in data], name
     assert made.work.path.stat().st_mode & 0o077 == 0
-    told = json.loads(made.work.transcript.read_text().splitlines()[1])
-    assert set(told["told"]) == {
-        "party",
-        "exchange",
-        "message",
-        "file",
-        "payload",
-        "created",
-        "n_rows",
-        "audit",
+    told = json.loads(made.work.transcript.read_text().splitlines()[1])["told"]
+    words = "party exchange message file payload created n_rows audit"
+    assert set(told) == set(words.split())
+
+
+TOLD = {"policy": "cobasis/audit/1", "verdict": "pseudonymised", "report": "a" * 64}
+
+
+def test_what_a_party_says_of_its_audit_is_kept_word_by_word_and_no_text_of_its_choice():
+    assert (audit_words(TOLD), audit_words(None)) == ([*TOLD.values()], [])
+    for odd in (None, 7, "", "line\nbreak", "\x1b[2Jsafe", "Protected by everything", "x" * 999):
+        for place, word in enumerate(TOLD):
+            assert audit_words({**TOLD, word: odd})[place] == UNREADABLE
+    common = {"file": "a.upload", "message": "upload"}
+    taken = FileVerdict(**common, verdict="accepted", party="north", n_rows=3)
+    refused = FileVerdict(file="a.upload", verdict="refused", code="CB801")
+    assert "audit: none is named" in " ".join(said_of_files([taken]))
+    assert "audit" not in " ".join(said_of_files([refused]))
+
+
+# Before everybody has signed.
+
+
+def begun(folder, **options):
+    """A round whose agreement is a file that nobody has signed."""
+    made = real_round(folder, **options)
+    made.write(sealed=False)
+    made.inbox.mkdir()
+    return made
+
+
+@pytest.fixture
+def unsigned(tmp_path):
+    return begun(tmp_path)
+
+
+def test_signatures_are_taken_one_by_one_and_the_last_one_seals(unsigned):
+    unsigned.sign("north", "south")
+    found = unsigned.receive()
+    assert verdicts(found) == {"north.sig": "accepted", "south.sig": "accepted"}
+    assert (found.agreed, found.unsigned) == (("north", "south"), ("east", "west", "lab"))
+    assert (found.sealed, unsigned.news().agreed) == (None, ("north", "south"))
+    for path in unsigned.inbox.iterdir():
+        path.unlink()  # what was taken is not needed again
+    unsigned.sign("east", "west")
+    unsigned.sign("lab", to=unsigned.folder)  # the analyst's own lies beside the agreement
+    found = unsigned.receive()
+    assert verdicts(found) == dict.fromkeys(("east.sig", "lab.sig", "west.sig"), "accepted")
+    assert (found.unsigned, found.sealed) == ((), unsigned.folder / "icu.sealed.toml")
+    assert set(unsigned.news().agreed) == set(EVERYBODY)
+    assert read_agreement(found.sealed).sealed
+    assert verdicts(unsigned.receive())["west.sig"] == "received before"
+
+
+def test_until_then_no_other_file_is_taken_and_afterwards_the_same_file_is(unsigned):
+    unsigned.sign("north")
+    unsigned.upload("north")
+    assert verdicts(unsigned.receive()) == {"north.sig": "accepted", "north.upload": "CB311"}
+    unsigned.sign(*EVERYBODY)
+    assert verdicts(unsigned.receive())["north.upload"] == "accepted"
+    assert set(unsigned.news().receipts_of(1)) == {"north"}
+
+
+def test_each_wrong_signature_gets_its_code_and_blocks_no_other(unsigned):
+    other = unsigned.agreement.model_copy(update={"purpose": "another"})
+    unsigned.sign("east", agreement=other)
+    unsigned.sign("north")
+    text = (unsigned.inbox / "north.sig").read_text()
+    (unsigned.inbox / "south.sig").write_text(text.replace('"north"', '"south"'))
+    (unsigned.inbox / "x.sig").write_text(text.replace('"north"', '"stranger"'))
+    (unsigned.inbox / "cut.sig").write_text(text[:60])
+    (unsigned.inbox / "north.pub").write_text(unsigned.identities["north"].public.text())
+    (unsigned.folder / "beside.sig").write_text('{"format":"cobasis/signature/1"}')
+    assert verdicts(unsigned.receive()) == {
+        "cut.sig": "CB801",
+        "east.sig": "CB804",
+        "north.pub": "passed over",
+        "north.sig": "accepted",
+        "south.sig": "CB802",
+        "x.sig": "CB802",
     }
+
+
+def test_a_text_that_is_edited_before_all_have_signed_begins_anew(unsigned):
+    unsigned.sign("north", "south")
+    unsigned.receive()
+    text = unsigned.path.read_text()
+    unsigned.path.write_text(text.replace('"a test"', '"a better test"'))
+    unsigned.agreement = read_agreement(unsigned.path).agreement
+    found = unsigned.receive()
+    assert verdicts(found) == dict.fromkeys(("north.sig", "south.sig"), "CB804")
+    assert (found.agreed, unsigned.news().agreed) == ((), ())
+    unsigned.sign(*EVERYBODY)
+    assert unsigned.receive().sealed is not None
+
+
+def test_a_party_seals_with_signatures_once_all_are_there_and_others_take_what_it_sealed(
+    unsigned, tmp_path
+):
+    place = tmp_path / "north"
+    place.mkdir()
+    mine = place / "icu.toml"
+    mine.write_bytes(unsigned.path.read_bytes())
+    unsigned.sign("north", "lab", "south", to=place)
+    found = seal_only(mine, [])
+    assert (found.sealed, found.unsigned) == (None, ("east", "west"))
+    unsigned.sign("east", "west", to=place)
+    found = seal_only(mine, [])
+    assert (found.sealed, found.news) == (place / "icu.sealed.toml", None)
+    assert not (place / "icu.round").exists()
+    found.sealed.replace(unsigned.inbox / "icu.sealed.toml")
+    found = unsigned.receive()
+    assert verdicts(found) == {"icu.sealed.toml": "accepted"}
+    assert found.sealed.exists()
+
+
+def test_killed_anywhere_the_same_command_seals(in_memory):
+    for number in count(1, 7):  # the commands that tests/under_fault kills begin with all signed
+        folder = in_memory / f"seals-{number}"
+        folder.mkdir()
+        one = begun(folder)
+        one.sign(*EVERYBODY)
+        if not died(dying_after, number, one.receive):
+            break
+        found = one.receive()
+        assert (set(found.agreed), found.sealed is not None) == (set(EVERYBODY), True)
+        events = [each.event for each in one.entries()]
+        assert [event for event in events if event != "repaired"] == ["opened"] + ["agreed"] * 5
+    assert number > 30

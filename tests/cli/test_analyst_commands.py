@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 
 from analyst_side.rounds import NAMES, real_round
-from analyst_side.test_consensus_and_verify import adopted, signed
-from analyst_side.test_running import opened_return
 from cli.round_by_commands import Typed
 from cobasis.analyst_side import run as running
 from cobasis.cli import options
@@ -23,7 +21,7 @@ class Lab(Typed):
     def __init__(self, folder, monkeypatch, *, sealed=True, **changes):
         super().__init__(folder, monkeypatch)
         self.made = real_round(folder, **changes)
-        self.path = signed(self.made)
+        self.path = self.made.write()
         self.made.inbox.mkdir()
         if not sealed:
             self.path.with_name("icu.sealed.toml").unlink()
@@ -149,7 +147,7 @@ def test_run_says_first_which_exchange_it_ends_and_writes_one_return_per_party(l
     lines = narrow(lab("run icu.toml").stdout)
     assert lines[0] == "Ends exchange 1 of 1: upload -> return"
     assert "Wrote outbox/icu.north.1-return" in lines
-    got = opened_return(lab.made, "north")
+    got = lab.made.returned("north")
     assert got.trained_on == NAMES
     again = lab.json("run icu.toml")
     assert (again["written"], set(again["figures"])) == ({}, set(NAMES))
@@ -170,7 +168,7 @@ def test_a_round_with_a_consensus_ends_in_two_runs(tmp_path, monkeypatch):
     lost = lab.json("run icu.toml")
     assert (list(lost["written"]), lost["contributors"]) == (["east"], list(NAMES))
     for name in NAMES:
-        consensus = adopted(lab.made, name)
+        consensus = lab.made.adopted(name)
         lab.made.upload(name, file=f"icu.{name}.2-upload", consensus=consensus)
     assert lab.json("receive icu.toml inbox")["exchange"] == 2
     assert narrow(lab("run icu.toml").stdout)[0] == "Ends exchange 2 of 2: upload -> return"

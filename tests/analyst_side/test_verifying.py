@@ -1,0 +1,149 @@
+"""What anybody can check of a round, and what only its analyst can."""
+
+import shutil
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from analyst_side.rounds import NAMES, real_round
+from cobasis.algorithms import AlignerName
+from cobasis.algorithms.certificate import FIT_TOLERANCE, fit_error
+from cobasis.algorithms.fits import Target
+from cobasis.analyst_side.verify import verify
+from cobasis.disk.tensors import read_tables, write_tables
+from cobasis.errors import OptionError
+
+
+def concluded(folder, **changes):
+    """A whole round, with its agreement as a file."""
+    made = real_round(folder, **changes)
+    made.write()
+    made.uploads()
+    made.receive()
+    made.run()
+    return made
+
+
+@pytest.fixture
+def done(tmp_path):
+    return concluded(tmp_path)
+
+
+def kinds(verified):
+    found = {}
+    for each in verified.findings:
+        found.setdefault(each.what, []).append(each.code)
+    return found
+
+
+def test_a_whole_round_verifies_fits_included(done):
+    done.remove("west")
+    found = verify(done.path, done.folder)
+    assert not found.failed
+    assert {what: len(codes) for what, codes in kinds(found).items()} == {
+        "agreement": 1,
+        "transcript": 1,
+        "news": 1,
+        "receipt": 4,
+        "upload": 3,
+        "payload": 3,
+        "return": 3,
+        "removal": 2,
+        "fit": 3,
+    }
+
+
+def test_anybody_verifies_transcript_and_receipts_without_a_key(done, tmp_path):
+    folder = tmp_path / "transcript"
+    folder.mkdir()
+    for path in (done.work.transcript, done.folder / "icu.news"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    found = verify(done.path, folder)
+    assert not found.failed
+    once = {each: [""] for each in ("agreement", "transcript", "news")}
+    assert kinds(found) == {**once, "receipt": [""] * 4}
+    assert list(found.heads) == [str(folder / "transcript.jsonl")]
+
+
+def test_every_kind_of_change_is_found_and_named(done):
+    work = done.work
+    good = {path: path.read_bytes() for path in done.folder.rglob("*") if path.is_file()}
+    target = next(work.alignments.rglob("target.safetensors"))
+    tables, header = read_tables(target)
+
+    def flip(path):
+        data = bytearray(good[path])
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+
+    def bend():
+        write_tables(target, {"rows": tables["rows"][::-1]}, metadata=header.metadata)
+
+    def edit():
+        done.path.write_text(good[done.path].decode().replace('"a test"', '"another purpose"'))
+
+    cases = {
+        "transcript": (lambda: flip(work.transcript), "CB807"),
+        "news": (lambda: flip(done.folder / "icu.news"), "CB80"),
+        "upload": (lambda: flip(done.sealed("north")), "CB603"),
+        "payload": (lambda: flip(work.payload("north")), "CB603"),
+        "return": (lambda: flip(done.reply("north")), "CB603"),
+        "fit": (bend, "CB207"),
+        "agreement": (edit, "CB303"),  # it differs from the sealed one beside it
+    }
+    for what, (change, code) in cases.items():
+        change()
+        failed = verify(done.path, done.folder).failed
+        assert [each for each in failed if each.what == what and each.code.startswith(code)], what
+        for path, data in good.items():
+            path.write_bytes(data)
+    assert not verify(done.path, done.folder).failed
+    done.path.with_name("icu.sealed.toml").unlink()
+    failed = verify(done.path, done.folder).failed
+    assert [(each.what, each.code) for each in failed] == [("agreement", "CB311")]
+
+
+def test_a_receipt_of_somebody_else_is_found(done):
+    other = real_round(done.folder / "other", names=NAMES)
+    other.folder.mkdir()
+    other.upload("north")
+    other.receive()
+    forged = other.news().receipts_of(1)["north"]
+    shutil.rmtree(other.folder)
+    told = done.news().model_copy(update={"receipts": (forged,)})
+    (done.folder / "forged.news").write_bytes(told.text(done.identities["lab"].sign))
+    failed = verify(done.path, done.folder).failed
+    assert [(each.what, each.name, each.code) for each in failed] == [
+        ("receipt", "north, exchange 1", "CB802")
+    ]
+
+
+def test_a_folder_without_anything_to_check_is_refused(done, tmp_path):
+    with pytest.raises(OptionError, match="nothing"):
+        verify(done.path, tmp_path / "inbox")
+    with pytest.raises(OptionError, match="no folder"):
+        verify(done.path, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
+def test_every_method_passes_the_fit_check_and_no_other_matrix_does(tmp_path, aligner):
+    for precision in ("fp64", "fp32"):
+        folder = tmp_path / precision
+        folder.mkdir()
+        made = concluded(folder, aligner=aligner, precision=precision)
+        assert kinds(verify(made.path, made.work.path))["fit"] == [""] * 4
+    rng = np.random.default_rng(0)
+    image, target = rng.normal(size=(2, 8, 3))
+    method = made.agreement.make_aligner()
+    fits = method.fits({"north": image}, Target(rows=target, shaped_by=("north",)))
+    good, options = fits["north"].change_of_basis, {"target": target, "kind": method.fit_kind}
+    assert fit_error(image, good, **options) < 1e-13
+    for wrong in (
+        good * (1 + 1e-9),
+        good + 1e-9 * rng.normal(size=good.shape),
+        good @ np.diag([1.0, 1.0, -1.0]),
+        np.eye(3),
+        good * np.nan,
+    ):
+        assert fit_error(image, wrong, **options) > FIT_TOLERANCE
