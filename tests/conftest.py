@@ -31,9 +31,6 @@ def in_memory():
         yield Path(folder)
 
 
-SHARED = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
-
-
 class ByFile(LoadScopeScheduling):
     """Gives a process one file after the other, and the walk's files as one."""
 
@@ -52,11 +49,3 @@ def pytest_collection_modifyitems(items):
         if not any(item.path.is_relative_to(each) for each in counted):
             item.add_marker("no_cover")
     items.sort(key=lambda item: not item.path.is_relative_to(HERE / "walk"))  # the longest first
-
-
-@pytest.fixture(scope="module")
-def in_memory():
-    """A folder in memory, where a kill and a failing call are the same, and thousands quicker."""
-    usable = SHARED.is_dir() and os.access(SHARED, os.W_OK)
-    with tempfile.TemporaryDirectory(dir=SHARED if usable else None) as folder:
-        yield Path(folder)

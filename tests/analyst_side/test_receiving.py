@@ -237,7 +237,7 @@ def test_signatures_are_taken_one_by_one_and_the_last_one_seals(unsigned):
     assert verdicts(found) == dict.fromkeys(("east.sig", "lab.sig", "west.sig"), "accepted")
     assert (found.unsigned, found.sealed) == ((), unsigned.folder / "icu.sealed.toml")
     assert set(unsigned.news().agreed) == set(EVERYBODY)
-    assert read_agreement(found.sealed).sealed
+    read_agreement(found.sealed).check_sealed()
     assert verdicts(unsigned.receive())["west.sig"] == "received before"
 
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """What the tests under fault print."""
-=======
-"""How a test tells a figure."""
->>>>>>> b8b59593 (Test the analyst's promises by command, on one real round that receives, runs and removes)
 
 import sys
 
