@@ -4,17 +4,26 @@ import argparse
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
-from benchmarks import results, tables
+from benchmarks import results
 from benchmarks.inputs import INPUTS
 from benchmarks.machine import commit, in_a_child, machine, versions
 
 WIDE = 150
+COLOURS = {
+    "met": "green",
+    "missed": "red",
+    "failed": "bold red",
+    "not measured": "yellow",
+    "no goal": "dim",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,14 +156,18 @@ def keep(result: dict[str, Any], console: Console, *, only: bool) -> None:
 
 
 def show(result: dict[str, Any], console: Console) -> None:
-    """Print the tables."""
-    console.print(tables.goals_table(result["goals"]))
-    if any(result["fig_6"]["exponents"].values()):
-        console.print(tables.fig6_table(result["fig_6"]))
-    published = result["sections"].get("published", {}).get("points", [])
-    if any(point["does not fit"] for point in published):
-        console.print(tables.left_out_table(published))
-    console.print(f"{tables.verdicts(result['goals'])}; {result['seconds']:.0f} s")
+    """Print every goal with its figure."""
+    shown = Table(title="Goals", title_justify="left")
+    headings = ("section", "goal", "asked", "figure", "verdict", "where")
+    for heading in headings:
+        shown.add_column(heading, overflow="fold")
+    for each in result["goals"]:
+        told = {**each, "verdict": f"[{COLOURS[each['verdict']]}]{each['verdict']}"}
+        shown.add_row(*(told[heading] for heading in headings))
+    console.print(shown)
+    counts = Counter(each["verdict"] for each in result["goals"])
+    said = ", ".join(f"{counts[word]} {word}" for word in COLOURS if counts[word])
+    console.print(f"{said}; {result['seconds']:.0f} s")
 
 
 if __name__ == "__main__":

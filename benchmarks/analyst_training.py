@@ -27,8 +27,7 @@ COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
 MOST_MEGABYTES = 1000
 STEPS = ("ridge", "logistic", "mlp", "xgboost")
-MLP_PASSES, TREES = 1, 20
-"""What has to be limited."""
+MLP_PASSES, TREES = 1, 20  # what has to be limited
 
 
 def measure(*, quick: bool) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from cobasis import ODC, align
 Changes = dict[str, Matrix]
 
 
-def ours(images: Images, *, workers: int = 1) -> Changes:
+def ours(images: Images, *, workers: int = 1, aligner: Any = ODC()) -> Changes:  # noqa: B008
     """Align as a user does, all checks included, and read every G_i."""
-    return dict(align(ODC(), images, workers=workers).changes_of_basis)
+    return dict(align(aligner, images, workers=workers).changes_of_basis)
 
 
 def scipy_loop(images: Images) -> Changes:
@@ -190,10 +190,7 @@ def _randomised_operations(a: int, l: int, c: int) -> float:
     return sketch + 22 * min(a, c * l, l + 10) ** 3 + c * 40 * a * l**2
 
 
-_RANDOMISED = (
-    lambda a, l, c: 2 * a * c * l + 3 * (a + c * l) * (l + 10),
-    _randomised_operations,
-)
+_RANDOMISED = (lambda a, l, c: 2 * a * c * l + 3 * (a + c * l) * (l + 10), _randomised_operations)
 _BEST = (lambda a, l, c: 2 * a * c * l + 4 * min(a, c * l) ** 2, _best_operations)
 FORMS: Mapping[str, Form] = {
     "Imakura, full SVD + pinv": Form(

@@ -22,11 +22,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
     first = slice(1 if quick else None)
     rotations = [odc_figures(name, each) for name in INPUTS for each in ROTATED[first]]
     squares = [least_squares_figures(noise, each) for noise in NOISES for each in SOLVED[first]]
-    return {
-        "procrustes": rotations,
-        "least_squares": squares,
-        "goals": judged(rotations, squares),
-    }
+    return {"procrustes": rotations, "least_squares": squares, "goals": judged(rotations, squares)}
 
 
 def odc_figures(name: str, shape: Shape) -> dict[str, Any]:

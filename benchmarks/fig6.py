@@ -22,9 +22,7 @@ PAPER_SLOPES: Mapping[str, tuple[float, float, float, float]] = {
 }
 """Seconds a party, its 95 % interval and R2, from equation 91; another machine than ours."""
 
-FEWEST = 3
-"""Points without which a line through them says nothing."""
-
+FEWEST = 3  # points without which a line through them says nothing
 Series = tuple[list[float], list[float]]
 
 

@@ -10,8 +10,7 @@ Matrix = npt.NDArray[np.float64]
 Images = dict[str, Matrix]
 
 SEED = 20240302
-N_FEATURES = 200
-"""m, unless many components are asked for; alignment never sees it."""
+N_FEATURES = 200  # m, unless many components are asked for; alignment never sees it
 
 
 def names(n_parties: int) -> list[str]:
@@ -94,12 +93,11 @@ WHOLE = {"l": range(50, 951, 50), "a": range(1000, 20_001, 1000), "c": range(50,
 """The three sweeps of the ODC paper's Table 5."""
 
 SHORT: Mapping[str, tuple[int, ...]] = {"l": (50, 100, 400), "a": (1000, 5000), "c": (50, 250)}
-PUBLISHED: Mapping[str, tuple[int, ...]] = {
+PUBLISHED: Mapping[str, tuple[int, ...]] = {  # where the slow published forms are tried
     "l": (50, 250, 500, 750, 950),
     "a": (1000, 5000, 10_000, 15_000, 20_000),
     "c": (50, 250, 500, 750, 1000),
 }
-"""Where the slow published forms are tried."""
 
 
 def sizes(free: str, *, quick: bool) -> list[Shape]:

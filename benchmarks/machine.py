@@ -97,11 +97,7 @@ def in_a_child(work: str, *, threads: bool = False, **options: Any) -> dict[str,
 
 
 def peak_bytes() -> int:
-    """Return the most memory that this process has had in RAM.
-
-    From Linux's own record, which begins anew with each program; elsewhere from the one that may
-    include the parent's at the moment of the fork.
-    """
+    """Return the most memory that this process has had, by Linux's own record if it has one."""
     for line in read("/proc/self/status").splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) * 1024

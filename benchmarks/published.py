@@ -5,20 +5,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from benchmarks import goals
+from benchmarks import contenders, goals
 from benchmarks.contenders import FORMS, Form
 from benchmarks.inputs import Images, Shape, published_sizes, unrelated, where
 from benchmarks.timing import Call, interleaved, ratio
-from cobasis import Imakura, Kawakami, align
+from cobasis import Imakura, Kawakami
 
 ROUNDS, ROUNDS_QUICK = 3, 1
 MOST_BYTES, MOST_SECONDS = 12e9, 40.0
-ASSUMED_RATE = 2e10
-"""Operations a second, to estimate what is not run; one thread, rounded down."""
-
+ASSUMED_RATE = 2e10  # operations a second, to estimate what is not run; one thread, rounded down
 OURS: Mapping[str, Callable[[Images], object]] = {
-    "Imakura, ours": lambda images: dict(align(Imakura(), images, workers=1).changes_of_basis),
-    "Kawakami, ours": lambda images: dict(align(Kawakami(), images, workers=1).changes_of_basis),
+    "Imakura, ours": partial(contenders.ours, aligner=Imakura()),
+    "Kawakami, ours": partial(contenders.ours, aligner=Kawakami()),
 }
 SLOW = ("Imakura, full SVD + pinv", "Kawakami, dense eigenproblem")
 """The forms that ours shall be five times faster than; there is no goal for the others."""

@@ -26,9 +26,7 @@ A, L, BASES = 1000, 50, 16
 PARTIES, PARTIES_QUICK = 20_000, 1000
 SIMULATED, SIMULATED_QUICK = 100_000, 2000
 ROUNDS = 7
-MOST_OF_FILES, MOST_MADE = 200, 600
-"""Megabytes."""
-
+MOST_OF_FILES, MOST_MADE = 200, 600  # megabytes
 FILES = "{:,} parties from float32 files: peak memory"
 MADE = "{:,} simulated parties without files: peak memory"
 
@@ -108,7 +106,6 @@ def certify_files(folder: str, kept: str) -> dict[str, Any]:
 
 @contextmanager
 def _analyst(folder: str, kept: str) -> Iterator[Analyst]:
-    """Give the analyst over two folders."""
     uploads, state = UploadFolder(Path(folder)), StateFolder(Path(kept))
     with FitFolder(Path(kept)) as fits:
         yield Analyst(agreement_of(len(uploads)), uploads=uploads, fits=fits, state=state)

@@ -90,10 +90,7 @@ def settle(images: Images) -> int:
 
 
 def chosen(name: str, size: Shape, *, images: Images) -> Mapping[str, Callable[[], object]]:
-    """Return whom to time: everybody on the papers' input, ours and scipy's loop on the others.
-
-    The papers' own loop is close to scipy's; where it takes seconds, five points are enough.
-    """
+    """Return whom to time: everybody on the papers' input, ours and scipy's loop on the others."""
     found: dict[str, Callable[[], object]] = {
         "ours": partial(contenders.ours, images),
         "scipy loop": partial(contenders.scipy_loop, images),

@@ -5,6 +5,7 @@ SHA-256 against one say so, and where it matters only the rounds count in which 
 """
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,17 +22,21 @@ FREE, HELD_UP = 1.9, 2.1
 """Where two threads are this many times faster than one, two cores are free; where they are more,
 one was held up when it was alone."""
 
-MOST = 150
-"""Rounds in which the control is asked."""
+MOST = 150  # rounds in which the control is asked
 
 
-def interleaved(calls: Mapping[str, Call], *, rounds: int, warm: bool = True) -> dict[str, Any]:
-    """Time every call once per round."""
+def interleaved(
+    calls: Mapping[str, Call], *, rounds: int, warm: bool = True, enough: float = math.inf
+) -> dict[str, Any]:
+    """Time every call once per round; begin none after so many seconds."""
     if warm:
         for call in calls.values():
             call()
     runs: dict[str, list[float]] = {name: [] for name in calls}
+    begun = time.perf_counter()
     for turn in range(rounds):
+        if turn and time.perf_counter() - begun > enough:
+            break
         for name, took in a_round(calls, turn):
             runs[name].append(took)
     return {name: summary(each) for name, each in runs.items()}

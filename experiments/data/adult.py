@@ -12,42 +12,22 @@ from experiments.harness.models import Labels, Table
 from experiments.harness.systems import Dealt
 
 ORIGIN = "of Adult (Census Income), UCI Machine Learning Repository, packed with gzip -9 -n"
-SOURCES = (
-    Source(
-        path="adult/adult.data.gz",
-        sha256="c7a2b4716a97f930123e0baf879188d701e798172631a654fc703d4b082907f3",
-        origin=f"adult.data {ORIGIN}",
-    ),
-    Source(
-        path="adult/adult.test.gz",
-        sha256="8a2c1bffa6e7ce5abfa43881ae5e87c4311ebc2b3cd526c9c40a43f19f06f799",
-        origin=f"adult.test {ORIGIN}",
-    ),
+SOURCES = tuple(
+    Source(path=f"adult/{name}.gz", sha256=digest, origin=f"{name} {ORIGIN}")
+    for name, digest in (
+        ("adult.data", "c7a2b4716a97f930123e0baf879188d701e798172631a654fc703d4b082907f3"),
+        ("adult.test", "8a2c1bffa6e7ce5abfa43881ae5e87c4311ebc2b3cd526c9c40a43f19f06f799"),
+    )
 )
 
 COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education_num",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital_gain",
-    "capital_loss",
-    "hours_per_week",
+    *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation"),
+    *("relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week"),
     "native_country",
 )
-NUMBERS = frozenset(
-    {"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"}
-)
+HALVES = (COLUMNS[:7], COLUMNS[7:])  # of a vertical partition: 50 and 58 columns of numbers
+NUMBERS = {"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"}
 """The others are words: one column of 0 and 1 for each word, "?" (not known) being one."""
-
-HALVES = (COLUMNS[:7], COLUMNS[7:])
-"""The two feature blocks of a vertical partition: 50 and 58 columns of numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +50,6 @@ def adult() -> Persons:
 
 
 def _lines(content: bytes) -> list[list[str]]:
-    """Return the fields of each person; other lines have none."""
     lines = content.decode("ascii").splitlines()
     return [line.split(", ") for line in lines if line.count(",") == len(COLUMNS)]
 

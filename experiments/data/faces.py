@@ -70,10 +70,7 @@ def celeba() -> Faces:
 
 @cache
 def small_faces() -> tuple[npt.NDArray[np.float64], Labels]:
-    """Return CelebA's pictures at 32 x 32 x 3, and who is a man: squares of 16 pixels are averaged.
-
-    As many anchor rows as they have features, 3,072, an isometric anchor can have.
-    """
+    """Return means over squares of 16 pixels, 32 x 32 x 3, and who is a man."""
     people = celeba()
     squares = people.pixels.reshape(-1, 32, 4, 32, 4, 3)
     assert people.male is not None
@@ -88,7 +85,6 @@ def olivetti() -> Faces:
 
 
 def _decoded(names: list[str]) -> Pixels:
-    """Decode WebP pictures; Pillow comes with matplotlib."""
     from PIL import Image  # noqa: PLC0415 -- only where pictures are unpacked
 
     with zipfile.ZipFile(io.BytesIO(read_verified(CELEBA))) as pack:

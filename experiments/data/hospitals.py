@@ -1,12 +1,9 @@
-"""Patients of many hospitals: the eICU demo, Diabetes 130-US, and UCI's heart disease.
-
-What is missing is NaN; how to fill it up is the experiment's choice.
-"""
+"""Patients of many hospitals, with NaN where a value is missing."""
 
 import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -71,12 +68,7 @@ class Patients:
     def only(self, sites: list[str]) -> "Patients":
         """Return the patients of some sites."""
         kept = np.isin(self.sites, sites)
-        return Patients(
-            rows=self.rows[kept],
-            labels=self.labels[kept],
-            sites=self.sites[kept],
-            features=self.features,
-        )
+        return replace(self, rows=self.rows[kept], labels=self.labels[kept], sites=self.sites[kept])
 
     def largest(self, count: int) -> list[str]:
         """Return the sites with most patients, by name where they are equal."""
@@ -92,8 +84,7 @@ def _number(text: str) -> float:
     return float("nan") if text in {"", "?"} else float(text)
 
 
-NOWHERE = ("", "NA")
-"""What the file calls the region of a hospital that has none."""
+NOWHERE = ("", "NA")  # what the file calls the region of a hospital that has none
 
 
 @cache
@@ -103,10 +94,9 @@ def eicu_demo(by: str) -> Patients:
     regions = {each["hospitalid"]: each["region"] for each in hospitals}
     named = list(stays[0])
     features = ("age", *named[named.index("intubated") :])
-    rows = np.array([[_number(stay[name]) for name in features] for stay in stays])
     sites = [s["hospitalid"] if by == "hospital" else regions[s["hospitalid"]] for s in stays]
     whole = Patients(
-        rows=rows,
+        rows=np.array([[_number(stay[name]) for name in features] for stay in stays]),
         labels=np.array([float(stay["icu_los_days"]) for stay in stays]),
         sites=np.array(sites),
         features=features,
@@ -116,22 +106,12 @@ def eicu_demo(by: str) -> Patients:
 
 
 DRUGS = (
-    "metformin",
-    "repaglinide",
-    "glimepiride",
-    "glipizide",
-    "glyburide",
-    "pioglitazone",
-    "rosiglitazone",
+    *("metformin", "repaglinide", "glimepiride", "glipizide", "glyburide"),
+    *("pioglitazone", "rosiglitazone"),
 )
 COUNTS = (
-    "num_lab_procedures",
-    "num_procedures",
-    "num_medications",
-    "number_outpatient",
-    "number_emergency",
-    "number_inpatient",
-    "number_diagnoses",
+    *("num_lab_procedures", "num_procedures", "num_medications", "number_outpatient"),
+    *("number_emergency", "number_inpatient", "number_diagnoses"),
 )
 LEVELS: Mapping[str, Mapping[str, float]] = {
     "A1Cresult": {"None": 0, "Norm": 1, ">7": 2, ">8": 3},
@@ -177,10 +157,7 @@ def _diabetes_features(stay: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 
 @cache
 def heart_disease_4site() -> Patients:
-    """Return 13 features and whether there is heart disease, of four hospitals.
-
-    A cholesterol of 0, as all of Switzerland's are, is a missing one.
-    """
+    """Return 13 features and who has a heart disease; a cholesterol of 0 is a missing one."""
     tables, sites = [], []
     for source in HEART:
         lines = read_verified(source).decode("ascii").split()

@@ -15,12 +15,8 @@ FASHION = "the Fashion-MNIST files of Zalando Research (zalandoresearch/fashion-
 
 
 def _sources(folder: str, origin: str, *digests: str) -> tuple[Source, ...]:
-    names = (
-        "train-images-idx3-ubyte.xz",
-        "t10k-images-idx3-ubyte.gz",
-        "train-labels-idx1-ubyte.gz",
-        "t10k-labels-idx1-ubyte.gz",
-    )
+    names = ["train-images-idx3-ubyte.xz", "t10k-images-idx3-ubyte.gz"]
+    names += ["train-labels-idx1-ubyte.gz", "t10k-labels-idx1-ubyte.gz"]
     how = {"xz": "xz", "gz": "gzip -9 -n"}
     return tuple(
         Source(

@@ -125,7 +125,6 @@ def _by_scaffold(task: str) -> npt.NDArray[np.str_]:
 
 @cache
 def _public_bits() -> Bits:
-    """Return PubChem's fingerprints, without molecules of any task."""
     lines = _lines(PUBCHEM)
     make = partial(fingerprints, [line["smiles"] for line in lines])
     bits, parsed = _unpacked(cached(f"pubchem-morgan{RADIUS}-{N_BITS}", make, PUBCHEM))
@@ -186,7 +185,6 @@ def fingerprints(smiles: Sequence[str]) -> Bits:
 
 
 def _unpacked(kept: npt.NDArray[np.generic]) -> tuple[Bits, npt.NDArray[np.bool_]]:
-    """Return bits of shape (n, 2048), and which molecules were parsed."""
     table = kept.astype(np.uint8)
     return np.unpackbits(table[:, :-1], axis=1), table[:, -1].astype(np.bool_)
 

@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 SEED = 42
 TRAIN, VALID, TEST = "train", "valid", "test"
-SHARES = {TRAIN: 0.7, VALID: 0.1}
-"""PyTDC's defaults."""
+SHARES = {TRAIN: 0.7, VALID: 0.1}  # PyTDC's defaults
 
 
 def scaffold_parts(smiles: Sequence[str]) -> npt.NDArray[np.str_]:

@@ -1,132 +1,62 @@
 """The papers' tables and figures, run again: ``./run.sh experiment NAME [--repeats N]``."""
 
 import argparse
-import importlib
-import os
-import pkgutil
 import re
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from pathlib import Path
 
 from rich.console import Console
 
-from experiments import data
-from experiments.data.sources import Source
 from experiments.harness import runner
 from experiments.harness.page import write_page
 from experiments.harness.runner import Task
 from experiments.harness.statistics import summary
-from experiments.harness.store import RECORDED, WORK, DamagedResultsError, Results, versions
-from experiments.harness.study import Study, key, load, names
-
-
-def told(missing: Mapping[str, list[str]]) -> list[str]:
-    """Return what to say about missing files, each once.
-
-    A cell stops at the first file that it misses; whoever gets that one needs its neighbours too,
-    so that all that are absent from the same folder are named.
-    """
-    where = os.environ.get("COBASIS_DATA")
-    known = {source.path: source for source in sources()}
-    folders = {path.split("/")[0] for path in known for said in missing if said.startswith(path)}
-    absent = [
-        source
-        for path, source in known.items()
-        if path.split("/")[0] in folders and not (where and (Path(where) / path).is_file())
-    ]
-    rest = [said for said in missing if not said.startswith(tuple(known))]
-    lines = [f"{said} Needed by {', '.join(missing[said])}." for said in rest]
-    if absent:
-        count = "1 file" if len(absent) == 1 else f"{len(absent)} files"
-        needed_by = dict.fromkeys(name for said in missing for name in missing[said])
-        lines.append(
-            f"The folder that COBASIS_DATA names ({where or 'not set'}) lacks {count}, "
-            f"needed by {', '.join(needed_by)}. To be put there, and where from:"
-        )
-        lines += [f"  {source.path}: {source.origin}" for source in absent]
-    return lines
-
-
-def sources() -> Iterator[Source]:
-    """Yield every file that a loader knows."""
-    for module in pkgutil.iter_modules(data.__path__):
-        for value in vars(importlib.import_module(f"{data.__name__}.{module.name}")).values():
-            yield from _within(value)
-
-
-def _within(value: object) -> Iterator[Source]:
-    if isinstance(value, Source):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _within(tuple(value.values()))
-    elif isinstance(value, tuple | list):
-        for each in value:
-            yield from _within(each)
-
-
-@dataclass(kw_only=True)
-class Check:
-    """What a second measurement of one study says."""
-
-    compared: int = 0  # numbers that both have
-    differ: dict[str, tuple[str, str]] = field(default_factory=dict)
-    left_out: int = 0  # times, which no second run repeats
-    versions: list[str] = field(default_factory=list)
+from experiments.harness.store import (
+    RECORDED,
+    WORK,
+    DamagedResultsError,
+    Results,
+    recorded,
+    versions,
+)
+from experiments.harness.study import key, load, names
 
 
 def to_check(name: str) -> list[Task]:
     """List the cells of repeat 0 that are recorded, each with the seconds it took."""
-    study, recorded = load(name), Results(name, folder=RECORDED).read().cells
+    study, kept = load(name), recorded(name).cells
+    places = {key(settings, "0"): settings for settings in study.cells}
     return [
-        Task(
-            study=name,
-            settings=settings,
-            repeat=0,
-            expected=recorded[place].seconds,
-            shared=study.shared(settings),
-        )
-        for settings in study.cells
-        if (place := key(settings, "0")) in recorded
+        Task(name, settings, 0, expected=kept[place].seconds, shared=study.shared(settings))
+        for place, settings in places.items()
+        if place in kept
     ]
 
 
-def check(name: str, again: Results) -> Check:
-    """Compare what was measured again with what is recorded, digit by digit.
-
-    A number counts with as many digits as the documentation prints of it.
-    """
-    study, recorded = load(name), Results(name, folder=RECORDED).read()
-    found = Check(versions=_other_versions(recorded.recorded_with))
-    repeats = recorded.values()
+def check(name: str, again: Results, console: Console) -> bool:
+    """Tell whether numbers, but no times, have the digits that are printed of the recorded ones."""
+    study, before = load(name), recorded(name)
+    repeats, compared, left_out = before.values(), 0, 0
+    differ: list[str] = []
     for place, cell in again.cells.items():
-        for value_name, value in recorded.cells[place].values.items():
+        for value_name, value in before.cells[place].values.items():
             number = key(cell.settings, value_name)
-            if is_time(study, number):
-                found.left_out += 1
+            if "seconds" in number or any(fnmatch(number, pattern) for pattern in study.times):
+                left_out += 1
                 continue
-            found.compared += 1
+            compared += 1
             printed = summary(repeats[number]).printed
             there = cell.values.get(value_name)
-            new = "nothing" if there is None else printed(there)
-            if printed(value) != new:
-                found.differ[number] = (printed(value), new)
-    return found
-
-
-def is_time(study: Study, number: str) -> bool:
-    """Tell whether a number is a time."""
-    return "seconds" in number or any(fnmatch(number, pattern) for pattern in study.times)
-
-
-def _other_versions(then: Mapping[str, str]) -> list[str]:
-    return [
-        f"{name} {then[name]} then, {now} here"
-        for name, now in versions().items()
-        if name in then and then[name] != now
-    ]
+            now = "nothing" if there is None else printed(there)
+            if printed(value) != now:
+                differ.append(f"  {number}: {printed(value)} recorded, {now} now")
+    same = f"{compared - len(differ)} of {compared} numbers have the same digits"
+    then = before.recorded_with
+    other = [f"{n} {then[n]} then, {v} here" for n, v in versions().items() if then.get(n, v) != v]
+    told = [f"  other versions: {'; '.join(other)}"] if differ and other else []
+    for line in (f"{name}: {same}; {left_out} times are not compared", *differ, *told):
+        console.print(line, markup=False, highlight=False)
+    return not differ
 
 
 MINUTES = {"m": 60.0, "h": 3600.0, "s": 1.0}
@@ -178,42 +108,27 @@ def again(studies: list[str], asked: argparse.Namespace, console: Console) -> in
         console.print(f"Nothing is recorded in {RECORDED}; measure with --record first.")
         return WRONG
     outcome = execute(tasks, kept, asked=asked, console=console)
-    differ = False
-    for name in dict.fromkeys(task.study for task in tasks):
-        found = check(name, kept[name])
-        differ = differ or bool(found.differ)
-        console.print(
-            f"{name}: {found.compared - len(found.differ)} of {found.compared} numbers have the "
-            f"same digits; {found.left_out} times are not compared",
-            highlight=False,
-        )
-        for number, (then, now) in found.differ.items():
-            console.print(f"  {number}: {then} recorded, {now} now", markup=False, highlight=False)
-        if found.differ and found.versions:
-            console.print(f"  other versions: {'; '.join(found.versions)}", markup=False)
+    alike = [check(name, kept[name], console) for name in dict.fromkeys(t.study for t in tasks)]
     if outcome.measured < len(tasks):
         console.print(f"{len(tasks) - outcome.measured} of {len(tasks)} cells were not measured.")
-    return FAILED if differ else status(outcome)
+    return status(outcome) if all(alike) else FAILED
 
 
 def execute(
-    tasks: list[Task],
-    kept: dict[str, Results],
-    *,
-    asked: argparse.Namespace,
-    console: Console,
-) -> runner.Outcome:
+    tasks: list[Task], kept: dict[str, Results], *, asked: argparse.Namespace, console: Console
+) -> runner.Run:
     """Run, and say what is missing and what was dropped."""
     until = time.monotonic() + asked.budget
     outcome = runner.run(tasks, kept, console=console, until=until, workers=asked.workers)
     for each in outcome.dropped:
         console.print(f"dropped, the time was up: {each}", markup=False)
-    for line in told(outcome.missing) if outcome.missing else ():
-        console.print(line, markup=False, highlight=False)
+    for said, needed_by in outcome.missing.items():
+        told = f"{said} Needed by {', '.join(needed_by)}."
+        console.print(told, markup=False, highlight=False)
     return outcome
 
 
-def status(outcome: runner.Outcome) -> int:
+def status(outcome: runner.Run) -> int:
     """Return the exit status."""
     return FAILED if outcome.failed else WRONG if outcome.missing else 0
 
@@ -223,22 +138,17 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run.sh experiment", description=__doc__)
     known = [*names(), "all"]
     parser.add_argument("name", choices=known, metavar="NAME", help=", ".join(known))
-    parser.add_argument(
-        "--repeats", type=count, help="how many of each cell (default: as many as the study says)"
-    )
-    parser.add_argument(
-        "--budget", type=seconds, default=float("inf"), help="stop after 90m, 2h or 300s"
-    )
+    told = "how many of each cell (default: as many as the study says)"
+    parser.add_argument("--repeats", type=count, help=told)
+    told = "stop after 90m, 2h or 300s"
+    parser.add_argument("--budget", type=seconds, default=float("inf"), help=told)
     parser.add_argument("--workers", type=count, default=2, help="cells at a time (default 2)")
-    parser.add_argument("--fresh", action="store_true", help="measure again what is there")
-    parser.add_argument(
-        "--record", action="store_true", help=f"write to {RECORDED.name}/, which the docs show"
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help=f"measure repeat 0 again and compare its digits with {RECORDED.name}/",
-    )
+    for flag, told in (
+        ("--fresh", "measure again what is there"),
+        ("--record", f"write to {RECORDED.name}/, which the docs show"),
+        ("--check", f"measure repeat 0 again and compare its digits with {RECORDED.name}/"),
+    ):
+        parser.add_argument(flag, action="store_true", help=told)
     return parser.parse_args()
 
 
@@ -246,14 +156,12 @@ def seconds(text: str) -> float:
     """Read a time such as 90m."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text)
     if found is None:
-        msg = f"'{text}' is no time; write 90m, 2h or 300s"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"'{text}' is no time; write 90m, 2h or 300s")
     return float(found[1]) * MINUTES[found[2]]
 
 
 def count(text: str) -> int:
     """Read a number of at least one."""
     if not text.isdecimal() or int(text) < 1:
-        msg = f"'{text}' is no number of at least 1"
-        raise argparse.ArgumentTypeError(msg)
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of at least 1")
     return int(text)

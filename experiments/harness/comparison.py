@@ -1,16 +1,14 @@
 """Every number of a study beside the paper's, and how they are laid out: across, down, apart."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import Results
-from experiments.harness.study import Published, Settings, Study, key
+from experiments.harness.study import CONDITIONS, Published, Settings, Study, key
 
 AGREES, EXPLAINED, OPEN, UNJUDGED = "agrees", "explained", "open", "one repeat"
-
-CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +36,7 @@ class Number:
 
 def numbers(study: Study, results: Results) -> list[Number]:
     """Return what was measured, in the order of the cells, then of the values in them."""
-    return list(_numbers(study, results))
-
-
-def _numbers(study: Study, results: Results) -> Iterator[Number]:
-    values = results.values()
+    found, values = [], results.values()
     named: dict[str, dict[str, None]] = {}
     for cell in results.cells.values():
         named.setdefault(key(cell.settings, ""), {}).update(dict.fromkeys(cell.values))
@@ -57,22 +51,18 @@ def _numbers(study: Study, results: Results) -> Iterator[Number]:
                 ours = Summary(mean=ours.mean, margin=0.0, repeats=ours.repeats)
             starts = (why for start, why in study.explained.items() if place.startswith(start))
             shown = _unfolded(own, value, varied) if carriers else (own, value)
-            settings, name = _common(*shown, everywhere)
-            yield Number(
+            at, name = shown
+            alone = {field: at[field] for field in at if field not in everywhere}
+            number = Number(  # a setting that only some cells have begins the name instead
                 place=place,
-                settings=settings,
-                name=name,
+                settings={field: at[field] for field in at if field in everywhere},
+                name=key(alone, name).rstrip("/"),
                 ours=ours,
                 theirs=study.published.get(place),
                 reason=next(starts, ""),
             )
-
-
-def _common(cell: Settings, name: str, everywhere: Collection[str]) -> tuple[Settings, str]:
-    """Move settings that only some cells have from the settings to the beginning of the name."""
-    own = {field: value for field, value in cell.items() if field not in everywhere}
-    shared = {field: value for field, value in cell.items() if field in everywhere}
-    return shared, key(own, name).rstrip("/")
+            found.append(number)
+    return found
 
 
 def _condition(name: str) -> str:
@@ -96,10 +86,7 @@ def _unfolded(settings: Settings, name: str, varied: Collection[str]) -> tuple[S
 
 
 def differ(ours: Summary, theirs: Published | None) -> bool:
-    """Tell whether two numbers are further apart than their two intervals together.
-
-    A printed number without an interval has that of its rounding.
-    """
+    """Tell whether two numbers are further apart than their intervals, or rounding, together."""
     if theirs is None or math.isnan(ours.margin):
         return False
     margin = rounding(theirs.value) if theirs.margin is None else theirs.margin
@@ -125,11 +112,8 @@ def not_measured(study: Study, found: Sequence[Number]) -> list[str]:
 FOR_ALL = ("any", "none", "all", "pooled", "none: pooled")
 """Levels that say that a setting does not matter for a cell."""
 
-CURVE = 3
-"""So many levels make a curve."""
-
-ACROSS = 8
-"""Levels that still fit side by side in a table."""
+CURVE = 3  # so many levels make a curve
+ACROSS = 8  # levels that still fit side by side in a table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +127,7 @@ class Layout:
 
     def heading(self, settings: Settings) -> str:
         """Say which part it is."""
-        return ", ".join(_said(name, settings[name]) for name in self.apart if name in settings)
+        return ", ".join(said(name, settings) for name in self.apart if name in settings)
 
 
 def levels(cells: Iterable[Settings]) -> dict[str, tuple[str | int | float, ...]]:
@@ -199,6 +183,7 @@ def parts(found: Sequence[Number], laid: Layout) -> dict[str, list[Number]]:
     return apart
 
 
-def _said(name: str, value: str | float) -> str:
-    """Words stand for themselves, numbers need to be told what they are."""
+def said(name: str, settings: Settings) -> str:
+    """Return a setting: words stand for themselves, numbers need to be told what they are."""
+    value = settings[name]
     return value if isinstance(value, str) else f"{name} = {value:,}"

@@ -4,7 +4,7 @@ Distances are taken repeat by repeat against pooled rows with the same model, so
 repeat's split does to both cancels. Errors count as per cent of the pooled error.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from experiments.data.molecules import TASKS as MOLECULES
-from experiments.harness.comparison import CONDITIONS
 from experiments.harness.figures import Style, looks
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import Summary, summary, there
 from experiments.harness.store import Results
-from experiments.harness.study import key, load
-from experiments.studies import ours_bases, table_09
+from experiments.harness.study import CONDITIONS, key, load
+from experiments.studies import ours_bases, table_09, table_11
 from experiments.studies._ours import IMAGES
 
 if TYPE_CHECKING:
@@ -34,9 +33,7 @@ METHODS = (
 )
 NOISE = f"{PAPERS_NOISE}, epsilon 2"
 HONEST = f"{table_09.HONEST}, epsilon 2/odc"
-WITHOUT = ("alone", "fedavg", NOISE, HONEST)
-"""What stands outside the span conditions."""
-
+WITHOUT = ("alone", "fedavg", NOISE, HONEST)  # what stands outside the span conditions
 OUTSIDE = "no basis, or noise"
 OWN_SPANS = "diffspan_orth, isometric anchor"
 BASES = {"alike": "ODC, parties alike, by basis", "skewed": "ODC, parties that differ, by basis"}
@@ -46,9 +43,7 @@ PANELS = (
 )
 
 COLUMNS = 2
-NEAR = 2.0
-"""Up to so many points the axis is linear."""
-
+NEAR = 2.0  # up to so many points the axis is linear
 TICKS = (-2, 0, 2, 5, 10, 20, 50)
 
 
@@ -62,7 +57,7 @@ class Distance:
     below: Summary  # points, or per cent of the pooled error
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Source:
     """How a study's numbers are named: ``{cell}{method}{model}``, and its ceiling."""
 
@@ -74,38 +69,18 @@ class Source:
 
 
 def _spans() -> Iterator[tuple[str, Source]]:
-    """Name what is measured under the papers' span conditions."""
-    for data in ("mnist", "fashion-mnist"):
-        top = [f"{data}/any/central/mlp"]
-        yield "table_07_images", Source(task=data, cell=f"{data}/{{}}/", model="/mlp", ceilings=top)
+    for data in IMAGES:
+        yield "table_07_images", Source(data, f"{data}/{{}}/", "/mlp", [f"{data}/any/central/mlp"])
     for data in MOLECULES:
-        top = [f"{data}/any/central/roc"]
-        yield "table_07_tdc", Source(task=data, cell=f"{data}/{{}}/", model="/roc", ceilings=top)
-    yield "table_08", Source(task="adult", cell="{}/", model="", ceilings=["any/central"])
+        yield "table_07_tdc", Source(data, f"{data}/{{}}/", "/roc", [f"{data}/any/central/roc"])
+    yield "table_08", Source("adult", "{}/", "", ["any/central"])
     top = ["any/central/mlp", "any/central/mlp on its top 300 directions"]
-    cell = f"{table_09.FITS}/one round/{{}}/"
-    yield "table_09", Source(task="faces", cell=cell, model="", ceilings=top)
-    for data in ("eicu demo, 4 regions", "eicu demo, 50 hospitals", "diabetes130, 50 sites"):
-        top = [f"{data}/any/central"]
-        yield (
-            "table_11",
-            Source(task=data, cell=f"{data}/{{}}/", model="", ceilings=top, error=True),
-        )
-
-
-def _anchors() -> Iterator[Source]:
-    """Name what is measured under the isometric anchor."""
-    for data in (*MOLECULES, *IMAGES):
-        yield Source(
-            task=data,
-            cell=f"{data}/isometric/",
-            model="/logistic",
-            ceilings=[f"{data}/none: pooled/logistic"],
-        )
+    yield "table_09", Source("faces", f"{table_09.FITS}/one round/{{}}/", "", top)
+    for data in table_11.SETUPS:
+        yield "table_11", Source(data, f"{data}/{{}}/", "", [f"{data}/any/central"], error=True)
 
 
 def _without() -> Iterator[tuple[str, Source]]:
-    """Name what is measured of parties alone, of FedAvg and of noise."""
     for name, source in _spans():
         if name == "table_09":
             yield name, replace(source, cell="any/", model="/mlp")
@@ -115,25 +90,27 @@ def _without() -> Iterator[tuple[str, Source]]:
             yield name, replace(source, cell=source.cell.format("any"))
 
 
-STUDIES = (
+STUDIES = (  # what the chart is made from
     *dict.fromkeys(name for name, _ in _spans()),
     *("ours_spans", "ours_weighting", "ours_anchors", "ours_bases"),
 )
-"""What the chart is made from."""
 
 
 def distances(kept: Mapping[str, Results]) -> list[Distance]:
     """Return every distance that is recorded."""
     values = {name: by_repeat(kept[name]) for name in STUDIES if name in kept}
     spans, anchors = values.get("ours_spans", {}), values.get("ours_anchors", {})
-    more = _renamed(spans, {"whitened": HIDING}) | values.get("ours_weighting", {})
+    hiding = {name.replace("/whitened/", f"/{HIDING}/"): each for name, each in spans.items()}
+    more = hiding | values.get("ours_weighting", {})
     for name in ("table_07_images", "table_07_tdc"):
         values[name] = more | values.get(name, {})
     found: list[Distance] = []
     for (name, source), condition in product(_spans(), CONDITIONS):
         panel = f"{condition}, uniform anchor"
         found += _of(source, values.get(name, {}), panel=panel, cell=source.cell.format(condition))
-    for source in _anchors():
+    for data in (*MOLECULES, *IMAGES):
+        top = [f"{data}/none: pooled/logistic"]
+        source = Source(data, f"{data}/isometric/", "/logistic", top)
         found += _of(source, anchors, panel=OWN_SPANS, cell=source.cell)
     for name, source in _without():
         found += _of(source, values.get(name, {}), panel=OUTSIDE, cell=source.cell)
@@ -142,29 +119,17 @@ def distances(kept: Mapping[str, Results]) -> list[Distance]:
     return found
 
 
-def _renamed(
-    values: Mapping[str, dict[int, float]], names: Mapping[str, str]
-) -> dict[str, dict[int, float]]:
-    """Return values under the names that their methods have in other studies."""
-    return {
-        "/".join(names.get(part, part) for part in name.split("/")): each
-        for name, each in values.items()
-    }
-
-
 def by_repeat(results: Results) -> dict[str, dict[int, float]]:
     """Return each number's value by repeat, by its key."""
     found: dict[str, dict[int, float]] = {}
     for cell in results.cells.values():
         for name, value in cell.values.items():
-            found.setdefault(_method_last(key(cell.settings, name)), {})[cell.repeat] = value
+            place = key(cell.settings, name)
+            start, _, condition = place.partition("/gopp/")
+            if condition in CONDITIONS:  # GOPP has cells of its own
+                place = f"{start}/{condition}/gopp"
+            found.setdefault(place, {})[cell.repeat] = value
     return found
-
-
-def _method_last(place: str) -> str:
-    """Put a condition that a cell of GOPP's own measured where other methods' keys have it."""
-    start, _, condition = place.partition("/gopp/")
-    return f"{start}/{condition}/gopp" if condition in CONDITIONS else place
 
 
 def _of(
@@ -179,16 +144,13 @@ def _of(
         ours = values.get(f"{cell}{method}{source.model}", {})
         shared = sorted({*ours} & {*best})
         if shared:
-            below = [_below(ours[r], best[r], error=source.error) for r in shared]
+            below = [best[repeat] - ours[repeat] for repeat in shared]
+            if source.error:
+                below = [100 * (ours[repeat] / best[repeat] - 1) for repeat in shared]
             yield Distance(panel=panel, task=source.task, method=method, below=summary(below))
 
 
-def _below(value: float, ceiling: float, *, error: bool) -> float:
-    return 100 * (value / ceiling - 1) if error else ceiling - value
-
-
 def _of_bases(results: Results) -> Iterator[Distance]:
-    """Return the distances of bases, with the largest l and the linear model."""
     values = results.complete(load("ours_bases"))
     for basis in ours_bases.EVERYWHERE:
         below = ours_bases.gaps(values, basis=basis, model="linear", size=200)
@@ -205,7 +167,7 @@ def overview(found: Sequence[Distance]) -> Figure | None:
     styles = looks(dict.fromkeys(each.method for each in found))
     panels = [panel for panel in PANELS if any(each.panel == panel for each in found)]
     groups = [panels[i : i + COLUMNS] for i in range(0, len(panels), COLUMNS)]
-    tasks = [_tasks(each for each in found if each.panel in group) for group in groups]
+    tasks = [list(dict.fromkeys(d.task for d in found if d.panel in group)) for group in groups]
     heights = [0.9 + 0.44 * len(each) for each in tasks]
     figure = Figure(figsize=(9.5, 0.8 + sum(heights)), layout="constrained")
     grid = figure.subplots(len(groups), COLUMNS, squeeze=False, sharex=True, height_ratios=heights)
@@ -216,43 +178,31 @@ def overview(found: Sequence[Distance]) -> Figure | None:
             axes.set_title(panel, fontsize=9)
         for axes in row[len(group) :]:
             axes.set_visible(False)
-    figure.supxlabel(
-        "points below pooled data (days: % more error; by basis: points of R2)", fontsize=9
-    )
+    said = "points below pooled data (days: % more error; by basis: points of R2)"
+    figure.supxlabel(said, fontsize=9)
     handles: dict[str, Artist] = {}
     for axes in grid.flat:
         drawn, names = axes.get_legend_handles_labels()
         handles |= dict(zip(names, drawn, strict=True))
-    looks_of: dict[str, Any] = {"ncols": 5, "frameon": False, "fontsize": 8}
     drawn = [handles[name] for name in styles]
-    figure.legend(handles=drawn, loc="outside upper center", **looks_of)
+    figure.legend(handles=drawn, loc="outside upper center", ncols=5, frameon=False, fontsize=8)
     return figure
-
-
-def _tasks(found: Iterable[Distance]) -> list[str]:
-    return list(dict.fromkeys(each.task for each in found))
 
 
 def _draw(
     axes: "Axes", found: Sequence[Distance], tasks: Sequence[str], *, styles: Mapping[str, Style]
 ) -> None:
-    """Draw one panel."""
     here = [name for name in styles if any(each.method == name for each in found)]
     for turn, name in enumerate(here):
         mine = [each for each in found if each.method == name]
         shift = (turn - (len(here) - 1) / 2) * 0.7 / len(here)
         style = styles[name]
-        axes.errorbar(
-            [each.below.mean for each in mine],
-            [tasks.index(each.task) + shift for each in mine],
-            xerr=[0.0 if each.below.repeats == 1 else each.below.margin for each in mine],
-            linestyle="none",
-            color=style.colour,
-            marker=style.marker,
-            markersize=5,
-            elinewidth=0.8,
-            label=name,
-        )
+        look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
+        margins = [0.0 if each.below.repeats == 1 else each.below.margin for each in mine]
+        means = [each.below.mean for each in mine]
+        at = [tasks.index(each.task) + shift for each in mine]
+        look |= {"xerr": margins, "linestyle": "none", "elinewidth": 0.8, "label": name}
+        axes.errorbar(means, at, **look)
     axes.axvline(0, color="#444444", linewidth=0.8)
     axes.set_xscale("symlog", linthresh=NEAR)
     axes.set_xticks(TICKS, [str(tick) for tick in TICKS])

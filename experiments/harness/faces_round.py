@@ -17,14 +17,9 @@ from experiments.harness.noise import Ball, Singles
 from experiments.harness.systems import JUDGES, generator, top_directions
 from experiments.harness.uploads import Uploads
 
-BLOCK = 500
-"""Anchor rows at a time: 0.1 GB."""
-
-PUBLIC = 361
-"""Pictures that the paper's numbers leave over."""
-
-SHARED = ("public", "haar")
-"""Bases that no private row has shaped."""
+BLOCK = 500  # anchor rows at a time: 0.1 GB
+PUBLIC = 361  # pictures that the paper's numbers leave over
+SHARED = ("public", "haar")  # bases that no private row has shaped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +79,8 @@ def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: 
     spans["haar"] = np.linalg.qr(drawn)[0].astype(np.float32)
     side_by_side = np.hstack(list(spans.values()))
     rng = generator(repeat, 6)
-    blocks = []
-    for start in range(0, n_anchor_rows, BLOCK):
-        count = min(BLOCK, n_anchor_rows - start)
-        blocks.append(rng.random((count, n_features), dtype=np.float32) @ side_by_side)
+    counts = [min(BLOCK, n_anchor_rows - at) for at in range(0, n_anchor_rows, BLOCK)]
+    blocks = [rng.random((n, n_features), dtype=np.float32) @ side_by_side for n in counts]
     images = np.split(np.vstack(blocks), len(spans), axis=1)
     return Projected(
         images={name: image.astype(np.float64) for name, image in zip(spans, images, strict=True)},
@@ -97,26 +90,19 @@ def project(split: FaceSplit, *, repeat: int, n_components: int, n_anchor_rows: 
 
 
 def _leading(rows: Singles, count: int) -> Singles:
-    """Return leading right singular vectors, kept in single precision."""
     return top_directions(rows.astype(np.float64), count).astype(np.float32)
 
 
 def under(
     condition: str, projected: Projected, *, repeat: int, ball: Ball | None = None
 ) -> Uploads:
-    """Turn what was projected into uploads: a span condition, or a shared basis by its name.
-
-    With a ball, rows are clipped to it before they are projected.
-    """
+    """Turn what was projected into uploads under a condition, or a shared basis by its name."""
     split, rng = projected.split, generator(repeat, 7)
-    sources = {
-        name: condition
-        if condition in SHARED
-        else split.names[0]
-        if condition.startswith("samespan")
-        else name
-        for name in split.names
-    }
+    sources = {name: name for name in split.names}
+    if condition in SHARED:
+        sources = dict.fromkeys(sources, condition)
+    elif condition.startswith("samespan"):
+        sources = dict.fromkeys(sources, split.names[0])
     size = next(iter(projected.images.values())).shape[1]
     turns = {name: _turn(condition, rng, size) for name in split.names}
     parties = split.parties()
@@ -145,11 +131,8 @@ def _turn(condition: str, rng: np.random.Generator, size: int) -> Table:
 
 
 def _clipped(rows: Singles, ball: Ball) -> Singles:
-    """Clip 100 rows at a time, in double precision."""
-    parts = [
-        ball.clipped(part.astype(np.float64)) for part in np.array_split(rows, -(-len(rows) // 100))
-    ]
-    return np.vstack([part.astype(np.float32) for part in parts])
+    parts = np.array_split(rows, -(-len(rows) // 100))
+    return np.vstack([ball.clipped(part.astype(np.float64)).astype(np.float32) for part in parts])
 
 
 def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.harness.comparison import FOR_ALL, Layout, Number, charted, holds_for_all
+from experiments.harness.comparison import FOR_ALL, Layout, Number, charted, holds_for_all, said
 from experiments.harness.study import Settings, Study
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 4)))
 STYLED = ("odc", "imakura", "kawakami", "gopp", "whitened", "consensus", "central", "alone")
 """Methods with a colour and a shape of their own."""
 
-MOST = 10
-"""Series that a chart still shows."""
+MOST = 10  # series that a chart still shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,58 +56,39 @@ def styles_for(panels: Sequence["Panel"]) -> Mapping[str, Style]:
     shown = [name for name in marked if name in shown]
     both = [*shown, *(name for name in lines if name not in shown)][:MOST]
     width = 0.8 / max(len(shown), 1)
-    return {
-        name: replace(style, shift=(shown.index(name) - (len(shown) - 1) / 2) * width)
-        if name in shown
-        else style
-        for name, style in looks(both).items()
-    }
+    found = looks(both)
+    for place, name in enumerate(name for name in shown if name in found):
+        found[name] = replace(found[name], shift=(place - (len(shown) - 1) / 2) * width)
+    return found
 
 
 def looks(names: Iterable[str]) -> dict[str, Style]:
-    """Give every name its colour and shape."""
+    """Give every name its colour and shape: known methods their own, all others what is free."""
     shown = list(names)
-    place = _places(shown)
-    return {
-        name: Style(
-            colour=COLOURS[_colour(name, place) % len(COLOURS)],
-            marker=MARKERS[place[name] % len(MARKERS)],
-            dash=DASHES[place[name] % len(DASHES)],
+    known = {name: STYLED.index(name) for name in shown if name in STYLED}
+    free = (index for index in range(100) if index not in known.values())
+    place = known | {name: next(free) for name in shown if name not in known}
+    found = {}
+    for name, index in place.items():
+        method = re.split("[,/]", name, maxsplit=1)[0]  # variants have their method's colour
+        colour = STYLED.index(method) if method in STYLED else index
+        found[name] = Style(
+            colour=COLOURS[colour % len(COLOURS)],
+            marker=MARKERS[index % len(MARKERS)],
+            dash=DASHES[index % len(DASHES)],
             shift=0.0,
         )
-        for name in shown
-    }
-
-
-def _places(shown: Sequence[str]) -> dict[str, int]:
-    """Give known methods their own place and all others what is free."""
-    taken = {name: STYLED.index(name) for name in shown if name in STYLED}
-    free = (index for index in range(100) if index not in taken.values())
-    return taken | {name: next(free) for name in shown if name not in taken}
-
-
-def _colour(name: str, place: Mapping[str, int]) -> int:
-    """Variants, as in "imakura, rescaled", have the colour of their method and another shape."""
-    method = re.split("[,/]", name, maxsplit=1)[0]
-    return STYLED.index(method) if method in STYLED else place[name]
+    return {name: found[name] for name in shown}
 
 
 UNCHARTED = ("dealt out", "parties left out", "refused")
 """What stands in the table only: figures for calibration, counts, refusals."""
 
 MOST_PANELS, COLUMNS = 12, 3
-WIDE = 20.0
-"""From this ratio of largest to smallest an axis is logarithmic."""
-
-LETTERS = 130
-"""Of the legend, that fit on a line."""
-
-TITLE = 34
-"""Of a panel's title, too."""
-
-LONG, MANY = 14, 5
-"""Words of more letters, or more words than these, are set at an angle."""
-
+WIDE = 20.0  # from this ratio of largest to smallest an axis is logarithmic
+LETTERS = 130  # of the legend, that fit on a line
+TITLE = 34  # of a panel's title, too
+LONG, MANY = 14, 5  # words of more letters, or more words than these, are set at an angle
 Level = str | int | float
 
 
@@ -121,30 +100,19 @@ class Panel:
     series: dict[str, list[tuple[Level, Number]]] = field(default_factory=dict)
     lines: dict[str, Number] = field(default_factory=dict)  # what holds for all levels
 
-    def numbers(self) -> list[Number]:
-        """Return all that stand at a level."""
-        return [number for each in self.series.values() for _, number in each]
-
-    def beside(self, number: Number, *, name: str, laid: Layout) -> None:
-        """Add a number that no system's setting changes: at its level, or a line over all."""
-        level = number.settings.get(laid.across, "")
-        if level in laid.levels:
-            self.series.setdefault(name, []).append((level, number))
-        else:
-            self.lines[name] = number
-
 
 def draw(study: Study, found: Sequence[Number]) -> Figure | None:
     """Draw one study, or nothing where a chart would not say more than its table."""
     found = _about(study, found)
-    panels = panels_of(found)[:MOST_PANELS]
+    whole = panels_of(found)
+    panels = whole[:MOST_PANELS]
     if not panels:
         return None
     columns = 2 if len(panels) % 2 == 0 and len(panels) % COLUMNS else min(COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     figure = Figure(figsize=(9.5, 1.0 + 2.7 * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
-    styles = styles_for(panels_of(found))
+    styles = styles_for(whole)
     laid = charted([each.settings for each in found])
     for axes, panel in zip(grid.flat, panels, strict=False):
         _draw_panel(axes, panel, styles=styles, laid=laid)
@@ -156,7 +124,6 @@ def draw(study: Study, found: Sequence[Number]) -> Figure | None:
 
 
 def _about(study: Study, found: Sequence[Number]) -> list[Number]:
-    """Return the numbers that the chart of a study is about."""
     return [each for each in found if any(fnmatchcase(each.name, one) for one in study.charted)]
 
 
@@ -183,11 +150,6 @@ def svg(figure: Figure, *, title: str) -> str:
     return text[text.index("<svg") :].replace("<svg", shown, 1)
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a chart as an SVG file."""
-    path.write_text(svg(figure, title=path.stem), encoding="utf-8")
-
-
 def panels_of(found: Sequence[Number]) -> list[Panel]:
     """Say for each number in which part of the chart it stands, and where."""
     laid = charted([each.settings for each in found])
@@ -200,11 +162,10 @@ def panels_of(found: Sequence[Number]) -> list[Panel]:
     for each in inside or shown:
         series, _, rest = each.name.partition("/")
         if lonely:  # one method only: a setting tells the series apart
-            series = _said(laid.apart[-1], each.settings)
+            series = said(laid.apart[-1], each.settings)
         place = (rest, *(each.settings[name] for name in apart))
-        title = " · ".join(
-            part for part in (*(_said(n, each.settings) for n in apart), rest) if part
-        )
+        parts = (*(said(name, each.settings) for name in apart), rest)
+        title = " · ".join(part for part in parts if part)
         panel = panels.setdefault(place, Panel(title=title))
         of[place] = {name: each.settings[name] for name in apart}
         at = each.settings[laid.across] if laid.across else each.name
@@ -218,15 +179,16 @@ def panels_of(found: Sequence[Number]) -> list[Panel]:
             continue
         for place, panel in panels.items():
             if _fits(each, of[place]) and (place[0] == rest or not known):
-                name = series if known else each.name
-                called = _other(name, each.settings) if name in own[place] else name
-                panel.beside(each, name=called, laid=laid)
+                called = series if known else each.name
+                if called in own[place]:  # a line is told from the series of the same name
+                    which = (str(level) for level in each.settings.values() if level in FOR_ALL)
+                    called = f"{next(which)}: {called}"
+                level = each.settings.get(laid.across, "")
+                if level in laid.levels:
+                    panel.series.setdefault(called, []).append((level, each))
+                else:
+                    panel.lines[called] = each
     return [panels[place] for place in sorted(panels, key=lambda place: order[place[0]])]
-
-
-def _other(name: str, settings: Settings) -> str:
-    """Tell a line from the series of the same name."""
-    return f"{next(str(value) for value in settings.values() if value in FOR_ALL)}: {name}"
 
 
 def _fits(each: Number, of: Settings) -> bool:
@@ -238,13 +200,7 @@ def _fits(each: Number, of: Settings) -> bool:
     )
 
 
-def _said(name: str, settings: Settings) -> str:
-    value = settings[name]
-    return value if isinstance(value, str) else f"{name} = {value:,}"
-
-
 def _draw_panel(axes: "Axes", panel: Panel, *, styles: Mapping[str, Style], laid: Layout) -> None:
-    """Draw one part: over a numeric setting, or beside each other for a named one."""
     here = {level for each in panel.series.values() for level, _ in each}
     numeric = not any(isinstance(level, str) for level in here)
     ordered = [level for level in laid.levels if level in here] or sorted(here, key=str)
@@ -261,7 +217,11 @@ def _draw_panel(axes: "Axes", panel: Panel, *, styles: Mapping[str, Style], laid
         if name in styles:
             _line(axes, number, name=name, style=styles[name], within=(low, high))
     if not numeric:
-        _name_levels(axes, ordered)
+        words = [f"{level}".replace("_", "\n", 1) for level in ordered]
+        crowded = len(words) > MANY or max(map(len, words)) > LONG
+        slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if crowded else {}
+        axes.set_xticks(range(len(words)), words, **slant)
+        axes.set_xlim(-0.55, len(words) - 0.45)
     else:
         axes.set_xlabel(laid.across, fontsize=8)
         if _wide(slots.values()):
@@ -281,18 +241,9 @@ def _short(value: float) -> str:
     return f"{value:g}"
 
 
-def _name_levels(axes: "Axes", ordered: Sequence[Level]) -> None:
-    words = [f"{level}".replace("_", "\n", 1) for level in ordered]
-    crowded = len(words) > MANY or max(map(len, words)) > LONG
-    slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if crowded else {}
-    axes.set_xticks(range(len(words)), words, **slant)
-    axes.set_xlim(-0.55, len(words) - 0.45)
-
-
 def _marks(
     axes: "Axes", xs: Sequence[float], each: Sequence[Number], *, style: Style, joined: bool
 ) -> None:
-    """Draw a series and, hollow, what the paper prints for it."""
     look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
     margins = [0.0 if math.isnan(one.ours.margin) else one.ours.margin for one in each]
     means = [one.ours.mean for one in each]
@@ -324,15 +275,9 @@ def _line(
         return
     axes.axhline(number.ours.mean, color=style.colour, linestyle=style.dash, linewidth=1.2)
     if number.theirs:
-        axes.plot(
-            [0.985],
-            [number.theirs.value],
-            transform=axes.get_yaxis_transform(),
-            color=style.colour,
-            marker=style.marker,
-            markersize=7.5,
-            markerfacecolor="none",
-        )
+        look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 7.5}
+        at = axes.get_yaxis_transform()
+        axes.plot([0.985], [number.theirs.value], transform=at, markerfacecolor="none", **look)
 
 
 def _legend(figure: Figure, panels: Sequence[Panel], *, styles: Mapping[str, Style]) -> None:
@@ -343,7 +288,8 @@ def _legend(figure: Figure, panels: Sequence[Panel], *, styles: Mapping[str, Sty
         if name not in marked:
             look = {"linestyle": style.dash}
         handles.append(Line2D([], [], color=style.colour, markersize=5, label=name, **look))
-    if any(n.theirs for p in panels for n in (*p.numbers(), *p.lines.values())):
+    numbers = [n for p in panels for each in p.series.values() for _, n in each]
+    if any(n.theirs for n in (*numbers, *(n for p in panels for n in p.lines.values()))):
         hollow: dict[str, Any] = {"marker": "o", "markerfacecolor": "none", "markersize": 7.5}
         said = "hollow: the paper's"
         handles.append(Line2D([], [], color="#444444", linestyle="none", label=said, **hollow))

@@ -5,37 +5,29 @@ the best of the papers' methods by more than the interval. (b) Where the basis i
 setting for all tasks within 2 points of pooled data.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.harness.comparison import CONDITIONS
 from experiments.harness.distances import by_repeat
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import Results
-from experiments.harness.study import load
+from experiments.harness.study import CONDITIONS, load, table
 from experiments.studies import ours_bases
 
 PAPERS = ("imakura", "kawakami", "odc", "gopp")
-ANCHORS = {
+ANCHORS = {  # where methods under given span conditions are measured, and with which anchor
     "table_07_images": "uniform anchor",
     "table_07_tdc": "uniform anchor",
     "ours_spans": "isometric anchor",
 }
-"""Where methods under given span conditions are measured, and with which anchor."""
 
 MET, MISSED, UNMEASURED = "met", "missed", "not measured"
 BY_MEANS = "met by the means, but not by every interval"
-ENOUGH = 2
-"""Repeats without which there is no interval."""
-
-SHOWN = 3
-"""Settings of the second goal that are listed."""
-
-Place = tuple[str, str, str]
-"""Data, condition, and model or metric."""
-
+ENOUGH = 2  # repeats without which there is no interval
+SHOWN = 3  # settings of the second goal that are listed
+Place = tuple[str, str, str]  # data, condition, and model or metric
 Repeats = Mapping[int, float]
 
 
@@ -84,21 +76,17 @@ def given_spans(kept: Mapping[str, Results]) -> list[str]:
     )
     if not found:
         return [said]
-    head = "| aligner and anchor | measured at | below by more | farthest below |"
-    return [said, "", head, "|---|---|---|---|", *map(_row, sorted(found, key=_order))]
+    found.sort(key=lambda each: (not each.whole, len(each.below), -len(each.behind)))
+    head = ["aligner and anchor", "measured at", "below by more", "farthest below"]
+    return [said, "", *table(head, map(_row, found))]
 
 
-def _order(each: Candidate) -> tuple[bool, int, int]:
-    return not each.whole, len(each.below), -len(each.behind)
-
-
-def _row(each: Candidate) -> str:
+def _row(each: Candidate) -> list[str]:
     farthest = "nowhere"
     if each.below:
         place = each.below[0]
         farthest = f"{' · '.join(place)}: {each.behind[place]}"
-    cells = (each.name, f"{len(each.behind)} of {each.places}", f"{len(each.below)}", farthest)
-    return "| " + " | ".join(cells) + " |"
+    return [each.name, f"{len(each.behind)} of {each.places}", f"{len(each.below)}", farthest]
 
 
 def candidates(kept: Mapping[str, Results]) -> list[Candidate]:
@@ -109,16 +97,13 @@ def candidates(kept: Mapping[str, Results]) -> list[Candidate]:
             measured.setdefault(f"{method}, {anchor}", {})[place] = repeats
     uniform = ANCHORS["table_07_tdc"]
     papers = [measured[f"{m}, {uniform}"] for m in PAPERS if f"{m}, {uniform}" in measured]
-    best = {place: _best(place, papers) for places in papers for place in places}
-    return [
-        Candidate(name=name, behind=_behind(found, best), places=len(best))
-        for name, found in measured.items()
-        if _behind(found, best)
-    ]
+    here = {place: [o[place] for o in papers if place in o] for each in papers for place in each}
+    best = {place: max(of, key=lambda r: np.mean([*r.values()])) for place, of in here.items()}
+    behind = {name: _behind(found, best) for name, found in measured.items()}
+    return [Candidate(name=n, behind=b, places=len(best)) for n, b in behind.items() if b]
 
 
 def _read(results: Results | None) -> Iterator[tuple[str, Place, Repeats]]:
-    """Yield what was measured under a condition at least twice: method, place, repeats."""
     if results is None:
         return
     for name, repeats in by_repeat(results).items():
@@ -126,12 +111,6 @@ def _read(results: Results | None) -> Iterator[tuple[str, Place, Repeats]]:
         plain = len(rest) == 1 and "," not in rest[0] and rest[0] != "refused"
         if condition in CONDITIONS and plain and len(repeats) >= ENOUGH:
             yield method, (data, condition, rest[0]), repeats
-
-
-def _best(place: Place, papers: Sequence[Mapping[Place, Repeats]]) -> Repeats:
-    """Return the repeats of the method whose mean is the best."""
-    here = [each[place] for each in papers if place in each]
-    return max(here, key=lambda repeats: float(np.mean(list(repeats.values()))))
 
 
 def _behind(found: Mapping[Place, Repeats], best: Mapping[Place, Repeats]) -> dict[Place, Summary]:
@@ -150,7 +129,8 @@ def free_basis(kept: Mapping[str, Results]) -> list[str]:
         "with the same model, wherever parties have more rows than l: "
     )
     results = kept.get("ours_bases")
-    tried = [] if results is None else ours_bases.judged_settings(_complete(results))
+    values = {} if results is None else results.complete(load("ours_bases"))
+    tried = ours_bases.judged_settings(values)
     found = [each for each in tried if not each.stopped]
     start = "**(b) Where the basis is free: "
     if not found:
@@ -167,7 +147,3 @@ def free_basis(kept: Mapping[str, Results]) -> list[str]:
         for each in (near or found)[:SHOWN]
     ]
     return [f"{start}{verdict}.** {asked}", "", *(f"- {each}" for each in told)]
-
-
-def _complete(results: Results) -> Mapping[str, Sequence[float]]:
-    return results.complete(load("ours_bases"))

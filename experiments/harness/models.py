@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 from unittest.mock import patch
@@ -27,11 +27,7 @@ _compiled: Callable[[Callable[..., None]], Callable[..., None]] = numba.njit(
 
 @_compiled
 def _adam(
-    weights: Numbers,
-    gradient: Numbers,
-    mean: Numbers,
-    square: Numbers,
-    factors: Sequence[float],
+    weights: Numbers, gradient: Numbers, mean: Numbers, square: Numbers, factors: Sequence[float]
 ) -> None:
     """Move weights against a gradient, all in place."""
     beta_1, rest_1, beta_2, rest_2, epsilon, rate = factors
@@ -112,12 +108,8 @@ class FastMLPRegressor(_Sooner, MLPRegressor):  # type: ignore[misc]
 
 Table = npt.NDArray[np.float64]
 Labels = npt.NDArray[Any]
-Model = Any
-"""A scikit-learn estimator."""
-
-Make = Callable[[int], Model]
-"""A model from a seed."""
-
+Model = Any  # a scikit-learn estimator
+Make = Callable[[int], Model]  # a model from a seed
 MLP: Mapping[str, Any] = {
     "hidden_layer_sizes": (256,),
     "batch_size": 32,
@@ -134,15 +126,12 @@ def mlp(seed: int, **options: Any) -> Model:
 
 
 def mlp_regressor(seed: int, **options: Any) -> Model:
-    """Return the papers' network for numbers."""
+    """Return the same for numbers."""
     return FastMLPRegressor(**{**MLP, **options}, random_state=seed)
 
 
 class FastSVC(SVC):  # type: ignore[misc]
-    """scikit-learn's SVC predicting by matrix products: the same labels in a sixth of the time.
-
-    libsvm compares a row with one support vector at a time.
-    """
+    """scikit-learn's SVC predicting by matrix products: the same labels in a sixth of the time."""
 
     def predict(self, X: Table) -> Labels:  # noqa: N803 -- scikit-learn's name
         """Let each pair of classes vote, ties to the class that comes first, as libsvm does."""
@@ -181,19 +170,13 @@ class Metric:
     judge: Callable[[Labels, Table], float]  # ``judge(labels, predictions)``
 
 
-def _scores(model: Model, rows: Table) -> Table:
-    found: Table = model.predict_proba(rows)[:, 1]
-    return found
-
-
-def _labels(model: Model, rows: Table) -> Table:
-    found: Table = model.predict(rows)
-    return found
-
-
-ACCURACY = Metric(predict=_labels, judge=lambda y, found: 100 * float(np.mean(y == found)))
-ROC_AUC = Metric(predict=_scores, judge=lambda y, found: 100 * float(roc_auc_score(y, found)))
-PR_AUC = Metric(
-    predict=_scores, judge=lambda y, found: 100 * float(average_precision_score(y, found))
+ACCURACY = Metric(
+    predict=lambda model, rows: model.predict(rows),
+    judge=lambda y, found: 100 * float(np.mean(y == found)),
 )
-RMSE = Metric(predict=_labels, judge=lambda y, found: float(np.sqrt(np.mean(np.square(y - found)))))
+RMSE = replace(ACCURACY, judge=lambda y, found: float(np.sqrt(np.mean(np.square(y - found)))))
+ROC_AUC = Metric(
+    predict=lambda model, rows: model.predict_proba(rows)[:, 1],
+    judge=lambda y, found: 100 * float(roc_auc_score(y, found)),
+)
+PR_AUC = replace(ROC_AUC, judge=lambda y, found: 100 * float(average_precision_score(y, found)))

@@ -6,24 +6,20 @@ move all of them, so their epsilon is a label of a noise level and no more.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from cobasis import align
 from cobasis.privacy.gaussian import noise_scale
 from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
 from experiments.harness.models import Table
-from experiments.harness.systems import Dealt, Shared, generator, told_apart
+from experiments.harness.systems import Dealt, generator
 from experiments.harness.uploads import Uploads
 
 PAPERS_NOISE = "papers' noise, no guarantee"
 PAPERS_RANGE, PAPERS_DELTA = 1.0, 1e-3
-ROWS_STREAM, IMAGES_STREAM, PIXELS_STREAM = 2, 3, 4
-"""What the generators of noise are told apart by."""
-
+IMAGES_STREAM, PIXELS_STREAM = 3, 4  # what the generators of noise are told apart by
 Singles = npt.NDArray[np.float32]
 
 
@@ -64,51 +60,18 @@ class Ball:
     def dealt(self, dealt: Dealt) -> Dealt:
         """Return all rows clipped; test rows too, as a party would clip what it predicts."""
         parties = {name: (self.clipped(rows), y) for name, (rows, y) in dealt.parties.items()}
-        return Dealt(
-            parties=parties,
-            test_rows=self.clipped(dealt.test_rows),
-            test_labels=dealt.test_labels,
-        )
+        return replace(dealt, parties=parties, test_rows=self.clipped(dealt.test_rows))
 
 
-def changes_by(
-    aligner: Any,
-    sent: Uploads,
-    *,
-    repeat: int = 0,
-    image_noise: float = 0.0,
-) -> Mapping[str, Table]:
-    """Align, with noise on the anchor's images if asked (seed 001, section 5), and return G_i."""
-    images = sent.images
-    if image_noise:
-        rng = generator(repeat, IMAGES_STREAM)
-        images = {
-            name: image + image_noise * rng.standard_normal(image.shape)
-            for name, image in images.items()
-        }
-    return align(aligner, images).changes_of_basis
-
-
-def shared_by(
-    changes: Mapping[str, Table], sent: Uploads, *, repeat: int = 0, noise: float = 0.0
-) -> Shared:
-    """Align uploads whose rows got noise; test rows stay with their party and get none.
-
-    The same repeat gives every method and every sigma the same draw.
-    """
-    rng = generator(repeat, ROWS_STREAM)
-    rows = [
-        (own + noise * rng.standard_normal(own.shape)) @ changes[name]
-        for name, own in sent.rows.items()
-    ]
-    tests = told_apart(own @ changes[name] for name, own in sent.tests.items())
-    return Shared(rows=np.vstack(rows), labels=sent.labels, tests=tests)
+def on_images(sent: Uploads, *, noise: float, repeat: int) -> Uploads:
+    """Put noise on the anchor's images in place of the rows (seed 001, section 5)."""
+    rng = generator(repeat, IMAGES_STREAM)
+    images = sent.images.items()
+    noisy = {name: each + noise * rng.standard_normal(each.shape) for name, each in images}
+    return replace(sent, images=noisy)
 
 
 def stretch(changes: Mapping[str, Table]) -> float:
-    """Return how unequal alignment makes noise: strongest over weakest direction, the worst G_i.
-
-    1 where it stays the same in all directions, as under orthogonal Procrustes.
-    """
+    """Return how unequal alignment makes noise: strongest over weakest direction, the worst G_i."""
     values = [np.linalg.svd(change, compute_uv=False) for change in changes.values()]
     return float(max(each[0] / each[-1] for each in values))

@@ -18,14 +18,13 @@ from experiments.harness.comparison import (
     numbers,
     parts,
 )
-from experiments.harness.figures import draw, save
+from experiments.harness.figures import draw, svg
 from experiments.harness.store import Results
-from experiments.harness.study import Published, Study, key, load
+from experiments.harness.study import Published, Study, key, load, table
 
 Kept = Mapping[str, Results]
 ABSENT = "*Not measured yet: `./run.sh experiment {name} --record` writes this.*"
-LISTED = 12
-"""Keys that a sentence still lists."""
+LISTED = 12  # keys that a sentence still lists
 
 
 def write_page(studies: Iterable[str], kept: Kept, folder: Path) -> Path:
@@ -39,7 +38,8 @@ def write_page(studies: Iterable[str], kept: Kept, folder: Path) -> Path:
         lines += [f"## {study.title}", ""]
         figure = draw(study, found)
         if figure is not None:
-            save(figure, folder / "figures" / f"{name}.svg")
+            chart = svg(figure, title=name)
+            (folder / "figures" / f"{name}.svg").write_text(chart, encoding="utf-8")
             lines += [f"![{study.title}](figures/{name}.svg)", ""]
         lines += section(name, kept[name])
     path = folder / "evidence.md"
@@ -60,7 +60,10 @@ def summarised(studies: Iterable[str], kept: Kept) -> str:
         different = [each for each in found if each.verdict == OPEN]
         if different:
             listed.append(f"- **{study.title}** (`{name}`), {len(different)}:")
-            listed += [f"  - {_beside(each)}" for each in different]
+            listed += [
+                f"  - {each.place}: {_ours(each)}, the paper {_printed(each.theirs)}"
+                for each in different
+            ]
     judged = counts[AGREES] + counts[EXPLAINED] + counts[OPEN]
     told = (
         f"Numbers that a paper prints and that we measured often enough to judge: {judged}. "
@@ -99,7 +102,6 @@ def section(name: str, results: Results) -> list[str]:
 
 
 def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]:
-    """Return what stands below the tables: tests, how it was measured, what is left out."""
     lines: list[str] = []
     if study.analysis is not None:
         try:
@@ -125,7 +127,6 @@ def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]
 def _table(
     study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
 ) -> list[str]:
-    """Return one table: names down, levels of one setting across."""
     names = dict.fromkeys(each.name for each in found)
     if laid.down and len(names) <= ACROSS:
         return _table_of_levels(study, found, laid=laid, letters=letters)
@@ -134,29 +135,25 @@ def _table(
             [_row(each, laid), _ours(each), _printed(each.theirs), _mark(each, letters)]
             for each in found
         ]
-        return _markdown([study.unit, "ours", "the paper's", ""], rows)
+        return table([study.unit, "ours", "the paper's", ""], rows)
     cells: dict[str, dict[str | int | float, str]] = {}
     for each in found:
         cells.setdefault(each.name, {})[each.settings[laid.across]] = _cell(each, letters)
     rows = [[name, *(row.get(level, "") for level in laid.levels)] for name, row in cells.items()]
     used = [0, *(i + 1 for i in range(len(laid.levels)) if any(row[i + 1] for row in rows))]
-    head = [
-        f"{study.unit}; {laid.across}",
-        *map(_level, laid.levels),
-    ]
-    return _markdown([head[i] for i in used], [[row[i] for i in used] for row in rows])
+    head = [f"{study.unit}; {laid.across}", *map(_level, laid.levels)]
+    return table([head[i] for i in used], [[row[i] for i in used] for row in rows])
 
 
 def _table_of_levels(
     study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
 ) -> list[str]:
-    """Return one table: many levels of one setting down, names across."""
     names = list(dict.fromkeys(each.name for each in found))
     rows: dict[str | int | float, dict[str, str]] = {}
     for each in found:
         rows.setdefault(each.settings[laid.down], {})[each.name] = _cell(each, letters)
     lines = [[_level(at), *(row.get(name, "") for name in names)] for at, row in rows.items()]
-    return _markdown([f"{study.unit}; {laid.down}", *names], lines)
+    return table([f"{study.unit}; {laid.down}", *names], lines)
 
 
 def _row(each: Number, laid: Layout) -> str:
@@ -187,17 +184,8 @@ def _mark(each: Number, letters: Mapping[str, str]) -> str:
 
 
 def _letters(found: Sequence[Number]) -> dict[str, str]:
-    """Return a letter for each reason that is needed."""
     reasons = dict.fromkeys(each.reason for each in found if each.verdict == EXPLAINED)
-    return {reason: _letter(index) for index, reason in enumerate(reasons)}
-
-
-def _letter(index: int) -> str:
-    return chr(ord("a") + index % 26) * (1 + index // 26)
-
-
-def _beside(each: Number) -> str:
-    return f"{each.place}: {_ours(each)}, the paper {_printed(each.theirs)}"
+    return {why: chr(ord("a") + n % 26) * (1 + n // 26) for n, why in enumerate(reasons)}
 
 
 def _printed(theirs: Published | None) -> str:
@@ -205,8 +193,3 @@ def _printed(theirs: Published | None) -> str:
         return ""
     margin = f" ± {theirs.margin:.3g}" if theirs.margin is not None else ""
     return f"{theirs.value:,.10g}{margin}"
-
-
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines]

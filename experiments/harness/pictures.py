@@ -12,8 +12,7 @@ from cobasis.privacy.attacks.public_sample import PublicSample
 from experiments.harness.models import Table
 from experiments.harness.noise import PAPERS_NOISE, papers_scale
 from experiments.harness.systems import generator
-from experiments.studies._privacy_notes import DIGITS, FASHION
-from experiments.studies.privacy_content import drawn, released
+from experiments.studies.privacy_content import DIGITS, FASHION, drawn, released
 
 COMPONENTS = {DIGITS: 32, FASHION: 100}
 SHOWN, PEOPLE = 8, 600
@@ -63,7 +62,6 @@ def strips(data: str) -> list[Strip]:
 
 
 def _noisy(own: Table, rng: np.random.Generator) -> Iterator[Strip]:
-    """Add noise to raw pixels, as the paper does."""
     for epsilon in EPSILONS:
         noise = papers_scale(epsilon) * rng.normal(size=own[:SHOWN].shape)
         title = f"{PAPERS_NOISE.capitalize()}, on raw pixels, epsilon {epsilon:g}"
@@ -76,7 +74,6 @@ def _squares(rows: Table) -> Table:
 
 
 def _grids(rows: Table) -> Table:
-    """Lay out numbers that are no pixels, as nearly square as they go."""
     n_numbers = rows.shape[1]
     height = next(each for each in range(int(n_numbers**0.5), 0, -1) if n_numbers % each == 0)
     return rows[:SHOWN].reshape(-1, height, n_numbers // height)

@@ -9,19 +9,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from multiprocessing import connection, get_context, parent_process
 from statistics import median
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from experiments.data.sources import MissingDataError
-from experiments.harness.store import RECORDED, Cell, Results, commit
+from experiments.harness.store import Cell, Results, commit, recorded
 from experiments.harness.study import Settings, key, load
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Task:
     """One cell that is still to be measured."""
 
@@ -55,10 +57,16 @@ class Trouble:
     missing: bool = False  # whether a file of the evaluation data is not there
 
 
-def measured(task: Task) -> Cell:
-    """Measure one cell."""
+def answer(task: Task) -> Cell | Trouble:
+    """Measure one cell, or say why not: one cell's trouble must not end the others."""
     started, clock = time.process_time(), time.monotonic()
-    values = load(task.study).run(task.settings, repeat=task.repeat)
+    try:
+        values = load(task.study).run(task.settings, repeat=task.repeat)
+    except MissingDataError as error:
+        return Trouble(reason=str(error), missing=True)
+    except Exception as error:  # noqa: BLE001 -- said by whoever asked
+        reason = f"{type(error).__name__}: {error}"
+        return Trouble(reason=reason, story=traceback.format_exc())
     return Cell(
         settings=task.settings,
         repeat=task.repeat,
@@ -67,17 +75,6 @@ def measured(task: Task) -> Cell:
         wall=round(time.monotonic() - clock, 1),
         commit=os.environ["COBASIS_COMMIT"],
     )
-
-
-def answer(task: Task) -> Cell | Trouble:
-    """Measure one cell, or say why not: one cell's trouble must not end the others."""
-    try:
-        return measured(task)
-    except MissingDataError as error:
-        return Trouble(reason=str(error), missing=True)
-    except Exception as error:  # noqa: BLE001 -- said by whoever asked
-        reason = f"{type(error).__name__}: {error}"
-        return Trouble(reason=reason, story=traceback.format_exc())
 
 
 def serve(asked: "connection.Connection[Cell | Trouble, Task]") -> None:
@@ -162,16 +159,6 @@ GRACE = 300.0
 """Seconds after the time is up in which cells under way may still end; then they are dropped."""
 
 
-@dataclass
-class Outcome:
-    """What became of a run."""
-
-    measured: int = 0
-    failed: list[str] = field(default_factory=list)  # cells that raised
-    missing: dict[str, list[str]] = field(default_factory=dict)
-    dropped: list[str] = field(default_factory=list)
-
-
 def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results]) -> list[Task]:
     """List what is not measured yet, first repeats first; what is computed needs no more of them.
 
@@ -179,27 +166,23 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
     its study, else of all studies.
     """
     found = []
-    studies = list(studies)
-    told = {
-        name: {**_seconds(Results(name, folder=RECORDED).read()), **_seconds(kept[name])}
-        for name in studies
-    }
+    told = {name: _seconds(recorded(name)) | _seconds(kept[name]) for name in studies}
     everywhere = [each for known in told.values() for each in known.values()]
     for name, known in told.items():
         study = load(name)
         guess = median(known.values() or everywhere or [0.0])
-        wanted = study.repeats if repeats is None or study.exact else repeats
-        for repeat in range(wanted):
-            for settings in study.cells:
-                if key(settings, str(repeat)) not in kept[name].cells:
-                    task = Task(
-                        study=name,
-                        settings=settings,
-                        repeat=repeat,
-                        expected=known.get(key(settings, ""), guess),
-                        shared=study.shared(settings),
-                    )
-                    found.append(task)
+        for repeat in range(study.repeats if repeats is None or study.exact else repeats):
+            found += [
+                Task(
+                    name,
+                    settings,
+                    repeat,
+                    expected=known.get(key(settings, ""), guess),
+                    shared=study.shared(settings),
+                )
+                for settings in study.cells
+                if key(settings, str(repeat)) not in kept[name].cells
+            ]
     return sorted(found, key=lambda task: task.repeat)
 
 
@@ -216,135 +199,98 @@ def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
     round stand together, and count as one.
     """
     found: list[Task] = []
-    by_repeat: dict[int, list[Task]] = {}
-    for task in tasks:
-        by_repeat.setdefault(task.repeat, []).append(task)
-    for _, each in sorted(by_repeat.items()):
+    for _, each in groupby(sorted(tasks, key=lambda task: task.repeat), lambda task: task.repeat):
+        cheap = sorted(each, key=lambda task: task.expected)
         rounds: dict[str, float] = defaultdict(float)
-        for task in each:
+        for task in cheap:
             rounds[task.round] += task.expected
         available -= sum(rounds.values())
         if available >= 0:
-            dear = sorted(each, key=lambda task: -task.expected)
+            dear = sorted(cheap, key=lambda task: -task.expected)
             found += sorted(dear, key=lambda task: (-rounds[task.round], task.round))
-            continue
-        cheap = sorted(each, key=lambda task: task.expected)
-        cheapest: dict[str, Task] = {}
-        for task in cheap:
-            cheapest.setdefault(task.study, task)
-        together = sorted(cheap, key=lambda task: (rounds[task.round], task.round))
-        found += sorted(together, key=lambda task: cheapest[task.study] is not task)
+        else:
+            first = {task.study: task for task in reversed(cheap)}
+            together = sorted(cheap, key=lambda task: (rounds[task.round], task.round))
+            found += sorted(together, key=lambda task: first[task.study] is not task)
     return found
 
 
-def run(
-    tasks: list[Task], kept: dict[str, Results], *, console: Console, until: float, workers: int
-) -> Outcome:
-    """Measure cells and keep each as it comes.
-
-    A cell that would not be done in time, by what an earlier run says, is not begun, and none is
-    begun after the time is up.
-    """
-    os.environ.update(ENVIRONMENT, COBASIS_COMMIT=commit())
-    left = max(0.0, until - time.monotonic())
-    at_work = Crew(
-        rest=ordered(tasks, available=workers * left),
-        kept=kept,
-        until=until,
-        grace=min(GRACE, left / 10),
-        console=console,
-    )
-    crew = [Worker() for _ in range(min(workers, len(tasks)))]
-    with _progress(console) as progress:
-        bar = progress.add_task("", total=len(tasks))
-        try:
-            while at_work.go_on(crew):
-                under_way = [escape(str(each.task)) for each in crew if each.task]
-                done = len(tasks) - len(at_work.rest) - len(under_way)
-                progress.update(bar, completed=done, description=", ".join(under_way))
-                at_work.take(crew)
-        finally:
-            for each in crew:
-                each.stop()
-    return at_work.outcome
-
-
 @dataclass(kw_only=True)
-class Crew:
-    """What is left to do, by when, and what came of it."""
+class Run:
+    """What is left to do, by when, and what became of it."""
 
     rest: list[Task]  # to begin, in order
     kept: dict[str, Results]  # where cells go, by study
-    until: float  # when to begin nothing more, and how many seconds later to drop what is under way
-    grace: float
+    until: float  # when to begin nothing more
     console: Console  # where trouble is said
-    hoped: float = 0.0  # seconds that the cells so far were expected to take, and took on the clock
-    took: float = 0.0
-    outcome: Outcome = field(default_factory=Outcome)
+    measured: int = 0
+    failed: list[str] = field(default_factory=list)  # cells that raised
+    missing: dict[str, list[str]] = field(default_factory=dict)  # studies by what they miss
+    dropped: list[str] = field(default_factory=list)
     given_up: set[tuple[str, str]] = field(default_factory=set)
-    worked: set[tuple[str, str]] = field(default_factory=set)
 
-    def go_on(self, crew: list[Worker]) -> bool:
-        """Begin what can be begun; tell whether anything is under way."""
+    def finish(self, *, workers: int, grace: float) -> None:
+        """Measure cells and keep each as it comes; drop those that are late by the grace."""
+        total = len(self.rest)
+        crew = [Worker() for _ in range(min(workers, total))]
+        with _progress(self.console) as progress:
+            bar = progress.add_task("", total=total)
+            try:
+                while under_way := self.begin(crew):
+                    done = total - len(self.rest) - len(under_way)
+                    said = ", ".join(escape(str(task)) for task in under_way)
+                    progress.update(bar, completed=done, description=said)
+                    self.take(crew, patience=self.until + grace - time.monotonic())
+            finally:
+                for each in crew:
+                    each.stop()
+
+    def begin(self, crew: list[Worker]) -> list[Task]:
+        """Begin what can be begun; return what is under way."""
         for each in crew:
             task = None if each.task else self.next(crew)
             if task:
                 each.begin(task)
-        return any(each.task for each in crew)
+        return [each.task for each in crew if each.task]
 
     def next(self, crew: list[Worker]) -> Task | None:
-        """Return the next task that would be done in time.
-
-        While a cell is tried for the first time its other repeats wait: they may be given up. What
-        shares a round with another process's cell comes last, since that one has its uploads.
-        """
-        under_way = [each.task for each in crew if each.task]
-        untried = {task.cell for task in under_way} - self.worked
-        rounds = {task.round for task in under_way}
-        waiting = [task for task in self.rest if task.cell not in untried]
-        for task in sorted(waiting, key=lambda task: task.round in rounds):
+        """Return the next task that is done in time, those of another process's round last."""
+        rounds = {each.task.round for each in crew if each.task}
+        for task in sorted(self.rest, key=lambda task: task.round in rounds):
             self.rest.remove(task)
-            pace = self.took / self.hoped if self.hoped else 1.0
-            in_time = time.monotonic() + task.expected * pace < self.until
+            in_time = time.monotonic() + task.expected < self.until
             if in_time and task.cell not in self.given_up:
                 return task
         return None
 
-    def take(self, crew: list[Worker]) -> None:
-        """Wait for the next cell and keep it; when the grace is over, drop what is under way."""
-        busy = {each.connection: each for each in crew if each.task}
-        patience = self.until + self.grace - time.monotonic()
+    def take(self, crew: list[Worker], *, patience: float) -> None:
+        """Wait for the next cell and keep it; where patience ends, drop what is under way."""
+        busy: dict[Any, Worker] = {each.connection: each for each in crew if each.task}
         endless = patience == float("inf")
         ready = connection.wait(list(busy), None if endless else max(0.0, patience))
         for one in ready:
-            worker = next(each for mark, each in busy.items() if mark is one)
-            self.keep(worker)
-            if not worker.process.is_alive():
-                crew[crew.index(worker)] = Worker()
+            self.keep(busy[one])
+            if not busy[one].process.is_alive():
+                crew[crew.index(busy[one])] = Worker()
         if not ready:
-            self.outcome.dropped += [str(each.task) for each in busy.values()]
+            self.dropped += [str(each.task) for each in busy.values()]
             self.rest.clear()
             for each in busy.values():
                 each.task = None
 
     def keep(self, worker: Worker) -> None:
         """Write what a process found, or note why there is nothing."""
-        task = worker.task
+        task, took = worker.task, time.monotonic() - worker.started
+        found = worker.result()
         if task is None:  # pragma: no cover -- only busy workers are asked
             return
-        took = time.monotonic() - worker.started
-        found = worker.result()
         if isinstance(found, Trouble):
             self.note(task, found)
             return
-        if task.expected > 1:
-            self.hoped += task.expected
-            self.took += took
         results = self.kept[task.study]
         results.cells[found.place] = found
         results.write(load(task.study))
-        self.worked.add(task.cell)
-        self.outcome.measured += 1
+        self.measured += 1
         if not self.console.is_terminal:
             self.console.print(f"{task}: {took:.1f} s", markup=False, highlight=False)
 
@@ -352,21 +298,28 @@ class Crew:
         """Note trouble; the cell's other repeats would have the same, and are not tried."""
         self.given_up.add(task.cell)
         if trouble.missing:
-            needed_by = self.outcome.missing.setdefault(trouble.reason, [])
+            needed_by = self.missing.setdefault(trouble.reason, [])
             if task.study not in needed_by:
                 needed_by.append(task.study)
-            return
-        self.outcome.failed.append(str(task))
-        self.console.print(f"failed: {task}: {trouble.reason}", markup=False, style="red")
-        self.console.print(trouble.story, markup=False, style="dim")
+        else:
+            self.failed.append(str(task))
+            self.console.print(f"failed: {task}: {trouble.reason}", markup=False, style="red")
+            self.console.print(trouble.story, markup=False, style="dim")
+
+
+def run(
+    tasks: list[Task], kept: dict[str, Results], *, console: Console, until: float, workers: int
+) -> Run:
+    """Measure cells side by side, and say what became of them."""
+    os.environ.update(ENVIRONMENT, COBASIS_COMMIT=commit())
+    left = max(0.0, until - time.monotonic())
+    rest = ordered(tasks, available=workers * left)
+    found = Run(rest=rest, kept=kept, until=until, console=console)
+    found.finish(workers=workers, grace=min(GRACE, left / 10))
+    return found
 
 
 def _progress(console: Console) -> Progress:
-    return Progress(
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        disable=not console.is_terminal,
-    )
+    said = TextColumn("{task.description}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), said)
+    return Progress(*columns, console=console, disable=not console.is_terminal)

@@ -6,14 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-TWO = 2
-"""Fewer repeats have no spread."""
-
-ROUNDING = 1e-12
-"""Of the largest value: differences that spread by less are one and the same."""
-
-LARGE = 1e5
-"""From here on a number without a margin is printed whole."""
+ROUNDING = 1e-12  # of the largest value: differences that spread by less are one and the same
+LARGE = 1e5  # from here on a number without a margin is printed whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +50,7 @@ def summary(values: Sequence[float]) -> Summary:
     return Summary(mean=mean, margin=float(stats.t.ppf(0.975, count - 1) * error), repeats=count)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Paired:
     """A one-sided paired t-test of the second being worse than the first."""
 
@@ -66,25 +60,22 @@ class Paired:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Paired:
-    """Compare two series of the same repeats, as the ODC paper's section 8 does.
-
-    Of a single repeat p and effect are NaN. Differences that only rounding tells apart are one.
-    """
+    """Compare two series of the same repeats, as the ODC paper's section 8; NaN of one repeat."""
     differences = np.subtract(second, first)
-    if len(differences) < TWO:
-        return Paired(difference=float(np.mean(differences)), p=np.nan, effect=np.nan)
+    if len(differences) < 2:
+        return Paired(float(np.mean(differences)), np.nan, np.nan)
     spread = float(np.std(differences, ddof=1))
     mean = float(np.mean(differences))
     rounding = ROUNDING * np.abs([first, second]).max()
     if spread <= rounding:
         mean = mean if abs(mean) > rounding else 0.0
         p = 1.0 if mean >= 0 else 0.0
-        return Paired(difference=mean, p=p, effect=float(np.sign(mean) * np.inf) if mean else 0.0)
+        return Paired(mean, p, float(np.sign(mean) * np.inf) if mean else 0.0)
     p = float(stats.ttest_rel(second, first, alternative="less").pvalue)
-    return Paired(difference=mean, p=p, effect=mean / spread)
+    return Paired(mean, p, mean / spread)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Variance:
     """What an analysis of variance says of one factor."""
 
@@ -93,27 +84,24 @@ class Variance:
     effect: float
 
 
-UNKNOWN = Variance(f=float("nan"), p=float("nan"), effect=float("nan"))
+UNKNOWN = Variance(np.nan, np.nan, np.nan)
 
 
 def one_way(groups: Sequence[Sequence[float]]) -> Variance:
-    """Ask whether a factor's levels differ, as the ODC paper's Tables 17 and 18 do.
-
-    Where a level has a single repeat all figures are NaN.
-    """
-    if min(map(len, groups)) < TWO:
+    """Ask whether a factor's levels differ, as Tables 17 and 18 do; NaN of a single repeat."""
+    if min(map(len, groups)) < 2:
         return UNKNOWN
     found = stats.f_oneway(*groups)
     within = sum(map(len, groups)) - len(groups)
     effect = float(np.sqrt(found.statistic * (len(groups) - 1) / within))
-    return Variance(f=float(found.statistic), p=float(found.pvalue), effect=effect)
+    return Variance(float(found.statistic), float(found.pvalue), effect)
 
 
 def two_way(cells: Sequence[Sequence[Sequence[float]]]) -> dict[str, Variance]:
     """Ask the same of two factors and their interaction, all cells of one size (Table 19)."""
     table = np.asarray(cells, dtype=np.float64)
     first, second, repeats = table.shape
-    if repeats < TWO:
+    if repeats < 2:
         return dict.fromkeys(("first", "second", "interaction"), UNKNOWN)
     mean = table.mean()
     rows, columns, inner = table.mean((1, 2)), table.mean((0, 2)), table.mean(2)
@@ -129,5 +117,5 @@ def two_way(cells: Sequence[Sequence[Sequence[float]]]) -> dict[str, Variance]:
     for name, (sum_of_squares, freedom) in squares.items():
         f = float(sum_of_squares / freedom / rest)
         p = float(stats.f.sf(f, freedom, within))
-        found[name] = Variance(f=f, p=p, effect=float(np.sqrt(f * freedom / within)))
+        found[name] = Variance(f, p, float(np.sqrt(f * freedom / within)))
     return found

@@ -15,12 +15,8 @@ from experiments.harness.statistics import there
 from experiments.harness.study import SEED, Settings, Study, Values, key
 
 HERE = Path(__file__).parents[1]
-RECORDED = HERE / "results"
-"""What the documentation is made from."""
-
-WORK = HERE.parent / "build" / "experiments"
-"""Where a run writes."""
-
+RECORDED = HERE / "results"  # what the documentation is made from
+WORK = HERE.parent / "build" / "experiments"  # where a run writes
 PACKAGES = ("cobasis", "numpy", "scipy", "scikit-learn", "rdkit")
 
 
@@ -68,10 +64,8 @@ class Results:
             cells = unpacked(whole.get("cells", []))  # a file from before there were cells has none
             self.cells = {cell.place: cell for cell in in_order(cells)}
         except (ValueError, LookupError, AttributeError, TypeError) as error:
-            msg = (
-                f"{self.path} is no result of an experiment ({error}); move it away or use --fresh"
-            )
-            raise DamagedResultsError(msg) from error
+            told = f"{self.path} is no result of an experiment ({error})"
+            raise DamagedResultsError(f"{told}; move it away or use --fresh") from error
         self.recorded_with = whole.get("versions", {})
         return self
 
@@ -99,10 +93,7 @@ class Results:
         return {place: there(each) for place, each in whole.items()}
 
     def complete(self, study: Study) -> dict[str, list[float]]:
-        """Return the same of those repeats that every cell of a study has.
-
-        A number that one of a cell's repeats lacks, as where a round was stopped, is NaN there.
-        """
+        """Return the same of repeats that every cell of a study has; NaN where a number lacks."""
         places = [key(settings, "") for settings in study.cells]
         had = [{c.repeat for c in self.cells.values() if key(c.settings, "") == p} for p in places]
         return self._laid(set.intersection(*had) if had else set())
@@ -118,16 +109,18 @@ class Results:
         return found
 
 
+def recorded(name: str) -> Results:
+    """Return what the documentation shows of a study."""
+    return Results(name, folder=RECORDED).read()
+
+
 def in_order(cells: Iterable[Cell]) -> list[Cell]:
     """Return first repeats first."""
     return sorted(cells, key=lambda cell: (cell.repeat, cell.place))
 
 
 def packed(cells: Iterable[Cell]) -> list[Mapping[str, Any]]:
-    """Return cells as a file has them: a line for all repeats of one, a list for each number.
-
-    A number that a repeat lacks, as where a round was stopped, is null there.
-    """
+    """Return a line for all repeats of a cell; a number that one of them lacks is null."""
     together: dict[str, list[Cell]] = {}
     for cell in cells:
         together.setdefault(key(cell.settings, ""), []).append(cell)
@@ -164,17 +157,13 @@ def unpacked(lines: Iterable[Mapping[str, Any]]) -> Iterator[Cell]:
 
 def versions() -> Mapping[str, str]:
     """Return what numbers depend on besides the code."""
-    return {name: _version(name) for name in PACKAGES} | {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-    }
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "absent"
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
 
 
 def commit() -> str:

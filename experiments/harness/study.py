@@ -1,7 +1,7 @@
 """What one experiment is: its cells, what a cell measures, and what the papers print for it."""
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,16 +11,16 @@ Settings = Mapping[str, str | int | float]
 Values = dict[str, float]
 """What a cell measured: ``{"odc/mlp": 95.9, ...}``, in the unit that the paper prints."""
 
-SEED = 20261121
-"""Of everything: repeat r of any cell draws from ``[SEED, r]``."""
+CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
+"""Of spans, in the order of the papers' tables."""
 
+SEED = 20261121  # of everything: repeat r of any cell draws from ``[SEED, r]``
 STUDIES = Path(__file__).parents[1] / "studies"
 
-ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")
-"""Beginnings of names, as readers want them."""
+ORDER = ("table_", "fig_", "traffic", "v2_", "v1_", "")  # beginnings of names, as readers want them
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Published:
     """A number that a paper prints."""
 
@@ -44,7 +44,6 @@ class Study:
     # is listed as open
     explained: Mapping[str, str] = field(default_factory=dict)
     repeats: int = 10  # how many repeats a result that is kept should have
-    more: bool = True  # whether larger values are better
     # markdown lines from ``{key: repeats}``, for tests over many numbers; only repeats that every
     # cell has, in their order
     analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
@@ -62,6 +61,12 @@ class Study:
     def shared(self, settings: Settings) -> str:
         """Return the name of what a cell shares with others, or nothing."""
         return self.round_of(settings) if self.round_of else ""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines]
 
 
 def in_columns(

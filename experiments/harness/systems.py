@@ -6,23 +6,22 @@ parties. Parties whose aligned test rows are the same, as concordance makes them
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, PrivacyWarning, Round, Whitened, simulate
 from cobasis.errors import UndeterminedFitError
-from experiments.harness.models import Labels, Make, Metric, Table, fitted
+from experiments.harness.models import ACCURACY, Labels, Make, Metric, Table, fitted, mlp
 from experiments.harness.study import SEED, Values
 
-PAPERS: Mapping[str, Any] = {
+PAPERS: Mapping[str, Any] = {  # the papers' aligners as the papers have them
     "imakura": Imakura(scale="paper"),
     "kawakami": Kawakami(scale="paper"),
     "odc": ODC(),
     "gopp": GOPP(),
 }
-"""The papers' aligners as the papers have them."""
 
 OURS: Mapping[str, Any] = {
     "imakura, rescaled": Imakura(),
@@ -33,14 +32,22 @@ OURS: Mapping[str, Any] = {
 
 Found = TypeVar("Found")
 
-SAME = 1e-9
-"""Aligned rows that differ by less than this, relative, are the same."""
-
+SAME = 1e-9  # aligned rows that differ by less than this, relative, are the same
+ACCURATE: Mapping[str, Metric] = {"": ACCURACY}
 DEALT = "test rows dealt out"
 """Each test row predicted by one party only, and all predictions judged together."""
 
-JUDGES = 5
-"""Parties that predict, at most, where all their predictions differ: the first ones."""
+JUDGES = 5  # parties that predict, at most, where all their predictions differ: the first ones
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """What a model is trained on, and the test rows as the parties see them."""
+
+    rows: Table  # aligned, of all parties
+    labels: Labels
+    tests: Sequence[tuple[Table, int]]  # what differs, and how many see it so
+    test_labels: Labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +63,13 @@ class Dealt:
         tables, labels = zip(*self.parties.values(), strict=True)
         return np.vstack(tables), np.concatenate(labels)
 
-
-@dataclass(frozen=True, kw_only=True)
-class Shared:
-    """What a model is trained on, and the test rows as the parties see them."""
-
-    rows: Table  # aligned, of all parties
-    labels: Labels
-    tests: Sequence[tuple[Table, int]]
+    def shared(self, turn: Table | None = None) -> Shared:
+        """Return pooled rows to train on, raw or turned."""
+        rows, labels = self.pooled()
+        test = self.test_rows
+        if turn is not None:
+            rows, test = rows @ turn, test @ turn
+        return Shared(rows=rows, labels=labels, tests=[(test, 1)], test_labels=self.test_labels)
 
 
 def generator(repeat: int, *also: int) -> np.random.Generator:
@@ -72,16 +78,14 @@ def generator(repeat: int, *also: int) -> np.random.Generator:
 
 
 def aligned(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Shared:
-    """Run one round for the representation alone; options are those of `cobasis.simulate`.
-
-    The same repeat gives the same secrets, so that aligners and conditions differ in nothing else.
-    """
+    """Run one round; the same repeat gives the same secrets under every option of `simulate`."""
     parties = a_round(dealt.parties, repeat=repeat, **options).parties
     judging = list(parties.values())[:judges]
     return Shared(
         rows=np.vstack([each.transform(dealt.parties[name][0]) for name, each in parties.items()]),
         labels=dealt.pooled()[1],
         tests=told_apart(party.transform(dealt.test_rows) for party in judging),
+        test_labels=dealt.test_labels,
     )
 
 
@@ -98,12 +102,7 @@ def told_apart(tables: Iterable[Table]) -> list[tuple[Table, int]]:
     return found
 
 
-def a_round(
-    parties: Mapping[str, tuple[Table, Labels]],
-    *,
-    repeat: int,
-    **options: Any,
-) -> Round:
+def a_round(parties: Mapping[str, tuple[Table, Labels]], *, repeat: int, **options: Any) -> Round:
     """Simulate a round that ends with aligned rows; the papers' anchors warn, and are meant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
@@ -113,11 +112,7 @@ def a_round(
 def without_refused(
     attempt: Callable[[frozenset[str]], Found], *, n_parties: int
 ) -> tuple[Found | None, frozenset[str]]:
-    """Call ``attempt(left_out)`` until nobody is refused; return its result, and who was left out.
-
-    Where bases are not orthonormal a fit is now and then one that rounding would decide. Where
-    that is so of more than half of the parties, nothing is found.
-    """
+    """Call ``attempt(left_out)`` until nobody is refused, or most are and nothing is found."""
     left_out: frozenset[str] = frozenset()
     while len(left_out) <= n_parties // 2:
         try:
@@ -130,12 +125,7 @@ def without_refused(
 
 
 def judged(
-    shared: Shared,
-    test_labels: Labels,
-    *,
-    make: Make,
-    metrics: Mapping[str, Metric],
-    repeat: int,
+    shared: Shared, *, repeat: int, make: Make = mlp, metrics: Mapping[str, Metric] = ACCURATE
 ) -> Values:
     """Train once on aligned rows and return each metric's mean over parties.
 
@@ -143,59 +133,39 @@ def judged(
     several parties in one ranking show how far they are calibrated alike.
     """
     model = fitted(make(repeat), shared.rows, shared.labels)
-    total = sum(count for _, count in shared.tests)
-    turns = np.arange(len(test_labels)) % len(shared.tests)
+    counts = [count for _, count in shared.tests]
+    turns = np.arange(len(shared.test_labels)) % len(counts)
     found: Values = {}
     for name, metric in metrics.items():
         predicted = [metric.predict(model, rows) for rows, _ in shared.tests]
-        each = [metric.judge(test_labels, one) for one in predicted]
-        counts = [count for _, count in shared.tests]
-        found[name] = float(np.dot(each, counts)) / total
+        each = [metric.judge(shared.test_labels, one) for one in predicted]
+        found[name] = float(np.dot(each, counts)) / sum(counts)
         if len(predicted) > 1:
-            dealt = np.choose(turns, predicted)
-            found[f"{name}, {DEALT}" if name else DEALT] = metric.judge(test_labels, dealt)
+            dealt = metric.judge(shared.test_labels, np.choose(turns, predicted))
+            found[f"{name}, {DEALT}" if name else DEALT] = dealt
     return found
 
 
 def central(
-    dealt: Dealt,
-    *,
-    n_components: int | None,
-    make: Make,
-    metrics: Mapping[str, Metric],
-    repeat: int,
+    dealt: Dealt, *, n_components: int | None, metrics: Mapping[str, Metric] = ACCURATE, **how: Any
 ) -> Values:
     """Return the ceiling: pooled rows, raw or on their own top directions, whichever is better."""
-    rows, labels = dealt.pooled()
-    turns = [None] if n_components is None else [None, top_directions(rows, n_components)]
-    found: list[Values] = []
-    for turn in turns:
-        seen, test = (
-            (rows, dealt.test_rows) if turn is None else (rows @ turn, dealt.test_rows @ turn)
-        )
-        shared = Shared(rows=seen, labels=labels, tests=[(test, 1)])
-        found.append(judged(shared, dealt.test_labels, make=make, metrics=metrics, repeat=repeat))
-    best = {name: max(each[name] for each in found) for name in metrics}
-    raw = {f"{name}, raw": found[0][name] for name in metrics}
-    return best | raw
+    raw = judged(dealt.shared(), metrics=metrics, **how)
+    top = raw
+    if n_components is not None:
+        turn = top_directions(dealt.pooled()[0], n_components)
+        top = judged(dealt.shared(turn), metrics=metrics, **how)
+    best = {name: max(raw[name], top[name]) for name in metrics}
+    return best | {f"{name}, raw": raw[name] for name in metrics}
 
 
-def alone(
-    dealt: Dealt,
-    *,
-    make: Make,
-    metrics: Mapping[str, Metric],
-    repeat: int,
-    judges: int = JUDGES,
-) -> Values:
+def alone(dealt: Dealt, *, judges: int = JUDGES, **how: Any) -> Values:
     """Return the mean over parties of what each does with its own raw rows."""
-    found: dict[str, list[float]] = {name: [] for name in metrics}
-    for rows, labels in list(dealt.parties.values())[:judges]:
-        shared = Shared(rows=rows, labels=labels, tests=[(dealt.test_rows, 1)])
-        values = judged(shared, dealt.test_labels, make=make, metrics=metrics, repeat=repeat)
-        for name, value in values.items():
-            found[name].append(value)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+    found = [
+        judged(replace(dealt, parties={name: dealt.parties[name]}).shared(), **how)
+        for name in list(dealt.parties)[:judges]
+    ]
+    return {name: float(np.mean([each[name] for each in found])) for name in found[0]}
 
 
 def top_directions(rows: Table, count: int) -> Table:

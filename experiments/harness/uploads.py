@@ -8,11 +8,24 @@ import numpy as np
 
 from cobasis import ODC, align
 from cobasis.errors import UndeterminedFitError
-from experiments.harness.models import Labels, Make, Metric, Table
+from experiments.harness.models import Labels, Make, Table, mlp
 from experiments.harness.study import Values
-from experiments.harness.systems import JUDGES, PAPERS, Dealt, Shared, a_round, judged, told_apart
+from experiments.harness.systems import (
+    JUDGES,
+    PAPERS,
+    Dealt,
+    Shared,
+    a_round,
+    generator,
+    judged,
+    prefixed,
+    told_apart,
+)
 
 Made = TypeVar("Made")
+Models = Mapping[str, Make]
+MLP: Models = {"": mlp}
+ROWS_STREAM = 2  # what tells the generator of noise on rows from the others
 _last: dict[tuple[Any, ...], Any] = {}
 
 
@@ -72,10 +85,7 @@ class AsPrinted:
 
 @dataclass(frozen=True, kw_only=True)
 class Uploads:
-    """One round's uploads, and test rows as the judging parties would send them.
-
-    Bases and anchor do not depend on the aligner, so that one round serves all of them.
-    """
+    """One round's uploads, whose bases and anchor are the same for all aligners."""
 
     images: Mapping[str, Table]  # ``A F_i`` and ``X_i F_i``, by party name
     rows: Mapping[str, Table]
@@ -83,23 +93,30 @@ class Uploads:
     labels: Labels  # of everybody's rows in the same order, and of the test rows
     test_labels: Labels
 
+    def changes(self, aligner: Any) -> Mapping[str, Table]:
+        """Return every G_i."""
+        return align(aligner, self.images).changes_of_basis
+
     def aligned(self, aligner: Any) -> Shared:
-        """Align, and return what a model is trained on; test rows that agree are kept once."""
-        turns = align(aligner, self.images).changes_of_basis
+        """Align by an aligner, or by what makes it of uploads: what a model is trained on."""
+        return aligner(self) if callable(aligner) else self.turned(self.changes(aligner))
+
+    def turned(
+        self, changes: Mapping[str, Table], *, noise: float = 0.0, repeat: int = 0
+    ) -> Shared:
+        """Return what a model is trained on; a repeat's noise is one draw for all methods."""
+        rows, rng = self.rows, generator(repeat, ROWS_STREAM)
+        if noise:
+            rows = {n: own + noise * rng.standard_normal(own.shape) for n, own in rows.items()}
         return Shared(
-            rows=np.vstack([table @ turns[party] for party, table in self.rows.items()]),
+            rows=np.vstack([own @ changes[party] for party, own in rows.items()]),
             labels=self.labels,
-            tests=told_apart(table @ turns[party] for party, table in self.tests.items()),
+            tests=told_apart(table @ changes[party] for party, table in self.tests.items()),
+            test_labels=self.test_labels,
         )
 
 
-def uploads(
-    dealt: Dealt,
-    *,
-    repeat: int,
-    judges: int = JUDGES,
-    **options: Any,
-) -> Uploads:
+def uploads(dealt: Dealt, *, repeat: int, judges: int = JUDGES, **options: Any) -> Uploads:
     """Run one round for its uploads; options as in `simulate`, but for the aligner."""
     done = a_round(dealt.parties, repeat=repeat, aligner=AsPrinted(), **options)
     bases = {name: party.basis for name, party in done.parties.items()}
@@ -112,10 +129,29 @@ def uploads(
     )
 
 
-def by_gopp(sent: Uploads, *, make: Make, metrics: Mapping[str, Metric], repeat: int) -> Values:
+def by_gopp(sent: Uploads, *, repeat: int, **how: Any) -> Values:
     """Measure GOPP, in a cell of its own: it takes long, and may find nothing to turn by."""
     try:
         shared = sent.aligned(PAPERS["gopp"])
     except UndeterminedFitError:
         return {"refused": 1.0}
-    return judged(shared, sent.test_labels, make=make, metrics=metrics, repeat=repeat)
+    return judged(shared, repeat=repeat, **how)
+
+
+def by_each(
+    sent: Uploads, methods: Mapping[str, Any], *, repeat: int, models: Models = MLP, **how: Any
+) -> Values:
+    """Align by each method, train and judge; what ODC refuses Algorithm 4 does, and says so."""
+    found: Values = {}
+    for method, aligner in methods.items():
+        try:
+            shared = sent.aligned(aligner)
+        except UndeterminedFitError:
+            if method != "odc":
+                raise
+            shared = sent.aligned(AsPrinted())
+            found[f"odc {UNDETERMINED}"] = 1.0
+        for name, make in models.items():
+            values = judged(shared, repeat=repeat, make=make, **how)
+            found |= prefixed(values, method, *([name] if name else []))
+    return found

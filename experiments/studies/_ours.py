@@ -1,6 +1,7 @@
 """What our own studies share: every task, dealt alike or by label, and rows that are public."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 
 from experiments.data.adult import adult
@@ -19,8 +20,9 @@ from experiments.data.molecules import TASKS as MOLECULES
 from experiments.data.molecules import molecules
 from experiments.data.molecules import public_rows as pubchem
 from experiments.data.splits import TEST
-from experiments.harness.models import ACCURACY, Labels, Make, Metric, Model, Table
-from experiments.harness.study import Published
+from experiments.harness.models import ACCURACY, ROC_AUC, Labels, Make, Metric, Model, Table
+from experiments.harness.statistics import Paired, paired, summary
+from experiments.harness.study import Published, table
 from experiments.harness.systems import Dealt, generator
 from experiments.studies.table_11 import SETUPS, Wards, wards
 
@@ -34,18 +36,10 @@ DAYS: Mapping[str, str] = {
 }
 """Tasks with numbers to predict, days in hospital, and what Table 11 calls them."""
 
-MOST_ROWS = 1000
-"""A molecule party's rows, at most; the papers' tables have all of them."""
-
-PARTIES, ROWS = 10, 250
-"""Of images, faces and Adult: more rows each than the largest l."""
-
-JUDGES = 3
-"""Parties that predict, where their predictions differ."""
-
-TESTS, RESERVED = 2000, 1000
-"""Of images and of Adult: test rows, and rows that nobody holds."""
-
+MOST_ROWS = 1000  # a molecule party's rows, at most; the papers' tables have all of them
+PARTIES, ROWS = 10, 250  # of images, faces and Adult: more rows each than the largest l
+JUDGES = 3  # parties that predict, where their predictions differ
+TESTS, RESERVED = 2000, 1000  # of images and of Adult: test rows, and rows that nobody holds
 FACE_TESTS, FACES_RESERVED = 900, 361
 """Of 4,361 faces, so that ten parties have 250 each of one label too."""
 
@@ -79,22 +73,16 @@ def whitened(make: Make) -> Make:
     return lambda seed: make_pipeline(PCA(whiten=True), make(seed))
 
 
-def _score(model: Model, rows: Table) -> Table:
-    if hasattr(model, "decision_function"):
-        found: Table = model.decision_function(rows)
-        return found
-    chances: Table = model.predict_proba(rows)
-    return chances[:, 1]
-
-
-ROC = Metric(predict=_score, judge=lambda y, found: 100 * float(roc_auc_score(y, found)))
-"""ROC-AUC of a model with or without probabilities."""
-
-
-R2 = Metric(
-    predict=lambda model, rows: model.predict(rows),
-    judge=lambda y, found: 100 * float(r2_score(y, found)),
+ROC = replace(  # ROC-AUC of a model with or without probabilities
+    ROC_AUC,
+    predict=lambda model, rows: (
+        model.decision_function(rows)
+        if hasattr(model, "decision_function")
+        else model.predict_proba(rows)[:, 1]
+    ),
 )
+
+R2 = replace(ACCURACY, judge=lambda y, found: 100 * float(r2_score(y, found)))
 """The share of the test labels' variance that predictions explain, in points like the others."""
 
 
@@ -105,8 +93,7 @@ def metric(task: str) -> Metric:
     return ACCURACY if task in PIXELS else ROC
 
 
-OWN = ("svd", "pca", "lpp")
-"""Bases that a party makes of its own rows alone."""
+OWN = ("svd", "pca", "lpp")  # bases that a party makes of its own rows alone
 
 
 def sizes(task: str, basis: str = "") -> tuple[int, ...]:
@@ -130,7 +117,10 @@ def deal(task: str, *, repeat: int, skewed: bool, most: int | None = None) -> De
     if task in MOLECULES:
         is_test = molecules(task).part[order] == TEST
         train, test = order[~is_test], order[is_test]
-        groups = _halves(labels, train) if skewed else np.array_split(train, 4)
+        groups = np.array_split(train, 4)
+        if skewed:  # two parties with all rows of label 0 and two with all of label 1
+            of_each = [train[labels[train] == label] for label in (0, 1)]
+            groups = [half for held in of_each for half in np.array_split(held, 2)]
         groups = [group[: most or MOST_ROWS] for group in groups]
     else:
         tests, reserved = _apart(task)
@@ -155,7 +145,6 @@ def public(task: str, *, repeat: int, count: int) -> Table:
 
 
 def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
-    """Return all rows as they are kept, and labels."""
     if task in MOLECULES:
         found = molecules(task)
         return found.bits, found.labels
@@ -168,7 +157,6 @@ def _table(task: str) -> tuple[npt.NDArray[Any], Labels]:
 
 
 def _apart(task: str) -> tuple[int, int]:
-    """Return how many rows are tested on, and how many nobody holds."""
     return (FACE_TESTS, FACES_RESERVED) if task == FACES else (TESTS, RESERVED)
 
 
@@ -186,27 +174,16 @@ def _of_nobody(task: str) -> Table:
 
 
 def _sites(split: Wards, *, repeat: int, mixed: bool) -> Dealt:
-    """Leave stays where they were, or deal all of them to as many parties at random."""
-    parties = split.parties
-    if mixed:
-        rows, labels = split.pooled()
-        order = generator(repeat, 4).permutation(len(labels))
-        groups = np.array_split(order, len(parties))
-        parties = {
-            f"party-{number:02d}": (rows[group], labels[group])
-            for number, group in enumerate(groups)
-        }
-    return Dealt(parties=parties, test_rows=split.test_rows, test_labels=split.test_labels)
+    if not mixed:
+        return split
+    rows, labels = split.pooled()
+    groups = np.array_split(generator(repeat, 4).permutation(len(labels)), len(split.parties))
+    named = {f"party-{n:02d}": (rows[group], labels[group]) for n, group in enumerate(groups)}
+    return replace(split, parties=named)
 
 
 def _values(task: str, rows: npt.NDArray[Any]) -> Table:
-    """Return rows in [0, 1]."""
     return rows / 255.0 if task in PIXELS else rows.astype(np.float64)
-
-
-def _halves(labels: Labels, places: Places) -> list[Places]:
-    """Give two parties all rows of label 0 and two all of label 1, as `deal_molecules` does."""
-    return [half for label in (0, 1) for half in np.array_split(places[labels[places] == label], 2)]
 
 
 def _ring(labels: Labels, places: Places) -> list[Places]:
@@ -224,27 +201,41 @@ def _ring(labels: Labels, places: Places) -> list[Places]:
     return groups
 
 
-def from_print(
-    values: Mapping[str, Sequence[float]],
-    printed: Mapping[str, Published],
-    places: Mapping[str, str],
-) -> str:
-    """Return the mean distance of some numbers from printed ones; nothing where one is missing."""
-    if not all(ours in values for ours in places):
-        return ""
-    apart = [np.mean(values[ours]) - printed[theirs].value for ours, theirs in places.items()]
-    return f"{np.mean(np.abs(apart)):.1f}"
+Values = Mapping[str, Sequence[float]]
 
 
 def nearness(
-    what: str, *, corner: str, columns: Iterable[str], rows: Mapping[str, Sequence[str]]
+    what: str,
+    printed: Mapping[str, Published],
+    *,
+    corner: str,
+    rows: Mapping[str, Sequence[str]],
+    columns: Mapping[str, tuple[Values, str, str]],
 ) -> list[str]:
-    """Return a table of mean distances from printed numbers: Markdown."""
-    heads = [corner, *columns]
-    return [
-        f"Mean distance from the paper's {what}, points:",
-        "",
-        f"| {' | '.join(heads)} |",
-        f"|{'---|' * len(heads)}",
-        *(f"| {name} | {' | '.join(found)} |" for name, found in rows.items()),
+    """Return mean distances from printed numbers, in Markdown; nothing where one is missing.
+
+    A row names its printed numbers; a column has values, and what to put for what in such a name.
+    """
+
+    def apart(places: Sequence[str], values: Values, old: str, new: str) -> str:
+        pairs = {place.replace(old, new, 1): printed[place].value for place in places}
+        if not all(ours in values for ours in pairs):
+            return ""
+        return f"{np.mean([abs(np.mean(values[ours]) - pairs[ours]) for ours in pairs]):.1f}"
+
+    lines = [
+        [name, *(apart(places, *column) for column in columns.values())]
+        for name, places in rows.items()
     ]
+    told = f"Mean distance from the paper's {what}, points:"
+    return [told, "", *table([corner, *columns], lines)]
+
+
+def random_minus_identity(
+    first: Sequence[float], second: Sequence[float]
+) -> tuple[Paired, str, str, str]:
+    """Test whether the second series is worse; return the test and its figures as text."""
+    if len(first) < 2:
+        raise ValueError("one repeat has no spread")
+    found, change = paired(first, second), summary(np.subtract(second, first).tolist())
+    return found, f"{change}", f"{found.p:.2g}", f"{found.effect:+.2f}"

@@ -9,11 +9,10 @@ def run(settings: Settings, *, repeat: int) -> Values:
     """Compute one point."""
     del repeat
     bits = int(settings["bits"])
+    sent, made = (round_bytes(exchange(anchor=each, bits=bits)) for each in (COPIES, SECRET))
     return {
-        "one round of ours, anchor sent": round_bytes(exchange(anchor=COPIES, bits=bits)) / GIGA,
-        "one round of ours, anchor from a secret": (
-            round_bytes(exchange(anchor=SECRET, bits=bits)) / GIGA
-        ),
+        "one round of ours, anchor sent": sent / GIGA,
+        "one round of ours, anchor from a secret": made / GIGA,
         "one federated round": federated_bytes(exchange(bits=bits), rounds=1) / GIGA,
     }
 

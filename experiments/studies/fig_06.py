@@ -37,17 +37,14 @@ def run(settings: Settings, *, repeat: int) -> Values:
         raise MissingDataError(msg)
     fitted = json.loads(BENCH.read_text(encoding="utf-8"))["fig_6"]
     axis = AXES[str(settings["over"])]
-    found: Values = {
-        f"{name}/exponent": fitted["exponents"][axis][contender]["exponent"]
-        for name, contender in CONTENDERS.items()
-        if contender in fitted["exponents"].get(axis, {})
-    }
-    if axis == "c":
-        found |= {
-            f"{name}/seconds a party": fitted["slopes"][contender]["slope"]
-            for name, contender in CONTENDERS.items()
-            if contender in fitted["slopes"]
-        }
+    exponents, slopes = fitted["exponents"][axis], fitted["slopes"] if axis == "c" else {}
+    found: Values = {}
+    for name, contender in CONTENDERS.items():
+        if contender in exponents:
+            found[f"{name}/exponent"] = exponents[contender]["exponent"]
+    for name, contender in CONTENDERS.items():
+        if contender in slopes:
+            found[f"{name}/seconds a party"] = slopes[contender]["slope"]
     return found
 
 

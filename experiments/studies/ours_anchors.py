@@ -8,23 +8,14 @@ from experiments.data.images import deal_images
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp
 from experiments.harness.study import Settings, Study, Values
-from experiments.harness.systems import (
-    OURS,
-    PAPERS,
-    Dealt,
-    central,
-    generator,
-    judged,
-    prefixed,
-)
-from experiments.harness.uploads import AsPrinted, uploads
+from experiments.harness.systems import OURS, PAPERS, Dealt, central, generator
+from experiments.harness.uploads import AsPrinted, by_each, uploads
 from experiments.studies._ours import deal, logistic, metric, public
 
 ANCHORS = ("isometric", "gaussian", "uniform", "smote")
 METHODS: Mapping[str, Any] = {**PAPERS, **OURS, "odc": AsPrinted()}
 MODELS: Mapping[str, Make] = {"logistic": logistic, "mlp": mlp}
-POOL = 1000
-"""Public rows that a SMOTE anchor is mixed from."""
+POOL = 1000  # public rows that a SMOTE anchor is mixed from
 
 
 def dealt(task: str, repeat: int) -> Dealt:
@@ -52,28 +43,22 @@ def run(settings: Settings, *, repeat: int) -> Values:
     task, anchor = str(settings["data"]), str(settings["anchor"])
     split = dealt(task, repeat)
     how: dict[str, Any] = {"metrics": {"": metric(task)}, "repeat": repeat}
-    found: Values = {}
     if anchor == "none: pooled":
-        for name, make in trained("odc").items():
-            values = central(split, n_components=sizes(task)["n_components"], make=make, **how)
-            found[name] = values[""]
-        return found
-    sent = uploads(
-        split,
-        repeat=repeat,
-        span_condition="diffspan_orth",
-        anchor=anchor,
-        public_rows=public(task, repeat=repeat, count=POOL) if anchor == "smote" else None,
-        **sizes(task),
-    )
+        size = sizes(task)["n_components"]
+        makers = trained("odc").items()
+        return {
+            name: central(split, n_components=size, make=make, **how)[""] for name, make in makers
+        }
+    options: dict[str, Any] = {"span_condition": "diffspan_orth", "anchor": anchor, **sizes(task)}
+    if anchor == "smote":
+        options["public_rows"] = public(task, repeat=repeat, count=POOL)
+    sent = uploads(split, repeat=repeat, **options)
+    found: Values = {}
     for method, aligner in METHODS.items():
         try:
-            shared = sent.aligned(aligner)
+            found |= by_each(sent, {method: aligner}, models=trained(method), **how)
         except RemoteError:
             continue  # the method is refused, as settings say
-        for name, make in trained(method).items():
-            values = judged(shared, split.test_labels, make=make, **how)
-            found |= prefixed(values, method, name)
     return found
 
 

@@ -12,7 +12,7 @@ from cobasis.errors import UndeterminedFitError
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp, mlp_regressor
 from experiments.harness.statistics import Summary, summary, there
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values, table
 from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
 from experiments.studies._ours import (
     DAYS,
@@ -45,12 +45,9 @@ NETWORK = ("svd", "consensus", "weighted_consensus")
 AT_LARGEST = ("haar", "public", "pca", "lpp")
 """Bases that are measured at the largest l only, where they are at their best."""
 
-MOST_ROWS = 600
-"""A molecule party's rows, at most: more than the largest l, and cheaper than all."""
-
+MOST_ROWS = 600  # a molecule party's rows, at most: more than the largest l, and cheaper than all
 PUBLIC_ROWS = 500
-NEAR = 2.0
-"""Points from the ceiling that the issue allows."""
+NEAR = 2.0  # points from the ceiling that the issue allows
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -70,7 +67,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
             found[f"undetermined, l={size}"] = 1.0
             continue
         for name, make in _models(task, basis, size).items():
-            scores = _scores(seen, dealt, task, make=make, repeat=repeat)
+            scores = _scores(seen, task, make=make, repeat=repeat)
             found |= prefixed(scores, f"{name}, l={size}")
     return found
 
@@ -88,27 +85,24 @@ def deals(task: str) -> tuple[str, str]:
 PLACES = [(task, dealt) for task in TASKS for dealt in deals(task)]
 
 
-def plain(task: str) -> dict[str, Make]:
+def raw_models(task: str) -> dict[str, Make]:
     """Return the models that are not whitened, for classes or for numbers."""
-    makers = (ridge, rff_ridge) if task in DAYS else (logistic, rff)
-    return dict(zip(PLAIN, makers, strict=True))
-
-
-def network(task: str) -> dict[str, Make]:
-    """Return the papers' network."""
-    return {"mlp": mlp_regressor if task in DAYS else mlp}
+    if task in DAYS:
+        return {"linear": ridge, "rff": rff_ridge, "mlp": mlp_regressor}
+    return {"linear": logistic, "rff": rff, "mlp": mlp}
 
 
 def _models(task: str, basis: str, size: int) -> dict[str, Make]:
-    found = plain(task) | {f"{n}, whitened": whitened(make) for n, make in plain(task).items()}
+    found = raw_models(task)
+    network = found.pop("mlp")
+    found |= {f"{name}, whitened": whitened(make) for name, make in found.items()}
     compared = NETWORK if basis == "pooled" else {*NETWORK} & {basis}
     trained = size in {tried(task, each)[-1] for each in compared}
-    return found | (network(task) if trained else {})
+    return found | ({"mlp": network} if trained else {})
 
 
-def _scores(seen: Shared, dealt: Dealt, task: str, *, make: Make, repeat: int) -> Values:
-    metrics = {"": metric(task)}
-    return judged(seen, dealt.test_labels, make=make, metrics=metrics, repeat=repeat)
+def _scores(seen: Shared, task: str, *, make: Make, repeat: int) -> Values:
+    return judged(seen, make=make, metrics={"": metric(task)}, repeat=repeat)
 
 
 def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
@@ -117,19 +111,15 @@ def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
     The ceiling is the better of the two. Raw rows are not whitened: fingerprints and borders of
     images have columns of no variance.
     """
-    rows, labels = dealt.pooled()
     found: Values = {}
-    whole = in_single_precision(dealt) if task in MOLECULES else dealt
-    raw = Shared(rows=whole.pooled()[0], labels=labels, tests=[(whole.test_rows, 1)])
-    for name, make in (plain(task) | network(task)).items():
-        scores = _scores(raw, dealt, task, make=make, repeat=repeat)
-        found |= prefixed(scores, f"{name}, raw")
-    turn = top_directions(rows, sizes(task)[-1])
+    raw = (in_single_precision(dealt) if task in MOLECULES else dealt).shared()
+    for name, make in raw_models(task).items():
+        found |= prefixed(_scores(raw, task, make=make, repeat=repeat), f"{name}, raw")
+    turn = top_directions(dealt.pooled()[0], sizes(task)[-1])
     for size in sizes(task):
-        top = turn[:, :size]
-        seen = Shared(rows=rows @ top, labels=labels, tests=[(dealt.test_rows @ top, 1)])
+        seen = dealt.shared(turn[:, :size])
         for name, make in _models(task, "pooled", size).items():
-            scores = _scores(seen, dealt, task, make=make, repeat=repeat)
+            scores = _scores(seen, task, make=make, repeat=repeat)
             found |= prefixed(scores, f"{name}, l={size}")
     return found
 
@@ -137,10 +127,7 @@ def _pooled(dealt: Dealt, task: str, repeat: int) -> Values:
 def gaps(
     values: Mapping[str, Sequence[float]], *, basis: str, model: str, size: int
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Return points below the ceiling with the same model, by task and deal, for each repeat.
-
-    Where the round of a repeat was stopped there is no number (NaN).
-    """
+    """Return points below the ceiling by task and deal; NaN of repeats that were stopped."""
     found = {}
     for task, dealt in PLACES:
         fitting = [each for each in sizes(task, basis) if each <= size]
@@ -206,16 +193,10 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say how far each setting is from the ceiling where it is farthest, and which are near."""
     found = judged_settings(values)
     lines = [
-        "Points below pooled data (on its own top l directions with the same model, or raw):",
-        "",
-        "| basis, model, l | at most | where | no interval beyond | mean |",
-        "|---|---|---|---|---|",
-        *(
-            f"| {each} | {each.most} | {each.where} | {each.reach:.1f} | {each.mean:.1f} |"
-            for each in found
-        ),
-        "",
+        [f"{each}", f"{each.most}", each.where, f"{each.reach:.1f}", f"{each.mean:.1f}"]
+        for each in found
     ]
+    head = ["basis, model, l", "at most", "where", "no interval beyond", "mean"]
     ran = [each for each in found if not each.stopped]
     near = "; ".join(each.name for each in ran if each.most.mean <= NEAR) or "none"
     sure = "; ".join(each.name for each in ran if each.reach <= NEAR) or "none"
@@ -224,7 +205,10 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     if len(ran) < len(found):
         told += "*Stopped*: rounds of one task, at most, which its figures leave out."
     return [
-        *lines,
+        "Points below pooled data (on its own top l directions with the same model, or raw):",
+        "",
+        *table(head, lines),
+        "",
         told,
         "",
         f"Within {NEAR:g} points of the ceiling on every task and deal, by the means: {near}.",
@@ -233,7 +217,6 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 
 
 def _mostly_stopped(values: Mapping[str, Sequence[float]], basis: str) -> list[str]:
-    """Return the tasks and deals where half of a basis's rounds, or more, had no end."""
     found = gaps(values, basis=basis, model="linear", size=200)
     each = {place: found.get(place, ()) for place in map("/".join, PLACES)}
     return [place for place, below in each.items() if 2 * len(there(below)) <= len(below)]

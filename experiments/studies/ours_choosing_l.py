@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -10,14 +9,12 @@ from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 from experiments.harness.models import Table
 from experiments.harness.statistics import summary
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.study import Settings, Study, Values, table
 from experiments.harness.systems import aligned, generator, judged, prefixed, top_directions
 from experiments.studies._ours import JUDGES, TASKS, deal, metric, rff
 
 DEALS = ("alike", "by label")
-ASKED = 4
-"""Parties that compute something alone: the first ones."""
-
+ASKED = 4  # parties that compute something alone: the first ones
 ENERGIES = (0.8, 0.9, 0.95)
 OVERLAPS = (0.5, 0.7)
 FIXED = (50, 100)
@@ -39,7 +36,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
             seen = aligned(dealt, repeat=repeat, n_components=size, judges=JUDGES, aligner=ODC())
         except UndeterminedFitError:
             continue  # an l that nobody can take
-        found = judged(seen, dealt.test_labels, make=rff, metrics={"": metric(task)}, repeat=repeat)
+        found = judged(seen, make=rff, metrics={"": metric(task)}, repeat=repeat)
         scores[size] = found[""]
         told |= prefixed(found, f"score, l={size}")
     tables = [rows for rows, _ in list(dealt.parties.values())[:ASKED]]
@@ -99,12 +96,7 @@ def rules(energy: Mapping[int, float], overlap: Mapping[int, float]) -> dict[str
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say what every rule loses where it loses most, and on average."""
-    lines = [
-        "Points below the best l of the same task and deal:",
-        "",
-        "| rule | at most | where | mean |",
-        "|---|---|---|---|",
-    ]
+    lines = []
     names = dict.fromkeys(key.split("/")[-1] for key in values if "/lost by " in key)
     most: dict[str, float] = {}
     for name in names:
@@ -116,7 +108,7 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
         means = {place: float(np.mean(each)) for place, each in lost.items()}
         worst = max(means, key=means.__getitem__)
         rule, mean = name.removeprefix("lost by "), float(np.mean(list(means.values())))
-        lines.append(f"| {rule} | {summary(lost[worst])} | {worst} | {mean:.1f} |")
+        lines.append([rule, f"{summary(lost[worst])}", worst, f"{mean:.1f}"])
         most[rule] = means[worst]
     best = min(most, key=most.__getitem__)
     seen = (
@@ -124,16 +116,12 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
         if best.startswith(SEEN)
         else "no rule on what a party sees of its own rows does as well"
     )
-    return [*lines, "", f"The smallest of the greatest losses is that of **{best}**: {seen}."]
+    rows = table(["rule", "at most", "where", "mean"], lines)
+    told = ["Points below the best l of the same task and deal:", "", *rows, ""]
+    return [*told, f"The smallest of the greatest losses is that of **{best}**: {seen}."]
 
 
-SEEN = ("energy", "overlap")
-"""How rules begin that look at a party's own rows."""
-
-CELLS: list[dict[str, Any]] = [
-    {"data": task, "parties": dealt} for task, dealt in product(TASKS, DEALS)
-]
-
+SEEN = ("energy", "overlap")  # how rules begin that look at a party's own rows
 STUDY = Study(
     title="Choosing l: what a party can compute alone, against what it costs",
     source="ours",
@@ -147,7 +135,7 @@ STUDY = Study(
         "the best score of all of them less the score of its own."
     ),
     unit="%",
-    cells=CELLS,
+    cells=[{"data": task, "parties": dealt} for task, dealt in product(TASKS, DEALS)],
     run=run,
     analysis=analysis,
     charted=("score, *",),

@@ -1,57 +1,42 @@
 """Ours: what honest differential privacy costs, beside the noise of the papers."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from cobasis import ODC, Imakura, Kawakami
 from experiments.data.images import deal_images, images
-from experiments.harness.models import ACCURACY, Table, mlp
-from experiments.harness.noise import (
-    PAPERS_NOISE,
-    Ball,
-    changes_by,
-    papers_scale,
-    shared_by,
-    stretch,
-)
+from experiments.harness.models import Table
+from experiments.harness.noise import PAPERS_NOISE, Ball, on_images, papers_scale, stretch
 from experiments.harness.study import Settings, Study, Values
-from experiments.harness.systems import Dealt, generator, judged, prefixed
+from experiments.harness.systems import OURS, PAPERS, Dealt, generator, judged, prefixed
 from experiments.harness.uploads import Uploads, uploads
 
 EPSILONS = (0.5, 2.0, 8.0, 32.0)
 DELTA = 1e-4
 PARTIES, ROWS, TESTS, PUBLIC, COMPONENTS = 20, 500, 2000, 500, 50
-METHODS: dict[str, Any] = {
-    "odc": ODC(),
-    "imakura": Imakura(scale="paper"),
-    "kawakami": Kawakami(scale="paper"),
-    "imakura, rescaled": Imakura(),
-    "kawakami, rescaled": Kawakami(),
-}
+NAMES = ("odc", "imakura", "kawakami", "imakura, rescaled", "kawakami, rescaled")
+METHODS = {name: {**PAPERS, **OURS}[name] for name in NAMES}
 NOISES = ("no noise", "epsilon *")
 ON_IMAGES = "papers' noise on A_i, no guarantee"
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure all methods and epsilons on one basis and anchor."""
-    anchor: dict[str, Any] = {"anchor": settings["anchor"], "n_components": COMPONENTS}
+    how: dict[str, Any] = {"anchor": settings["anchor"], "n_components": COMPONENTS}
     dealt, public = _drawn(str(settings["data"]), repeat)
     release = str(settings["release"])
     if release in {PAPERS_NOISE, ON_IMAGES}:
-        sent = uploads(dealt, repeat=repeat, basis="svd", **anchor)
+        sent = uploads(dealt, repeat=repeat, basis="svd", **how)
         scales = {epsilon: papers_scale(epsilon) for epsilon in EPSILONS}
-        on_images = release == ON_IMAGES
-        return _measured(sent, dealt, repeat=repeat, scales=scales, on_images=on_images)
+        return _measured(sent, scales, repeat=repeat, images=release == ON_IMAGES)
     ball = Ball.of(public)
-    clipped = ball.dealt(dealt)
     if release == "public":
-        anchor |= {"public_rows": ball.clipped(public)}
-    sent = uploads(clipped, repeat=repeat, basis=release, judges=1, **anchor)
+        how["public_rows"] = ball.clipped(public)
+    sent = uploads(ball.dealt(dealt), repeat=repeat, basis=release, judges=1, **how)
     scales = {epsilon: ball.noise(epsilon=epsilon, delta=DELTA) for epsilon in EPSILONS}
-    return _measured(sent, clipped, repeat=repeat, scales=scales)
+    return _measured(sent, scales, repeat=repeat)
 
 
 def _drawn(data: str, repeat: int) -> tuple[Dealt, Table]:
-    """Deal images, and take public ones from the same data that nobody holds."""
     rng = generator(repeat)
     n_dealt = TESTS + PARTIES * ROWS
     rest = generator(repeat).permutation(len(images(data)[0]))[n_dealt : n_dealt + PUBLIC]
@@ -60,28 +45,19 @@ def _drawn(data: str, repeat: int) -> tuple[Dealt, Table]:
 
 
 def _measured(
-    sent: Uploads,
-    dealt: Dealt,
-    *,
-    repeat: int,
-    scales: dict[float, float],
-    on_images: bool = False,
+    sent: Uploads, scales: Mapping[float, float], *, repeat: int, images: bool = False
 ) -> Values:
-    """Return each method's accuracy without noise and at every epsilon."""
     found: Values = {}
     for name, aligner in METHODS.items():
-        changes = changes_by(aligner, sent)
+        changes = sent.changes(aligner)
         found[f"{name}, noise in strongest over weakest direction"] = stretch(changes)
-        for epsilon, scale in {float("inf"): 0.0, **scales}.items():
-            noise = 0.0 if on_images else scale
-            if on_images:
-                changes = changes_by(aligner, sent, repeat=repeat, image_noise=scale)
-            shared = shared_by(changes, sent, repeat=repeat, noise=noise)
-            values = judged(
-                shared, dealt.test_labels, make=mlp, metrics={"": ACCURACY}, repeat=repeat
-            )
-            label = "no noise" if epsilon == float("inf") else f"epsilon {epsilon:g}"
-            found |= prefixed(values, f"{name}, {label}")
+        clean = judged(sent.turned(changes), repeat=repeat)
+        found |= prefixed(clean, f"{name}, no noise")
+        for epsilon, scale in scales.items():
+            if images:
+                changes = on_images(sent, noise=scale, repeat=repeat).changes(aligner)
+            noisy = sent.turned(changes, repeat=repeat, noise=0.0 if images else scale)
+            found |= prefixed(judged(noisy, repeat=repeat), f"{name}, epsilon {epsilon:g}")
     return found
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis import Agreement, Analyst, ConsortiumSecret, Party, PartyKey, numeric_features
 from experiments.data.adult import adult
@@ -17,20 +16,12 @@ from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import Dealt, generator
 
 PARTIES, ROWS, TESTS = 20, 300, 5000
-EPOCHS = 20
-"""Of the analyst, on aligned rows."""
-
+EPOCHS = 20  # of the analyst, on aligned rows
 BITS_A_SECOND, DELAY = 100e6, 0.05
 """Of each party's line, and of a message: the ODC paper's example below its eq. (18)."""
 
-SIZES = {"mnist": 50, "fashion-mnist": 50, "adult": 50}
-"""l."""
-
-TARGETS = {
-    "mnist": (85, 90, 93),
-    "fashion-mnist": (70, 80, 84),
-    "adult": (82, 83, 84),
-}
+COMPONENTS = 50
+TARGETS = {"mnist": (85, 90, 93), "fashion-mnist": (70, 80, 84), "adult": (82, 83, 84)}
 """Accuracies, in percent."""
 
 
@@ -52,12 +43,8 @@ class Point:
 def deal(data: str, *, repeat: int) -> Dealt:
     """Deal rows: images so that each party has two labels, persons at random."""
     rng = generator(repeat)
-    rows: npt.NDArray[Any]
-    if data == "adult":
-        rows, labels, scale = adult().rows, adult().labels, 1.0
-    else:
-        rows, labels = images(data)
-        scale = 1 / 255
+    rows, labels = (adult().rows, adult().labels) if data == "adult" else images(data)
+    scale = 1.0 if data == "adult" else 1 / 255
 
     def table(chosen: Labels) -> Table:
         return np.asarray(rows[chosen] * scale, dtype=np.float64)
@@ -75,10 +62,7 @@ def deal(data: str, *, repeat: int) -> Dealt:
 
 
 def _some(rest: Labels, labels: Labels, number: int, side: int) -> Labels:
-    """Return rows of one of a party's two labels; four parties share a label.
-
-    Party n has label n mod 10, and that plus 1, or plus 3 from the eleventh party on.
-    """
+    """Return rows of one of a party's two labels; four parties share a label."""
     label = (number + side * (1 if number < 10 else 3)) % 10
     turn = 2 * side + number // 10
     found: Labels = rest[labels[rest] == label][turn * ROWS // 2 : (turn + 1) * ROWS // 2]
@@ -92,16 +76,11 @@ def once(dealt: Dealt, *, basis: Any, size: int, repeat: int) -> Iterator[Point]
     started = time.process_time()
     changes = exchange.analyst.align().changes_of_basis
     uploads = [exchange.analyst.uploads[name] for name in dealt.parties]
-    sizes = {each.party: each.n_rows for each in uploads}
-    rows = np.vstack(
-        [each.row_block(0, sizes[each.party]) @ changes[each.party] for each in uploads]
-    )
-    labels = np.concatenate([each.label_block(0, sizes[each.party]) for each in uploads])
+    rows = np.vstack([each.row_block(0, each.n_rows) @ changes[each.party] for each in uploads])
+    labels = np.concatenate([each.label_block(0, each.n_rows) for each in uploads])
     aligning = time.process_time() - started
-    judges = [
-        party.basis.project(dealt.test_rows) @ changes[name]
-        for name, party in exchange.parties.items()
-    ]
+    parties = exchange.parties.items()
+    judges = [each.basis.project(dealt.test_rows) @ changes[name] for name, each in parties]
     data = {"analyst": (rows, labels)}
     for after in federated(data, options=FedAvg(rounds=EPOCHS), rng=generator(repeat, 2)):
         yield Point(
@@ -140,7 +119,6 @@ class Exchange:
         )
 
     def _side_by_side(self, work: Any) -> dict[str, Any]:
-        """Let every party work, and take the slowest's time."""
         found, spent = {}, []
         for name in self.rows:
             started = time.process_time()
@@ -153,9 +131,8 @@ class Exchange:
         """Send everything that goes to the analyst; a consensus goes to and fro before."""
         consensus = None
         if self.analyst.agreement.basis == "consensus":
-            proposals = self._side_by_side(
-                lambda name: self.parties[name].propose(self.rows[name][0])
-            )
+            own = {name: rows for name, (rows, _) in self.rows.items()}
+            proposals = self._side_by_side(lambda name: self.parties[name].propose(own[name]))
             started = time.process_time()
             consensus = self.analyst.consensus(proposals.values())
             self.seconds += time.process_time() - started
@@ -178,7 +155,7 @@ def again_and_again(dealt: Dealt, *, epochs: int, repeat: int) -> Iterator[Point
     for after in federated(dealt.parties, options=options, rng=generator(repeat, 2)):
         yield Point(
             accuracy=_accuracy(after, dealt.test_rows, dealt),
-            n_bytes=(after.up + after.down) / len(dealt.parties),
+            n_bytes=2 * after.n_bytes / len(dealt.parties),
             seconds=after.seconds,
             messages=2 * after.rounds,
         )
@@ -196,7 +173,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
         epochs = 5 if method.endswith("5 local epochs") else 1
         way = list(again_and_again(dealt, epochs=epochs, repeat=repeat))
     else:
-        way = list(once(dealt, basis=METHODS[method], size=SIZES[data], repeat=repeat))
+        way = list(once(dealt, basis=METHODS[method], size=COMPONENTS, repeat=repeat))
     return measured(way, targets=TARGETS[data])
 
 
@@ -239,7 +216,7 @@ STUDY = Study(
         "it never reaches has no row."
     ),
     unit="as named (accuracy in %, MB, s)",
-    cells=[{"data": data, "method": method} for data in SIZES for method in METHODS],
+    cells=[{"data": data, "method": method} for data in TARGETS for method in METHODS],
     run=run,
     times=("*seconds*",),
     charted=(),

@@ -1,25 +1,22 @@
 """Kawakami-DC with and without its weighting, on the rows and bases of Table 7."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from cobasis import Kawakami
 from experiments.harness.study import Settings, Study, Values
-from experiments.harness.systems import PAPERS, Shared
-from experiments.harness.uploads import Uploads
+from experiments.harness.systems import PAPERS
 from experiments.studies import table_07_images, table_07_tdc
-from experiments.studies._ours import from_print, nearness
+from experiments.studies._ours import nearness
 from experiments.studies.ours_spans import as_in_table_7
 from experiments.studies.v2_fig_2 import feature_scaled
 
 TASKS = ("mnist", "fashion-mnist", "ames", "tox21_sr-are")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
-METHODS: Mapping[str, Callable[[Uploads], Shared]] = {
-    "kawakami": partial(Uploads.aligned, aligner=PAPERS["kawakami"]),
-    "kawakami, weighted": partial(
-        Uploads.aligned, aligner=Kawakami(scale="paper", weighting="eigen")
-    ),
-    "kawakami, weighted, rescaled": partial(Uploads.aligned, aligner=Kawakami(weighting="eigen")),
+METHODS: Mapping[str, Any] = {
+    "kawakami": PAPERS["kawakami"],
+    "kawakami, weighted": Kawakami(scale="paper", weighting="eigen"),
+    "kawakami, weighted, rescaled": Kawakami(weighting="eigen"),
     "kawakami, feature scaling": feature_scaled,
 }
 PUBLISHED = {**table_07_images.STUDY.published, **table_07_tdc.STUDY.published}
@@ -32,16 +29,17 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Say which form comes nearest to the rows that the paper calls Kawakami-DC."""
-    found = {data: [_distance(values, data, method) for method in METHODS] for data in TASKS}
-    return nearness("Kawakami rows of a task", corner="task", columns=METHODS, rows=found)
+    rows = {
+        data: [f"{data}/{c}/kawakami/{row}" for c in CONDITIONS for row in _printed(data)]
+        for data in TASKS
+    }
+    columns = {method: (values, "/kawakami/", f"/{method}/") for method in METHODS}
+    what = "Kawakami rows of a task"
+    return nearness(what, PUBLISHED, corner="task", rows=rows, columns=columns)
 
 
-def _distance(values: Mapping[str, list[float]], data: str, method: str) -> str:
-    """Return one form's mean distance from what is printed for a task."""
-    rows = ("svm", "mlp") if data in table_07_images.PRINTED else tuple(table_07_tdc.METRICS)
-    places = [f"{data}/{condition}/{{}}/{row}" for condition in CONDITIONS for row in rows]
-    pairs = {place.format(method): place.format("kawakami") for place in places}
-    return from_print(values, PUBLISHED, pairs)
+def _printed(data: str) -> Iterable[str]:
+    return table_07_images.MODELS if data in table_07_images.PRINTED else table_07_tdc.METRICS
 
 
 STUDY = Study(

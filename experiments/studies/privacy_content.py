@@ -1,6 +1,5 @@
 """Ours: what is rebuilt of raw rows from an upload, by what the attacker knows."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,25 +15,15 @@ from experiments.data.images import images
 from experiments.harness.models import Labels, Table
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import generator
-from experiments.studies._privacy_notes import (
-    CANCER,
-    DIGITS,
-    FASHION,
-    LABELLED,
-    NAMES,
-    UNLABELLED,
-    beside,
-)
 
+CANCER, DIGITS, FASHION = "breast cancer", "digits", "fashion-mnist"
 SIZES = {CANCER: (3, 5, 10, 20, 28), DIGITS: (4, 8, 16, 32, 48), FASHION: (10, 50, 100, 200, 400)}
-ROWS = {CANCER: 280, DIGITS: 800, FASHION: 2000}
-"""Of the party, and as many public ones."""
-
+ROWS = {CANCER: 280, DIGITS: 800, FASHION: 2000}  # of the party, and as many public ones
 ANCHOR_ROWS, DRAWS = 1000, 3
 
 NOTHING, COLLUSION = "nothing", "A"
 KNOWN = ("1", "5", "l/2", "l", "2l")
-PUBLIC = (UNLABELLED, LABELLED)
+PUBLIC = {"public sample, no labels": False, "public sample, labels": True}
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
@@ -58,10 +47,10 @@ def run(settings: Settings, *, repeat: int) -> Values:
         found |= {
             name: float(np.mean([each[name] for each in drawn_values])) for name in drawn_values[0]
         }
-    for name in PUBLIC:
-        given = public_labels if name == LABELLED else None
+    for name, labelled in PUBLIC.items():
+        given = public_labels if labelled else None
         sample = PublicSample(rows=public, labels=given, rng=rng)
-        found |= scored(NAMES[name], sample.recover(release), rows)
+        found |= scored(name, sample.recover(release), rows)
     return found | scored(COLLUSION, Collusion(anchor=anchor).recover(release), rows)
 
 
@@ -94,37 +83,26 @@ def scored(name: str, recovered: Recovered, rows: Table, *, places: npt.ArrayLik
 
 def drawn(data: str, *, repeat: int) -> tuple[Table, Labels, Table, Labels]:
     """Return a party's rows and public ones, in [0, 1], with labels of both."""
-    rows, labels = LOADERS[data]()
+    rows, labels = load(data)
     order = generator(repeat).permutation(len(rows))
     own, public = order[: ROWS[data]], order[ROWS[data] : 2 * ROWS[data]]
     scale = 255.0 if data == FASHION else 1.0
     return rows[own] / scale, labels[own], rows[public] / scale, labels[public]
 
 
-def _cancer() -> tuple[Table, Labels]:
-    rows, labels = load_breast_cancer(return_X_y=True)
+def load(data: str) -> tuple[npt.NDArray[Any], Labels]:
+    """Return all rows, in [0, 1] but for Fashion-MNIST's, and labels."""
+    if data == FASHION:
+        return images("fashion-mnist")
+    rows, labels = (load_digits if data == DIGITS else load_breast_cancer)(return_X_y=True)
+    if data == DIGITS:
+        return rows / 16.0, labels
     return (rows - rows.min(axis=0)) / np.ptp(rows, axis=0), labels
 
 
-def _digits() -> tuple[Table, Labels]:
-    rows, labels = load_digits(return_X_y=True)
-    return rows / 16.0, labels
-
-
-def _fashion() -> tuple[npt.NDArray[Any], Labels]:
-    pixels, labels = images("fashion-mnist")
-    return pixels, labels
-
-
-LOADERS: dict[str, Callable[[], tuple[npt.NDArray[Any], Labels]]] = {
-    CANCER: _cancer,
-    DIGITS: _digits,
-    FASHION: _fashion,
-}
-
 STUDY = Study(
     title="What is rebuilt of raw rows, by what the attacker knows",
-    source="ours; beside it, the prototype that was measured before this library",
+    source="ours",
     settings=(
         "One upload: X_i F_i, A F_i and labels; F_i = V_i E_i (basis svd), a uniform anchor of "
         f"{ANCHOR_ROWS:,} rows. Breast cancer (m = 30, min-max scaled, n = 280), digits (m = 64, "
@@ -140,6 +118,5 @@ STUDY = Study(
     unit="rel and R2; cells and re-id in %",
     cells=[{"data": data, "l": size} for data, sizes in SIZES.items() for size in sizes],
     run=run,
-    analysis=beside,
     charted=(),
 )

@@ -7,19 +7,17 @@ from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.scores import score_content
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import generator
-from experiments.studies._privacy_notes import DIGITS, FASHION
-from experiments.studies.privacy_content import LOADERS
+from experiments.studies.privacy_content import DIGITS, FASHION, load
 
 PARTIES = (1, 2, 5, 10, 25, 50)
 PEOPLE, PUBLIC, COMPONENTS = 25, 400, 16
-SCALES = {DIGITS: 1.0, FASHION: 255.0}
-"""What brings rows to [0, 1] that are not there already."""
+SCALES = {DIGITS: 1.0, FASHION: 255.0}  # what brings rows to [0, 1] that are not there already
 
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Attack the first party's release, with those of the others beside it."""
     data, parties = str(settings["data"]), int(settings["parties"])
-    raw, all_labels = LOADERS[data]()
+    raw, all_labels = load(data)
     total = PUBLIC + max(PARTIES) * PEOPLE
     chosen = generator(repeat).permutation(len(raw))[:total]
     rows, labels = raw[chosen] / SCALES[data], all_labels[chosen]
@@ -30,10 +28,7 @@ def run(settings: Settings, *, repeat: int) -> Values:
     found: Values = {}
     for name, given in (("no labels", None), ("labels", labels[:PUBLIC])):
         attack = PublicSample(
-            rows=rows[:PUBLIC],
-            labels=given,
-            rng=generator(repeat, parties),
-            others=releases[1:],
+            rows=rows[:PUBLIC], labels=given, rng=generator(repeat, parties), others=releases[1:]
         )
         content = score_content(attack.recover(releases[0]), rows[parts[0]])
         found |= {

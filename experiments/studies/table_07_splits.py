@@ -1,13 +1,13 @@
 """Table 7, molecules: which of TDC's parts the paper may have trained and tested on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import PAPERS
-from experiments.harness.uploads import AsPrinted, uploads
+from experiments.harness.uploads import AsPrinted, by_each, uploads
 from experiments.studies import table_07_tdc
-from experiments.studies._ours import from_print, nearness
-from experiments.studies.table_07_tdc import PRINTED, SPLITS, deal, measured
+from experiments.studies._ours import nearness
+from experiments.studies.table_07_tdc import METRICS, PRINTED, SPLITS, deal
 
 TASKS = ("ames", "cyp1a2_veith", "cyp2d6_veith", "cyp3a4_veith")
 CONDITIONS = ("samespan_orth", "diffspan_orth")
@@ -18,22 +18,18 @@ def run(settings: Settings, *, repeat: int) -> Values:
     """Measure one task with the molecules of one split."""
     dealt = deal(str(settings["data"]), repeat=repeat, split=str(settings["split"]))
     sent = uploads(dealt, repeat=repeat, span_condition=settings["condition"], **table_07_tdc.ROUND)
-    return measured(sent, methods=METHODS, repeat=repeat)
+    return by_each(sent, METHODS, repeat=repeat, metrics=METRICS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Say which molecules come nearest to the paper's numbers."""
     rows = {
-        data: [_distance(values, data, f"{data}/{split}/") for split in SPLITS] for data in TASKS
+        data: [f"{data}/{condition}/{row}" for condition in CONDITIONS for row in PRINTED[data]]
+        for data in TASKS
     }
-    return nearness("numbers of a task", corner="task", columns=SPLITS, rows=rows)
-
-
-def _distance(values: Mapping[str, Sequence[float]], data: str, start: str) -> str:
-    """Return the mean distance from what is printed for a task."""
-    places = [f"{condition}/{row}" for condition in CONDITIONS for row in PRINTED[data]]
-    pairs = {f"{start}{place}": f"{data}/{place}" for place in places}
-    return from_print(values, table_07_tdc.STUDY.published, pairs)
+    columns = {split: (values, "/", f"/{split}/") for split in SPLITS}
+    printed = table_07_tdc.STUDY.published
+    return nearness("numbers of a task", printed, corner="task", rows=rows, columns=columns)
 
 
 STUDY = Study(

@@ -1,42 +1,36 @@
 """Table 7, molecules: four parties of one label each, six tasks, four span conditions."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cobasis.errors import UndeterminedFitError
 from experiments.data.molecules import TASKS, deal_molecules
-from experiments.harness.models import PR_AUC, ROC_AUC, Metric, mlp
-from experiments.harness.study import Published, Settings, Study, Values, but, in_columns
-from experiments.harness.systems import (
-    OURS,
-    PAPERS,
-    Dealt,
-    central,
-    generator,
-    judged,
-    prefixed,
+from experiments.harness.models import PR_AUC, ROC_AUC, Metric
+from experiments.harness.study import (
+    CONDITIONS,
+    Published,
+    Settings,
+    Study,
+    Values,
+    but,
+    in_columns,
 )
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, Uploads, by_gopp, kept, uploads
+from experiments.harness.systems import OURS, PAPERS, Dealt, central, generator, prefixed
+from experiments.harness.uploads import AsPrinted, Uploads, by_each, by_gopp, kept, uploads
 
-CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 METRICS: Mapping[str, Metric] = {"roc": ROC_AUC, "pr": PR_AUC}
 METHODS: Mapping[str, Any] = {**PAPERS, **OURS}
 
 N_COMPONENTS = 200
-ROUND: dict[str, Any] = {
-    "anchor": "uniform",
-    "n_anchor_rows": 3000,
-    "n_components": N_COMPONENTS,
-}
+ROUND: Any = {"anchor": "uniform", "n_anchor_rows": 3000, "n_components": N_COMPONENTS}
 
-SPLITS: Mapping[str, Mapping[str, Any]] = {
+SPLITS: Mapping[str, Mapping[str, Any]] = {  # of TDC's; what the paper leaves open
     "random split": {},
     "random split, without the validation part": {"validation": False},
     "scaffold split": {"by_scaffold": True},
 }
-"""Of TDC's; what the paper leaves open."""
 
 NEAREST = {
     "ames": "random split, without the validation part",
@@ -110,36 +104,18 @@ def deal(task: str, *, repeat: int, split: str = "") -> Dealt:
     return deal_molecules(task, rng=generator(repeat), **SPLITS[chosen])
 
 
-def measured(sent: Uploads, *, methods: Mapping[str, Any], repeat: int) -> Values:
-    """Align one round's uploads by every method, train and judge."""
-    found: Values = {}
-    for method, aligner in methods.items():
-        try:
-            shared = sent.aligned(aligner)
-        except UndeterminedFitError:
-            if method != "odc":
-                raise
-            shared = sent.aligned(AsPrinted())
-            found[f"odc {UNDETERMINED}"] = 1.0
-        values = judged(shared, sent.test_labels, make=mlp, metrics=METRICS, repeat=repeat)
-        found |= prefixed(values, method)
-    return found
-
-
 def pooled(dealt: Dealt, *, repeat: int, n_components: int = N_COMPONENTS) -> Values:
     """Measure the ceiling."""
     single = in_single_precision(dealt)
-    values = central(single, n_components=n_components, make=mlp, metrics=METRICS, repeat=repeat)
-    return prefixed(values, "central")
+    found = central(single, n_components=n_components, metrics=METRICS, repeat=repeat)
+    return prefixed(found, "central")
 
 
 def in_single_precision(dealt: Dealt) -> Dealt:
     """Return the same zeros and ones as 32-bit numbers: all bits count here, not l directions."""
-    parties: dict[str, Any] = {
-        name: (rows.astype(np.float32), labels) for name, (rows, labels) in dealt.parties.items()
-    }
+    parties: Any = {name: (rows.astype(np.float32), y) for name, (rows, y) in dealt.parties.items()}
     test_rows: Any = dealt.test_rows.astype(np.float32)
-    return Dealt(parties=parties, test_rows=test_rows, test_labels=dealt.test_labels)
+    return replace(dealt, parties=parties, test_rows=test_rows)
 
 
 def methods_for(condition: str) -> dict[str, Any]:
@@ -160,8 +136,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
         return pooled(deal(task, repeat=repeat), repeat=repeat)
     sent = kept(_sent, task, condition, repeat)
     if "system" in settings:
-        return by_gopp(sent, make=mlp, metrics=METRICS, repeat=repeat)
-    return measured(sent, methods=methods_for(str(condition)), repeat=repeat)
+        return by_gopp(sent, metrics=METRICS, repeat=repeat)
+    return by_each(sent, methods_for(str(condition)), repeat=repeat, metrics=METRICS)
 
 
 def _sent(task: str, condition: str, repeat: int) -> Uploads:
@@ -209,11 +185,7 @@ STUDY = Study(
     ),
     unit="ROC-AUC (roc) and PR-AUC (pr), %",
     cells=[
-        *(
-            {"data": data, "condition": condition}
-            for data in TASKS
-            for condition in ("any", *CONDITIONS)
-        ),
+        *({"data": data, "condition": each} for data in TASKS for each in ("any", *CONDITIONS)),
         *(
             {"data": data, "condition": condition, "system": "gopp"}
             for data in TASKS

@@ -20,13 +20,12 @@ from cobasis import (
     numeric_features,
 )
 from experiments.data.adult import Partitioned, adult, partition
-from experiments.harness.models import ACCURACY, Labels, Table, mlp
-from experiments.harness.study import Settings, Study, Values, in_columns
+from experiments.harness.models import Labels, Table
+from experiments.harness.study import CONDITIONS, Settings, Study, Values, in_columns
 from experiments.harness.systems import (
     JUDGES,
     OURS,
     PAPERS,
-    Dealt,
     Shared,
     alone,
     central,
@@ -37,21 +36,14 @@ from experiments.harness.systems import (
     without_refused,
 )
 
-CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 BLOCKS, TESTS = 100, 10_000
-PART, SMALL, ANCHOR_ROWS = 40, 10, 1000
-"""l of each of a block's two parties, a smaller one, and a."""
-
+PART, SMALL, ANCHOR_ROWS = 40, 10, 1000  # l of each of a block's two parties, a smaller one, and a
 SHRUNK = (
     "Scale. Features of Algorithm 3 shrink as 1/sqrt(ac), and an MLP that stops early notices: the "
     "same rows rescaled agree with the print (`kawakami, rescaled`)."
 )
 
-SMALLER = "diffspan_orth, l = 20"
-"""Where both anchors determine all directions."""
-
-HOW: dict[str, Any] = {"make": mlp, "metrics": {"": ACCURACY}}
-
+SMALLER = "diffspan_orth, l = 20"  # where both anchors determine all directions
 PRINTED_ANY = {"central": (84.9, 0.2), "alone": (74.2, 1.0)}
 PRINTED = {  # for each condition in the order above
     "imakura": (84.9, 0.3, 84.9, 0.3, 84.5, 0.3, 84.3, 0.3),
@@ -67,15 +59,11 @@ class Joined:
     agreement: Agreement
     uploads: Sequence[Any]  # joined, one a block
     seen: Mapping[str, Table]  # by block: ``[Y_1 F_1, Y_2 F_2]``
+    test_labels: Labels
 
 
 def joined(
-    split: Partitioned,
-    *,
-    condition: str,
-    repeat: int,
-    anchor: Any = "uniform",
-    size: int = PART,
+    split: Partitioned, *, condition: str, repeat: int, anchor: Any = "uniform", size: int = PART
 ) -> Joined:
     """Let both parties of every block upload, and join what they send."""
     rng, blocks = generator(repeat, 1), split.dealt.parties
@@ -101,15 +89,12 @@ def joined(
         uploads.append(join_vertical(pair, party=block, agreement=whole))
         if tests:
             seen[block] = np.hstack(tests)
-    return Joined(agreement=whole, uploads=uploads, seen=seen)
+    labels = split.dealt.test_labels
+    return Joined(agreement=whole, uploads=uploads, seen=seen, test_labels=labels)
 
 
 def agreements(
-    split: Partitioned,
-    *,
-    secret: ConsortiumSecret,
-    anchor: Any,
-    size: int,
+    split: Partitioned, *, secret: ConsortiumSecret, anchor: Any, size: int
 ) -> tuple[Agreement, Agreement]:
     """Return what blocks agree on, and the same for their parties."""
     blocks, width = tuple(split.dealt.parties), split.dealt.test_rows.shape[1]
@@ -130,12 +115,7 @@ def agreements(
 
 
 def basis(
-    rows: Table,
-    *,
-    held: npt.NDArray[np.bool_],
-    condition: str,
-    size: int,
-    rng: np.random.Generator,
+    rows: Table, *, held: npt.NDArray[np.bool_], condition: str, size: int, rng: np.random.Generator
 ) -> Table:
     """Return F = V E on the features that are held: the paper's eq. (92), a feature block each."""
     found = np.zeros((rows.shape[1], size))
@@ -163,12 +143,12 @@ def aligned(given: Joined, *, aligner: Any) -> tuple[Shared | None, frozenset[st
     if changes is None:
         return None, left_out
     uploads = [upload for upload in given.uploads if upload.party not in left_out]
+    kept = {block: seen for block, seen in given.seen.items() if block not in left_out}
     shared = Shared(
         rows=np.vstack([upload.rows @ changes[upload.party] for upload in uploads]),
         labels=np.concatenate([upload.labels for upload in uploads]),
-        tests=told_apart(
-            seen @ changes[block] for block, seen in given.seen.items() if block not in left_out
-        ),
+        tests=told_apart(seen @ changes[block] for block, seen in kept.items()),
+        test_labels=given.test_labels,
     )
     return shared, left_out
 
@@ -181,15 +161,14 @@ def run(settings: Settings, *, repeat: int) -> Values:
         return _outside(split, repeat)
     if condition == SMALLER:
         how: dict[str, Any] = {"condition": "diffspan_orth", "size": SMALL, "repeat": repeat}
-        found = together(joined(split, **how), {"odc": PAPERS["odc"]}, split, repeat)
+        found = together(joined(split, **how), {"odc": PAPERS["odc"]}, repeat)
         given = joined(split, anchor="isometric", **how)
         ours = {
             "odc, isometric anchor": PAPERS["odc"],
             "imakura, rescaled, isometric anchor": OURS["imakura, rescaled"],
         }
-        return found | together(given, ours, split, repeat)
-    given = joined(split, condition=condition, repeat=repeat)
-    return together(given, {**PAPERS, **OURS}, split, repeat)
+        return found | together(given, ours, repeat)
+    return together(joined(split, condition=condition, repeat=repeat), {**PAPERS, **OURS}, repeat)
 
 
 def in_turn(split: Partitioned) -> Partitioned:
@@ -198,7 +177,7 @@ def in_turn(split: Partitioned) -> Partitioned:
     return replace(split, halves=(first, ~first))
 
 
-def together(given: Joined, methods: Mapping[str, Any], split: Partitioned, repeat: int) -> Values:
+def together(given: Joined, methods: Mapping[str, Any], repeat: int) -> Values:
     """Align by each method, train and judge."""
     found: Values = {}
     for method, aligner in methods.items():
@@ -206,14 +185,17 @@ def together(given: Joined, methods: Mapping[str, Any], split: Partitioned, repe
         if left_out:
             found[f"{method}/blocks left out"] = len(left_out)
         if shared is not None:
-            values = judged(shared, split.dealt.test_labels, repeat=repeat, **HOW)
-            found |= prefixed(values, method)
+            found |= prefixed(judged(shared, repeat=repeat), method)
     return found
 
 
 def _outside(split: Partitioned, repeat: int) -> Values:
-    pooled = central(split.dealt, n_components=PART * len(split.halves), repeat=repeat, **HOW)
-    each = [alone(_half(split.dealt, held), repeat=repeat, **HOW) for held in split.halves]
+    pooled = central(split.dealt, n_components=PART * len(split.halves), repeat=repeat)
+    each = []
+    for held in split.halves:
+        parties = {name: (rows[:, held], y) for name, (rows, y) in split.dealt.parties.items()}
+        half = replace(split.dealt, parties=parties, test_rows=split.dealt.test_rows[:, held])
+        each.append(alone(half, repeat=repeat))
     return {
         "central": pooled[""],
         "central, raw": pooled[", raw"],
@@ -221,15 +203,6 @@ def _outside(split: Partitioned, repeat: int) -> Values:
         "alone, first half of the features": each[0][""],
         "alone, second half": each[1][""],
     }
-
-
-def _half(dealt: Dealt, held: npt.NDArray[np.bool_]) -> Dealt:
-    """Return the same with the features that one party of each block holds."""
-    parties: dict[str, tuple[Table, Labels]] = {
-        name: (rows[:, held], labels) for name, (rows, labels) in dealt.parties.items()
-    }
-    tests = dealt.test_rows[:, held]
-    return Dealt(parties=parties, test_rows=tests, test_labels=dealt.test_labels)
 
 
 STUDY = Study(

@@ -3,20 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from experiments.data.adult import adult, partition
-from experiments.harness.store import RECORDED, Results
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.store import recorded
+from experiments.harness.study import CONDITIONS, Settings, Study, Values
 from experiments.harness.systems import PAPERS, generator
 from experiments.studies import table_08
-from experiments.studies._ours import from_print, nearness
-from experiments.studies.table_08 import (
-    BLOCKS,
-    CONDITIONS,
-    PART,
-    PRINTED,
-    TESTS,
-    joined,
-    together,
-)
+from experiments.studies._ours import nearness
+from experiments.studies.table_08 import BLOCKS, PART, PRINTED, TESTS, joined, together
 
 SIZE = 25
 METHODS = {name: PAPERS[name] for name in PRINTED}
@@ -26,28 +18,17 @@ def run(settings: Settings, *, repeat: int) -> Values:
     """Measure one condition: halves of seven columns, and a smaller l."""
     split = partition(adult(), rng=generator(repeat), n_blocks=BLOCKS, n_tests=TESTS)
     condition = str(settings["condition"])
-    given = joined(split, condition=condition, repeat=repeat, size=SIZE)
-    return together(given, METHODS, split, repeat)
+    return together(joined(split, condition=condition, repeat=repeat, size=SIZE), METHODS, repeat)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say how near this comes to the paper's numbers."""
-    as_ours = Results("table_08", folder=RECORDED).read().values()
-    rows = {
-        condition: [_distance(each, condition) for each in (as_ours, values)]
-        for condition in CONDITIONS
-    }
-    columns = (
-        f"Table 8's: every other feature, l = {PART} for each party",
-        f"the first and the last seven columns, l = {SIZE}",
-    )
-    return nearness("numbers of a condition", corner="condition", columns=columns, rows=rows)
-
-
-def _distance(values: Mapping[str, Sequence[float]], condition: str) -> str:
-    """Return the mean distance from what is printed for a condition."""
-    places = [f"{condition}/{method}" for method in PRINTED]
-    return from_print(values, table_08.STUDY.published, dict(zip(places, places, strict=True)))
+    rows = {condition: [f"{condition}/{method}" for method in PRINTED] for condition in CONDITIONS}
+    theirs = f"Table 8's: every other feature, l = {PART} for each party"
+    here = f"the first and the last seven columns, l = {SIZE}"
+    columns = {theirs: (recorded("table_08").values(), "", ""), here: (values, "", "")}
+    what, printed = "numbers of a condition", table_08.STUDY.published
+    return nearness(what, printed, corner="condition", rows=rows, columns=columns)
 
 
 STUDY = Study(

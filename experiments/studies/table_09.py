@@ -1,12 +1,11 @@
 """Table 9: is it a man, from 128 x 128 faces, under four span conditions and under noise."""
 
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from cobasis import ODC, RemoteError
+from cobasis import ODC
 from experiments.data.faces import celeba
 from experiments.harness.faces_round import (
     SHARED,
@@ -17,18 +16,24 @@ from experiments.harness.faces_round import (
     split_faces,
     under,
 )
-from experiments.harness.models import ACCURACY, Labels, Table, mlp
+from experiments.harness.models import Labels
 from experiments.harness.noise import (
     PAPERS_NOISE,
     PIXELS_STREAM,
     Ball,
     Singles,
-    changes_by,
     on_pixels,
     papers_scale,
-    shared_by,
 )
-from experiments.harness.study import Published, Settings, Study, Values, but, in_columns
+from experiments.harness.study import (
+    CONDITIONS,
+    Published,
+    Settings,
+    Study,
+    Values,
+    but,
+    in_columns,
+)
 from experiments.harness.systems import (
     JUDGES,
     OURS,
@@ -39,9 +44,8 @@ from experiments.harness.systems import (
     prefixed,
     top_directions,
 )
-from experiments.harness.uploads import UNDETERMINED, AsPrinted, by_gopp, kept
+from experiments.harness.uploads import by_each, by_gopp, kept
 
-CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 EPSILONS = (0.5, 2.0, 8.0)
 TRAIN, TESTS, ANCHOR = 3000, 1000, 10_000
 
@@ -57,16 +61,6 @@ class Setup:
     def n_rows(self) -> int:
         """Pictures of a party."""
         return TRAIN // self.n_parties
-
-    @property
-    def delta(self) -> float:
-        """Of honest noise."""
-        return 1 / (10 * self.n_rows)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Of a round: l and a."""
-        return {"n_components": self.n_components, "n_anchor_rows": ANCHOR}
 
     def __str__(self) -> str:
         """Name it."""
@@ -97,95 +91,64 @@ def run(settings: Settings, *, repeat: int) -> Values:
     setup = FITS if chosen == "any" else SETUPS[chosen]
     if system == "one round":
         projected = kept(_sent, setup, repeat)
-        if "method" in settings:
-            return _by_gopp(projected, repeat)
-        return _rounds(projected, repeat, delta=setup.delta)
+        if "method" not in settings:
+            return _rounds(projected, repeat, delta=1 / (10 * setup.n_rows))
+        found: Values = {}
+        for condition in CONDITIONS:
+            sent = under(condition, projected, repeat=repeat)
+            found |= prefixed(by_gopp(sent, repeat=repeat), condition)
+        return found
     drawn = split(repeat, n_parties=setup.n_parties)
+    if system == "alone":  # the parties that judge, each with its own pixels
+        labels = np.split(drawn.train_labels, drawn.n_parties)
+        own = list(zip(drawn.parties().values(), labels, strict=True))[:JUDGES]
+        each = [judged(_shared(drawn, *mine), repeat=repeat)[""] for mine in own]
+        return {"mlp": float(np.mean(each))}
+    if system in NOISES:
+        noise = papers_scale(NOISES[system])
+        on_pixels(drawn.train, noise=noise, rng=generator(repeat, PIXELS_STREAM))
+    found = prefixed(judged(_shared(drawn, drawn.train, drawn.train_labels), repeat=repeat), "mlp")
     if system == "central":
-        return {"mlp": _on_pixels(drawn, repeat)} | _projected(drawn, repeat)
-    if system == "alone":
-        return {"mlp": _alone(drawn, repeat)}
-    noise = papers_scale(NOISES[system])
-    on_pixels(drawn.train, noise=noise, rng=generator(repeat, PIXELS_STREAM))
-    return {"mlp": _on_pixels(drawn, repeat)}
-
-
-def _sent(setup: Setup, repeat: int) -> Projected:
-    """Project one repeat's pictures and anchor, before the conditions differ."""
-    return project(split(repeat, n_parties=setup.n_parties), repeat=repeat, **setup.sizes)
-
-
-def _by_gopp(projected: Projected, repeat: int) -> Values:
-    """Measure GOPP under all conditions."""
-    found: Values = {}
-    for condition in CONDITIONS:
-        sent = under(condition, projected, repeat=repeat)
-        values = by_gopp(sent, make=mlp, metrics={"": ACCURACY}, repeat=repeat)
-        found |= prefixed(values, condition)
+        size = FITS.n_components
+        turn = top_directions(drawn.train.astype(np.float64), size).astype(np.float32)
+        turned = replace(drawn, test=drawn.test @ turn)
+        top = judged(_shared(turned, drawn.train @ turn, drawn.train_labels), repeat=repeat)
+        found |= prefixed(top, f"mlp on its top {size} directions")
     return found
 
 
-def _on_pixels(drawn: FaceSplit, repeat: int) -> float:
-    """Train on all training pixels; the network stays in their single precision."""
-    return _accuracy(_shared(drawn.train, drawn.train_labels, drawn.test), drawn, repeat)[""]
+def _sent(setup: Setup, repeat: int) -> Projected:
+    drawn, size = split(repeat, n_parties=setup.n_parties), setup.n_components
+    return project(drawn, repeat=repeat, n_components=size, n_anchor_rows=ANCHOR)
 
 
-def _alone(drawn: FaceSplit, repeat: int) -> float:
-    """Return the mean over the parties that judge, each with its own pixels."""
-    labels = np.split(drawn.train_labels, drawn.n_parties)
-    own = zip(drawn.parties().values(), labels, strict=True)
-    sets = [_shared(rows, theirs, drawn.test) for rows, theirs in list(own)[:JUDGES]]
-    return float(np.mean([_accuracy(each, drawn, repeat)[""] for each in sets]))
-
-
-def _projected(drawn: FaceSplit, repeat: int) -> Values:
-    """Measure pooled pictures on their own top directions."""
-    size = FITS.n_components
-    turn = top_directions(drawn.train.astype(np.float64), size).astype(np.float32)
-    shared = _shared(drawn.train @ turn, drawn.train_labels, drawn.test @ turn)
-    return prefixed(_accuracy(shared, drawn, repeat), f"mlp on its top {size} directions")
-
-
-def _shared(rows: Singles, labels: Labels, test: Singles) -> Shared:
+def _shared(drawn: FaceSplit, rows: Singles, labels: Labels) -> Shared:
     """Put single precision where the round has double: for one network it is as good."""
-    return Shared(rows=cast("Table", rows), labels=labels, tests=[(cast("Table", test), 1)])
+    single: Any = rows
+    test: Any = drawn.test
+    return Shared(rows=single, labels=labels, tests=[(test, 1)], test_labels=drawn.test_labels)
 
 
 def _rounds(projected: Projected, repeat: int, *, delta: float) -> Values:
-    """Measure all conditions and methods, and what gets round the anchor that is refused."""
     drawn = projected.split
-    accuracy = partial(_accuracy, drawn=drawn, repeat=repeat)
     n_features = drawn.train.shape[1]
     refused = isometric_is_refused(n_anchor_rows=ANCHOR, n_features=n_features)
     found: Values = {REFUSED: float(refused)}
     for condition in CONDITIONS:
         sent = under(condition, projected, repeat=repeat)
-        for name, aligner in METHODS.items():
-            try:
-                changes = changes_by(aligner, sent)
-            except RemoteError:
-                if name != "odc":
-                    raise
-                changes = changes_by(AsPrinted(), sent)
-                found[f"{condition}/odc {UNDETERMINED}"] = 1.0
-            found |= prefixed(accuracy(shared_by(changes, sent)), condition, name)
+        found |= prefixed(by_each(sent, METHODS, repeat=repeat), condition)
     for basis in SHARED:
-        sent = under(basis, projected, repeat=repeat)
-        shared = shared_by(changes_by(ODC(), sent), sent)
-        found |= prefixed(accuracy(shared), f"{basis} basis", "odc")
+        shared = under(basis, projected, repeat=repeat).aligned(ODC())
+        found |= prefixed(judged(shared, repeat=repeat), f"{basis} basis", "odc")
     ball = Ball.of(drawn.public.astype(np.float64))
     sent = under("public", projected, repeat=repeat, ball=ball)
-    changes = changes_by(ODC(), sent)
+    changes = sent.changes(ODC())
     for epsilon in EPSILONS:
         noise = ball.noise(epsilon=epsilon, delta=delta)
-        shared = shared_by(changes, sent, repeat=repeat, noise=noise)
-        found |= prefixed(accuracy(shared), f"{HONEST}, epsilon {epsilon:g}", "odc")
+        shared = sent.turned(changes, repeat=repeat, noise=noise)
+        values = judged(shared, repeat=repeat)
+        found |= prefixed(values, f"{HONEST}, epsilon {epsilon:g}", "odc")
     return found
-
-
-def _accuracy(shared: Shared, drawn: FaceSplit, repeat: int) -> Values:
-    """Train once and return the mean over parties."""
-    return judged(shared, drawn.test_labels, make=mlp, metrics={"": ACCURACY}, repeat=repeat)
 
 
 PRINTED = {  # for each condition in the order above

@@ -56,14 +56,11 @@ def run(settings: Settings, *, repeat: int) -> Values:
     others, names = faces.scaled(known), faces.people[known]
     pairs = pairs_of(people, rng=generator(repeat, 8), n_each=PAIRS)
     looks = Descriptor.learned(others, names, count=DIRECTIONS[data])
-    found = {
-        f"original/{COSINE}": verified(rows, pairs),
-        f"original/{LEARNED}": verified(looks.of(rows), pairs),
-    }
-    for epsilon, noisy in with_noise(rows, repeat):
-        label = f"{PAPERS_NOISE}, epsilon {epsilon:g}"
-        found[f"{label}/{COSINE}"] = verified(noisy, pairs)
-        found[f"{label}/{LEARNED}"] = verified(looks.of(noisy), pairs)
+    noisy = ((f"{PAPERS_NOISE}, epsilon {each:g}", seen) for each, seen in with_noise(rows, repeat))
+    found = {}
+    for label, seen in (("original", rows), *noisy):
+        found[f"{label}/{COSINE}"] = verified(seen, pairs)
+        found[f"{label}/{LEARNED}"] = verified(looks.of(seen), pairs)
     size = COMPONENTS[data]
     for label, basis in secret_bases(rows, repeat, size).items():
         sent, theirs = rows @ basis, others @ basis
@@ -149,5 +146,4 @@ STUDY = Study(
     unit="ROC-AUC",
     cells=[{"data": "celeba"}, {"data": "olivetti"}],
     run=run,
-    more=False,
 )

@@ -19,9 +19,7 @@ from experiments.studies.table_10 import (
     with_noise,
 )
 
-PICTURES = 1000
-"""A network takes time."""
-
+PICTURES = 1000  # a network takes time
 ORIGINAL, SHOWN, REBUILT = "original", "shown the vector as a picture", "rebuilt by a colluder"
 
 
@@ -91,5 +89,4 @@ STUDY = Study(
         SHOWN: "Another network, and another way to show a vector as a picture.",
     },
     repeats=3,
-    more=False,
 )

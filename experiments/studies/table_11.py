@@ -9,18 +9,18 @@ import numpy.typing as npt
 
 from experiments.data.hospitals import Patients, diabetes130, eicu_demo
 from experiments.harness.fedavg import FedAvg, federated
-from experiments.harness.models import RMSE, Labels, Model, Table, fitted, mlp_regressor
-from experiments.harness.study import Settings, Study, Values, in_columns
+from experiments.harness.models import RMSE, Labels, Table, fitted, mlp_regressor
+from experiments.harness.study import CONDITIONS, Settings, Study, Values, in_columns
 from experiments.harness.systems import (
     OURS,
     PAPERS,
+    Dealt,
     a_round,
     generator,
     top_directions,
     without_refused,
 )
 
-CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 OTHER_ANCHOR = "isometric anchor"
 OWN, LEFT_OUT = "own test rows", "parties left out"
 PRINTED = {  # for each condition in the order above
@@ -52,24 +52,15 @@ SETUPS = {
     ),
     "diabetes130, 50 sites": Setup(load=diabetes130, parties=50, n_components=20, most=400),
 }
-COMPARED = "eicu demo, 4 regions"
-"""What stands beside the paper's figures."""
+COMPARED = "eicu demo, 4 regions"  # what stands beside the paper's figures
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wards:
-    """Patients as parties hold them, and test patients of all of them."""
+class Wards(Dealt):
+    """Patients as parties hold them, in [0, 1] and days, and test patients of all of them."""
 
-    parties: Mapping[str, tuple[Table, Labels]]  # to train on, in [0, 1] and days
-    test_rows: Table  # the test patients, and whose each is
-    test_labels: Labels
-    test_sites: npt.NDArray[np.str_]
+    test_sites: npt.NDArray[np.str_]  # whose test patient each is
     scale: Callable[[Table], Table] = np.asarray
-
-    def pooled(self) -> tuple[Table, Labels]:
-        """Return everybody's rows in one table."""
-        tables, labels = zip(*self.parties.values(), strict=True)
-        return np.vstack(tables), np.concatenate(labels)
 
 
 def wards(patients: Patients, *, setup: Setup, repeat: int) -> Wards:
@@ -95,11 +86,7 @@ def wards(patients: Patients, *, setup: Setup, repeat: int) -> Wards:
 
 
 def scale_of(trained_on: Table) -> Callable[[Table], Table]:
-    """Return what fills rows up and scales them.
-
-    What is missing becomes the median of all that are trained on, and their middle 98 % become
-    [0, 1]: in a real round, constants of the agreement.
-    """
+    """Return what fills gaps by the median and brings the middle 98 % to [0, 1]."""
     middle = np.nanmedian(trained_on, axis=0)
     filled = np.where(np.isnan(trained_on), middle, trained_on)
     low, high = np.quantile(filled, (0.01, 0.99), axis=0)
@@ -116,10 +103,6 @@ def by_party(split: Wards, predict: Callable[[str], Labels]) -> Values:
         whole.append(RMSE.judge(split.test_labels, predicted))
         own.append(RMSE.judge(split.test_labels[mine], predicted[mine]))
     return {"": float(np.mean(whole)), OWN: float(np.mean(own))}
-
-
-def _all_alike(split: Wards, predicted: Labels) -> Values:
-    return by_party(split, lambda _: predicted)
 
 
 def named(values: Values, method: str) -> Values:
@@ -150,7 +133,6 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 
 def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, Any]) -> Values:
-    """Return the error of one round; nothing where most fits are refused."""
     done, left_out = without_refused(
         lambda names: a_round(split.parties, repeat=repeat, exclude=names, **options),
         n_parties=len(split.parties),
@@ -161,43 +143,38 @@ def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, 
     kept = replace(split, parties={name: split.parties[name] for name in parties})
     rows = np.vstack([each.transform(kept.parties[name][0]) for name, each in parties.items()])
     model = fitted(mlp_regressor(repeat, **setup.model), rows, kept.pooled()[1])
-    found = by_party(kept, lambda party: _days(model, parties[party].transform(kept.test_rows)))
+    found = by_party(kept, lambda party: model.predict(parties[party].transform(kept.test_rows)))
     return found | ({LEFT_OUT: len(left_out)} if left_out else {})
-
-
-def _days(model: Model, rows: Table) -> Labels:
-    found: Labels = model.predict(rows)
-    return found
 
 
 def _alone(split: Wards, party: str, *, setup: Setup, repeat: int) -> Labels:
     rows, labels = split.parties[party]
     model = mlp_regressor(repeat, **setup.model, batch_size=min(32, len(rows)))
-    return _days(fitted(model, rows, labels), split.test_rows)
+    found: Labels = fitted(model, rows, labels).predict(split.test_rows)
+    return found
 
 
 def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
-    """Return the errors of pooled rows, of parties alone, and of federated averaging."""
+    def all_alike(predicted: Labels) -> Values:
+        return by_party(split, lambda _: predicted)
+
     rows, labels = split.pooled()
     turn = top_directions(rows, setup.n_components)
     make = mlp_regressor(repeat, **setup.model)
-    raw = _days(fitted(make, rows, labels), split.test_rows)
-    found = {"central, raw": _all_alike(split, raw)}
-    top = _days(fitted(make, rows @ turn, labels), split.test_rows @ turn)
-    projected = _all_alike(split, top)
-    found["central"] = min(found["central, raw"], projected, key=lambda values: values[""])
-    found["alone"] = by_party(split, lambda party: _alone(split, party, setup=setup, repeat=repeat))
+    raw = all_alike(fitted(make, rows, labels).predict(split.test_rows))
+    top = all_alike(fitted(make, rows @ turn, labels).predict(split.test_rows @ turn))
+    found = {
+        "central, raw": raw,
+        "central": min(raw, top, key=lambda values: values[""]),
+        "alone": by_party(split, lambda party: _alone(split, party, setup=setup, repeat=repeat)),
+    }
     for epochs in (1, 5):
-        *_, last = federated(
-            split.parties,
-            options=FedAvg(local_epochs=epochs),
-            rng=generator(repeat, 2),
-            regression=True,
-        )
+        how = FedAvg(local_epochs=epochs)
+        rng = generator(repeat, 2)
+        *_, last = federated(split.parties, options=how, rng=rng, regression=True)
         name = "fedavg" if epochs == 1 else f"fedavg, {epochs} local epochs"
-        found[name] = _all_alike(split, last.network.predict(split.test_rows))
-    mean = np.full(len(split.test_labels), labels.mean())
-    found["everybody's mean"] = _all_alike(split, mean)
+        found[name] = all_alike(last.network.predict(split.test_rows))
+    found["everybody's mean"] = all_alike(np.full(len(split.test_labels), labels.mean()))
     return {name: value for method in found for name, value in named(found[method], method).items()}
 
 
@@ -235,5 +212,4 @@ STUDY = Study(
             "hospitals, and other features, of which the paper has no list"
         )
     },
-    more=False,
 )

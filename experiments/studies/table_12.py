@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from cobasis.planning.costs import Exchange, federated_bytes, return_bytes, upload_bytes
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import summary
-from experiments.harness.store import RECORDED, Results
-from experiments.harness.study import Settings, Study, Values
+from experiments.harness.store import recorded
+from experiments.harness.study import Settings, Study, Values, table
 from experiments.studies.table_09 import FITS, HONEST
 
 PARTIES, ROWS, FEATURES, COMPONENTS, ANCHOR = 50, 400, 25, 20, 3000
@@ -81,19 +81,23 @@ def _told(sent: int, received: int, n_bytes: float) -> Values:
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
     """Return the paper's table with our figures, those of other studies as they are recorded."""
-    head = "| | rounds, the paper | accuracy, the paper | measured | guarantee, the paper | ours |"
-    lines = [head, "|---|---|---|---|---|---|"]
-    for kind, (rounds, accuracy, guarantee) in SAID.items():
-        if any(place.startswith(f"{kind}/") for place in values):
-            cells = [kind, rounds, accuracy, _measured(kind), guarantee, GUARANTEED[kind]]
-            lines.append("| " + " | ".join(cells) + " |")
-    return [*lines, "", "The ranking low, medium, high is the paper's, over different tasks."]
+    head = ["", "rounds, the paper", "accuracy, the paper", "measured", "guarantee, the paper"]
+    rows = [
+        [kind, rounds, accuracy, _measured(kind), guarantee, GUARANTEED[kind]]
+        for kind, (rounds, accuracy, guarantee) in SAID.items()
+        if any(place.startswith(f"{kind}/") for place in values)
+    ]
+    return [
+        *table([*head, "ours"], rows),
+        "",
+        "The ranking low, medium, high is the paper's, over different tasks.",
+    ]
 
 
 def _measured(kind: str) -> str:
     found = []
     for name, place in FOUND[kind]:
-        repeats = Results(name, folder=RECORDED).read().values().get(place)
+        repeats = recorded(name).values().get(place)
         if repeats:
             kept = ", honest noise" if HONEST in place else ""
             found.append(f"{summary(repeats)} {UNITS[name]}{kept}")

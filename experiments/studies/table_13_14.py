@@ -6,33 +6,27 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import Any
 
-import numpy as np
 from scipy.stats import ortho_group
 
 from cobasis import Imakura
 from experiments.data.images import deal_images
-from experiments.harness.models import ACCURACY, Make, mlp, svm
-from experiments.harness.statistics import paired, summary
-from experiments.harness.study import Published, Settings, Study, Values, key
-from experiments.harness.systems import generator, judged, prefixed
-from experiments.harness.uploads import AsPrinted, Uploads, kept, uploads
+from experiments.harness.models import Make, mlp, svm
+from experiments.harness.study import CONDITIONS, Published, Settings, Study, Values, key, table
+from experiments.harness.systems import generator
+from experiments.harness.uploads import AsPrinted, Uploads, by_each, kept, uploads
+from experiments.studies._ours import random_minus_identity
 
 VARIANTS = ("one split", "redrawn splits")
 DATA = ("mnist", "fashion-mnist")
-CONDITIONS = ("samespan_orth", "samespan", "diffspan_orth", "diffspan")
 RESCALED = "imakura, rescaled"
 METHODS = ("imakura", RESCALED, "odc")
 MODELS: dict[str, Make] = {"svm": svm, "mlp": mlp}
 ROUND: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": 1000, "n_components": 100}
 PARTIES: dict[str, int] = {"n_parties": 100, "n_rows": 100, "n_tests": 1000}
 DIFFERENCE = "random minus identity"
-DRAW = 13
-"""Tells the generator of R and O from that of the split."""
-
+DRAW = 13  # tells the generator of R and O from that of the split
 LEVEL = 0.05
-ROUNDING = 0.01
-"""Of a difference between two printed numbers."""
-
+ROUNDING = 0.01  # of a difference between two printed numbers
 PRINTED = {  # identity, its margin, random, its margin, difference, d; conditions as above
     "mnist": {
         "imakura/svm": (
@@ -108,12 +102,12 @@ def _pairs(data: str, condition: str, split: int, *, draw: int) -> dict[str, tup
     """Measure identity and random; in the first repeat both variants are this."""
     identity = _identity(data, condition, split)
     draws = _drawn(draw, ROUND["n_components"])
-    random = _measured(kept(_sent, data, condition, split), draws, seed=split)
+    sent = kept(_sent, data, condition, split)
+    random = by_each(sent, draws, repeat=split, models=MODELS)
     return {name: (identity[name], random[name]) for name in identity}
 
 
 def _drawn(repeat: int, size: int) -> dict[str, Any]:
-    """Draw one R with entries from U[0, 1) and one Haar O."""
     rng = generator(repeat, DRAW)
     factor = rng.uniform(size=(size, size))
     return {
@@ -124,7 +118,6 @@ def _drawn(repeat: int, size: int) -> dict[str, Any]:
 
 
 def _sent(data: str, condition: str, split: int) -> Uploads:
-    """Make one split's uploads, which identity and random share."""
     dealt = deal_images(data, rng=generator(split), **PARTIES)
     return uploads(dealt, repeat=split, span_condition=condition, **ROUND)
 
@@ -133,19 +126,8 @@ def _sent(data: str, condition: str, split: int) -> Uploads:
 def _identity(data: str, condition: str, split: int) -> Values:
     """Measure R = I and O = I; the fixed split needs it once a process."""
     aligners = {"imakura": Imakura(scale="paper"), RESCALED: Imakura(), "odc": AsPrinted()}
-    return _measured(kept(_sent, data, condition, split), aligners, seed=split)
-
-
-def _measured(sent: Uploads, aligners: Mapping[str, Any], *, seed: int) -> Values:
-    found: Values = {}
-    for method, aligner in aligners.items():
-        shared = sent.aligned(aligner)
-        for name, make in MODELS.items():
-            values = judged(
-                shared, sent.test_labels, make=make, metrics={"": ACCURACY}, repeat=seed
-            )
-            found |= prefixed(values, method, name)
-    return found
+    sent = kept(_sent, data, condition, split)
+    return by_each(sent, aligners, repeat=split, models=MODELS)
 
 
 def analysis(values: Mapping[str, list[float]]) -> list[str]:
@@ -156,48 +138,27 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         "one: it says nothing about other splits. Where random is significantly better, the paper "
         "prints no sign; here it says so."
     )
-    lines = [
-        told,
-        "",
-        "| data, condition, split | method, model | difference | p | d | random is | paper's d |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    tests = 0
+    rows = []
     for settings, variant in product(CELLS, VARIANTS):
         where = ", ".join([*map(str, settings.values()), variant])
         for method, model in product(METHODS, MODELS):
             first = values[key(settings, f"{method}, identity/{model}, {variant}")]
             second = values[key(settings, f"{method}, random/{model}, {variant}")]
-            if len(first) < 2:
-                msg = "one repeat has no spread"
-                raise ValueError(msg)
-            printed = _printed_d(settings, f"{method}/{model}") if variant == VARIANTS[0] else ""
-            said = _tested(first, second, printed=printed)
-            lines.append(f"| {where} | {method}, {model} | {said}")
-            tests += 1
-    chance = f"Of {tests} such tests {LEVEL * tests:.0f} fall below the level by chance alone."
-    return [*lines, "", chance]
-
-
-def _tested(first: list[float], second: list[float], *, printed: str) -> str:
-    """Return the cells of one line, from the third on."""
-    found = paired(first, second)
-    change = summary(list(np.subtract(second, first)))
-    verdict = "no worse"
-    if found.p < LEVEL:
-        verdict = "**worse**"
-    elif found.p > 1 - LEVEL and found.difference > 0:
-        verdict = "better"
-    if math.isinf(found.effect):
-        verdict += " (no spread)"
-    return f"{change} | {found.p:.2g} | {found.effect:+.2f} | {verdict} | {printed} |"
-
-
-def _printed_d(settings: Settings, name: str) -> str:
-    printed = PRINTED[str(settings["data"])].get(name)
-    if printed is None:
-        return ""
-    return f"{printed[CONDITIONS.index(str(settings['condition']))][5]:+.2f}"
+            found, *figures = random_minus_identity(first, second)
+            verdict = "no worse"
+            if found.p < LEVEL:
+                verdict = "**worse**"
+            elif found.p > 1 - LEVEL and found.difference > 0:
+                verdict = "better"
+            verdict += " (no spread)" if math.isinf(found.effect) else ""
+            theirs = PRINTED[str(settings["data"])].get(f"{method}/{model}")
+            printed = ""
+            if theirs and variant == VARIANTS[0]:
+                printed = f"{theirs[CONDITIONS.index(str(settings['condition']))][5]:+.2f}"
+            rows.append([where, f"{method}, {model}", *figures, verdict, printed])
+    head = ["data, condition, split", "method, model", "difference", "p", "d", "random is"]
+    chance = f"Of {len(rows)} such tests {LEVEL * len(rows):.0f} fall below the level by chance"
+    return [told, "", *table([*head, "paper's d"], rows), "", f"{chance} alone."]
 
 
 def _published() -> dict[str, Published]:

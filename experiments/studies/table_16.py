@@ -1,21 +1,23 @@
 """Table 16, AMES: anchor size and source, with the analyses of variance of Tables 18 and 19."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import public_rows
-from experiments.harness.models import mlp
 from experiments.harness.statistics import Variance, one_way, there, two_way
-from experiments.harness.study import Published, Settings, Study, Values, but, in_columns, key
-from experiments.harness.systems import OURS, generator
-from experiments.harness.uploads import Uploads, by_gopp, kept, uploads
-from experiments.studies.table_07_tdc import (
-    METHODS,
-    METRICS,
-    deal,
-    measured,
-    pooled,
+from experiments.harness.study import (
+    Published,
+    Settings,
+    Study,
+    Values,
+    but,
+    in_columns,
+    key,
+    table,
 )
+from experiments.harness.systems import OURS, generator
+from experiments.harness.uploads import Uploads, by_each, by_gopp, kept, uploads
+from experiments.studies.table_07_tdc import METHODS, METRICS, deal, pooled
 
 SIZES = (512, 1024, 2048, 4096)
 ANCHORS = ("uniform", "pubchem")
@@ -129,8 +131,8 @@ def run(settings: Settings, *, repeat: int) -> Values:
         return pooled(deal("ames", repeat=repeat), repeat=repeat, n_components=N_COMPONENTS)
     sent = kept(_sent, settings["anchor"], settings["condition"], settings["a"], repeat)
     if "system" in settings:
-        return by_gopp(sent, make=mlp, metrics=METRICS, repeat=repeat)
-    return measured(sent, methods={**ALIGNERS, **RESCALED}, repeat=repeat)
+        return by_gopp(sent, metrics=METRICS, repeat=repeat)
+    return by_each(sent, {**ALIGNERS, **RESCALED}, repeat=repeat, metrics=METRICS)
 
 
 def _sent(source: str, condition: str, size: int, repeat: int) -> Uploads:
@@ -156,7 +158,9 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
                 if groups:
                     size[f"{anchor}/{condition}/{name}"] = one_way(groups)
             if all(tables.values()):
-                source[f"{condition}/{name}"] = two_way(_of_one_length(tables.values()))["first"]
+                shortest = min(len(each) for groups in tables.values() for each in groups)
+                cut = [[each[:shortest] for each in groups] for groups in tables.values()]
+                source[f"{condition}/{name}"] = two_way(cut)["first"]
     lines += _side_by_side(size, PRINTED_18)
     lines += ["", "### Does its source matter? Two-way, source and size (Table 19)", ""]
     return [*lines, *_side_by_side(source, PRINTED_19), "", CAUTION, ""]
@@ -165,18 +169,9 @@ def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
 def _by_size(
     values: Mapping[str, Sequence[float]], anchor: str, condition: str, name: str
 ) -> list[list[float]]:
-    """Return the repeats for each size, or nothing where any has fewer than two."""
     places = [key(cell(anchor, condition, size), name) for size in SIZES]
     groups = [there(values.get(place, ())) for place in places]
     return groups if min(map(len, groups)) > 1 else []
-
-
-def _of_one_length(
-    tables: Iterable[Sequence[Sequence[float]]],
-) -> list[list[Sequence[float]]]:
-    whole = [list(groups) for groups in tables]
-    shortest = min(len(repeats) for groups in whole for repeats in groups)
-    return [[repeats[:shortest] for repeats in groups] for groups in whole]
 
 
 def _side_by_side(
@@ -184,14 +179,12 @@ def _side_by_side(
 ) -> list[str]:
     if not found:
         return ["*Needs two repeats of all sizes.*"]
-    lines = ["| | F | p | Cohen's f | the paper's F | p | f |", "|---|---|---|---|---|---|---|"]
+    rows = []
     for name, ours in found.items():
-        f, p, effect = printed.get(name, (None, None, None))
-        theirs = ["" if each is None else f"{each:g}" for each in (f, p, effect)]
-        theirs[1] = "< 1e-300" if p == 0.0 else theirs[1]
-        figures = [f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}", *theirs]
-        lines.append(f"| {name} | {' | '.join(figures)} |")
-    return lines
+        theirs = [f"{each:g}" for each in printed.get(name, ())] or [""] * 3
+        theirs[1] = "< 1e-300" if theirs[1] == "0" else theirs[1]
+        rows.append([name, f"{ours.f:.2f}", f"{ours.p:.3g}", f"{ours.effect:.2f}", *theirs])
+    return table(["", "F", "p", "Cohen's f", "the paper's F", "p", "f"], rows)
 
 
 def _published() -> dict[str, Published]:
@@ -229,9 +222,7 @@ STUDY = Study(
     ],
     run=run,
     published=_published(),
-    explained={
-        "pubchem/diffspan_orth/512/": LEFT_OPEN,
-    },
+    explained={"pubchem/diffspan_orth/512/": LEFT_OPEN},
     analysis=analysis,
     round_of=but("system"),
 )

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.harness.study import Settings, Study, Values
-from experiments.harness.uploads import uploads
+from experiments.harness.uploads import by_each, uploads
 from experiments.studies import table_16
-from experiments.studies._ours import from_print, nearness
-from experiments.studies.table_07_tdc import deal, measured
+from experiments.studies._ours import nearness
+from experiments.studies.table_07_tdc import METRICS, deal
 from experiments.studies.table_16 import ALIGNERS, PRINTED, SIZES, pubchem
 
 OPEN: Mapping[str, Mapping[str, Any]] = {
@@ -21,31 +21,24 @@ ANCHOR = "pubchem/diffspan_orth"
 
 def run(settings: Settings, *, repeat: int) -> Values:
     """Measure one size with one choice."""
-    how = OPEN[str(settings["open"])]
-    dealt = deal("ames", repeat=repeat, split="random split")
+    how = dict(OPEN[str(settings["open"])])
+    size = how.pop("n_components", N_COMPONENTS)
     sent = uploads(
-        dealt,
+        deal("ames", repeat=repeat, split="random split"),
         repeat=repeat,
         span_condition="diffspan_orth",
-        n_components=how.get("n_components", N_COMPONENTS),
-        **pubchem(int(settings["a"]), repeat=repeat, smaller=how.get("smaller", False)),
+        n_components=size,
+        **pubchem(int(settings["a"]), repeat=repeat, **how),
     )
-    return measured(sent, methods=ALIGNERS, repeat=repeat)
+    return by_each(sent, ALIGNERS, repeat=repeat, metrics=METRICS)
 
 
 def analysis(values: Mapping[str, Sequence[float]]) -> list[str]:
     """Say which choice comes nearest to the paper's numbers."""
-    rows = {
-        str(size): [_distance(values, f"{choice}/{size}", size) for choice in OPEN]
-        for size in SIZES
-    }
-    return nearness("numbers of a size", corner="a", columns=OPEN, rows=rows)
-
-
-def _distance(values: Mapping[str, Sequence[float]], start: str, size: int) -> str:
-    """Return the mean distance from what is printed for a size."""
-    pairs = {f"{start}/{row}": f"{ANCHOR}/{size}/{row}" for row in PRINTED[ANCHOR]}
-    return from_print(values, table_16.STUDY.published, pairs)
+    rows = {str(size): [f"{ANCHOR}/{size}/{row}" for row in PRINTED[ANCHOR]] for size in SIZES}
+    columns = {choice: (values, ANCHOR, choice) for choice in OPEN}
+    printed = table_16.STUDY.published
+    return nearness("numbers of a size", printed, corner="a", rows=rows, columns=columns)
 
 
 STUDY = Study(

@@ -9,13 +9,8 @@ import numpy as np
 
 from cobasis import align
 from experiments.data.images import deal_images
-from experiments.harness.models import ACCURACY, Table, mlp
-from experiments.harness.noise import (
-    PAPERS_NOISE,
-    changes_by,
-    papers_scale,
-    shared_by,
-)
+from experiments.harness.models import Table, mlp
+from experiments.harness.noise import PAPERS_NOISE, papers_scale
 from experiments.harness.study import Settings, Study, Values
 from experiments.harness.systems import (
     OURS,
@@ -42,9 +37,7 @@ RESCALED = ", rescaled"
 """Behind the name of a sweep, and of the two methods that have a size of their own."""
 
 FAIR: dict[str, Any] = {name: each for name, each in OURS.items() if name.endswith(RESCALED)}
-TIMED = 2
-"""Alignments of which the fastest counts."""
-
+TIMED = 2  # alignments of which the fastest counts
 make = partial(mlp, learning_rate_init=0.002)
 
 
@@ -56,14 +49,14 @@ def run(settings: Settings, *, repeat: int) -> Values:
     point = _point(settings)
     dealt, sent, changes = kept(_aligned, data, repeat, int(point["c"]), int(point["l"]))
     found: Values = {}
-    how: dict[str, Any] = {"make": make, "metrics": {"": ACCURACY}, "repeat": repeat}
+    how: dict[str, Any] = {"make": make, "repeat": repeat}
     for name in FAIR if sweep.endswith(RESCALED) else METHODS:
         noise = papers_scale(point["epsilon"])
-        noisy = shared_by(changes[name], sent, repeat=repeat, noise=noise)
-        found |= prefixed(judged(noisy, dealt.test_labels, **how), name)
+        noisy = sent.turned(changes[name], repeat=repeat, noise=noise)
+        found |= prefixed(judged(noisy, **how), name)
         if sweep.startswith("epsilon"):
             continue  # without noise there is no epsilon
-        clean = judged(shared_by(changes[name], sent), dealt.test_labels, **how)
+        clean = judged(sent.turned(changes[name]), **how)
         found |= prefixed(clean, f"{name}, without noise")
     if sweep == "c":
         found |= {"central": central(dealt, n_components=None, **how)[""]}
@@ -72,7 +65,6 @@ def run(settings: Settings, *, repeat: int) -> Values:
 
 
 def _point(settings: Settings) -> dict[str, float]:
-    """Return epsilon, l and c of one point of a sweep."""
     free = str(settings["sweep"]).removesuffix(RESCALED)
     return {"epsilon": EPSILON, "l": COMPONENTS, "c": PARTIES, free: float(settings["at"])}
 
@@ -88,30 +80,20 @@ def _round_of(settings: Settings) -> str:
 def _aligned(
     data: str, repeat: int, n_parties: int, n_components: int
 ) -> tuple[Dealt, Uploads, Mapping[str, Mapping[str, Table]]]:
-    """Deal images, make uploads, and align them by every method."""
     dealt, sent = _sent(data, repeat, n_parties=n_parties, n_components=n_components)
-    changes = {name: changes_by(aligner, sent) for name, aligner in (METHODS | FAIR).items()}
+    changes = {name: sent.changes(aligner) for name, aligner in (METHODS | FAIR).items()}
     return dealt, sent, changes
 
 
 def _sent(data: str, repeat: int, *, n_parties: int, n_components: int) -> tuple[Dealt, Uploads]:
-    """Deal images and make uploads; a larger c has the parties of a smaller one and more."""
     rng = generator(repeat)
     dealt = deal_images(data, rng=rng, n_parties=n_parties, n_rows=ROWS, n_tests=TESTS)
-    sent = uploads(
-        dealt,
-        repeat=repeat,
-        judges=1,  # the span is one, so all parties see the same
-        anchor="uniform",
-        n_anchor_rows=ANCHOR,
-        n_components=n_components,
-        span_condition="samespan_orth",
-    )
-    return dealt, sent
+    anchor: dict[str, Any] = {"anchor": "uniform", "n_anchor_rows": ANCHOR}
+    anchor |= {"n_components": n_components, "span_condition": "samespan_orth"}
+    return dealt, uploads(dealt, repeat=repeat, judges=1, **anchor)  # of one span all see the same
 
 
 def _times(data: str, repeat: int) -> Values:
-    """Time alignment alone, on images that the accuracy sweeps have too."""
     found: Values = {}
     for sweep, points in TIMES.items():
         for at in points:

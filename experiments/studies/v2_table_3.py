@@ -2,18 +2,17 @@
 
 import math
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
 
+import numpy as np
 from scipy.stats import ortho_group, t
 
 from cobasis import ODC, Imakura
 from experiments.data.images import deal_images
-from experiments.harness.models import ACCURACY, Make, mlp
-from experiments.harness.statistics import paired, summary
-from experiments.harness.study import Published, Settings, Study, Values
-from experiments.harness.systems import generator, judged
-from experiments.harness.uploads import Uploads, kept, uploads
+from experiments.harness.study import Published, Settings, Study, Values, table
+from experiments.harness.systems import generator
+from experiments.harness.uploads import Uploads, by_each, kept, uploads
+from experiments.studies._ours import random_minus_identity
+from experiments.studies.v2_fig_2 import NETWORK, ROUND, SIZES
 
 CONFIGURATIONS: Mapping[str, tuple[str, int]] = {  # data and c
     "MNIST, 50 parties": ("mnist", 50),
@@ -21,13 +20,6 @@ CONFIGURATIONS: Mapping[str, tuple[str, int]] = {  # data and c
     "Fashion-MNIST, 20 parties": ("fashion-mnist", 20),
 }
 L = 50
-ROUND: dict[str, Any] = {
-    "anchor": "uniform",
-    "n_anchor_rows": 1000,
-    "span_condition": "samespan_orth",
-}
-SIZES: dict[str, int] = {"n_rows": 100, "n_tests": 1000}
-NETWORK: Make = partial(mlp, learning_rate_init=2e-3)
 DRAW = 3
 RESCALED = "imakura, rescaled"
 N_RUNS = 100
@@ -52,21 +44,11 @@ def run(settings: Settings, *, repeat: int) -> Values:
         f"{RESCALED}, identity": Imakura(),
         f"{RESCALED}, random": Imakura(factor=factor),
     }
-    found: Values = {}
-    for name, aligner in aligners.items():
-        values = judged(
-            sent.aligned(aligner),
-            sent.test_labels,
-            make=NETWORK,
-            metrics={"": ACCURACY},
-            repeat=repeat,
-        )
-        found[name] = values[""]
-    return found
+    found = by_each(sent, aligners, repeat=repeat, models={"": NETWORK})
+    return {name: found[name] for name in aligners}
 
 
 def _sent(data: str, n_parties: int) -> Uploads:
-    """Make the uploads of the one split."""
     dealt = deal_images(data, rng=generator(0), n_parties=n_parties, **SIZES)
     return uploads(dealt, repeat=0, n_components=L, **ROUND)
 
@@ -78,32 +60,17 @@ def analysis(values: Mapping[str, list[float]]) -> list[str]:
         "random being worse, Cohen's d of the differences; the paper's difference is that of its "
         "two means:"
     )
-    lines = [
-        told,
-        "",
-        "| configuration | method | difference | p | d | paper's difference |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name in CONFIGURATIONS:
         for method in ("odc", "imakura", RESCALED):
             first = values[f"{name}/{method}, identity"]
             second = values[f"{name}/{method}, random"]
-            if len(first) < 2:
-                msg = "one repeat has no spread"
-                raise ValueError(msg)
-            found = paired(first, second)
-            change = summary([b - a for a, b in zip(first, second, strict=True)])
-            lines.append(
-                f"| {name} | {method} | {change} | {found.p:.2g} | {found.effect:+.2f} | "
-                f"{_printed_change(method)} |"
-            )
-    return lines
-
-
-def _printed_change(method: str) -> str:
-    if method == RESCALED:
-        return ""
-    return f"{100 * (PRINTED[f'{method}, random'][0] - PRINTED[f'{method}, identity'][0]):+.1f}"
+            _, *figures = random_minus_identity(first, second)
+            both = [PRINTED.get(f"{method}, {of}", (np.nan,))[0] for of in ("random", "identity")]
+            printed = "" if method == RESCALED else f"{100 * (both[0] - both[1]):+.1f}"
+            rows.append([name, method, *figures, printed])
+    head = ["configuration", "method", "difference", "p", "d", "paper's difference"]
+    return [told, "", *table(head, rows)]
 
 
 def _published() -> dict[str, Published]:

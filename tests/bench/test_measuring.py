@@ -18,6 +18,7 @@ def test_contenders_take_turns_in_alternating_order():
     found = timing.interleaved(calls, rounds=2, warm=False)
     assert order == ["a", "b", "c", "c", "b", "a"]
     assert all(len(found[name]["runs"]) == 2 for name in "abc")
+    assert len(timing.interleaved(calls, rounds=9, enough=0.0)["a"]["runs"]) == 1
 
 
 def test_a_ratio_is_taken_round_by_round():

@@ -1,6 +1,5 @@
 """A run survives a section that fails, goes on where it was killed, and keeps whole results."""
 
-import io
 import json
 import subprocess
 import sys
@@ -8,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import analyst_training, goals, results, tables
+from benchmarks import analyst_training, goals, results
 from benchmarks.__main__ import SECTIONS, Section
 from benchmarks.machine import ONE_THREAD, in_a_child, memory_bytes
-from rich.console import Console
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,14 +102,6 @@ def test_a_childs_threads_are_not_its_parents(monkeypatch, threads):
         monkeypatch.setenv(name, "3")
     answer = in_a_child("machine:machine", threads=threads)
     assert answer["blas_threads"] == (answer["result"]["cores"] if threads else 1)
-
-
-def test_the_goals_table_says_met_and_missed():
-    judged = {**goals.goal("fast", 1.5, least=2.0, unit="x", where="here"), "section": "s"}
-    console = Console(width=120, record=True, file=io.StringIO())
-    console.print(tables.goals_table([judged]))
-    assert "missed" in console.export_text()
-    assert tables.verdicts([{"verdict": "met"}, {"verdict": "met"}]) == "2 met"
 
 
 def test_the_command_line_names_every_section():

@@ -30,10 +30,7 @@ def scipy_loop(images):
 @pytest.mark.parametrize("name", SHAPES)
 def test_aligning_is_about_as_fast_as_the_scipy_loop_or_faster(name):
     images = SHAPES[name]
-    calls = {
-        "ours": lambda: align(ODC(), images, workers=1),
-        "scipy": lambda: scipy_loop(images),
-    }
+    calls = {"ours": lambda: align(ODC(), images, workers=1), "scipy": lambda: scipy_loop(images)}
     found = []
     with one_blas_thread():  # for the loop; ours caps itself
         for _ in range(ATTEMPTS):  # a disturbance passes, a regression stays

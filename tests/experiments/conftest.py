@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from experiments.harness import uploads
+from experiments.harness import models, uploads
 from experiments.harness.store import Cell, Results
 from experiments.harness.study import Published, Study, key
 
@@ -135,8 +135,10 @@ def filled(study, folder, *, name="toy", repeats=3):
 
 
 @pytest.fixture(autouse=True)
-def nothing_kept(monkeypatch):
-    """Let no test see another one's uploads."""
+def small(monkeypatch):
+    """Let networks be small, and no test see another one's uploads."""
+    network = {**models.MLP, "hidden_layer_sizes": (12,), "max_iter": 12}
+    monkeypatch.setattr(models, "MLP", network)
     monkeypatch.setattr(uploads, "_last", {})
 
 

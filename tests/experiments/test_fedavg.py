@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from experiments.harness import fedavg
 from experiments.harness.fedavg import (
     FedAvg,
     Network,
+    average,
     federated,
     first_weights,
     gradients,
@@ -12,12 +14,10 @@ from experiments.harness.fedavg import (
 )
 from experiments.harness.systems import Dealt
 from experiments.studies import ours_time_and_bytes as ways
-from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 NORTH = (np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([2.0, 4.0]))
 SOUTH = (np.array([[2.0, 1.0]]), np.array([-3.0]))
-LINEAR = {"hidden": 0, "optimiser": "sgd", "penalty": 0.0, "batch_size": 99}
 
 
 def rounds(parties, *, seed=0, regression=False, **options):
@@ -25,50 +25,28 @@ def rounds(parties, *, seed=0, regression=False, **options):
     return list(federated(parties, options=FedAvg(**options), rng=rng, regression=regression))
 
 
-def test_a_round_of_two_parties_is_the_one_computed_by_hand():
-    """From zero, a step of 1/2: north goes to half the mean of x y, south to half of its x y.
-
-    North: x y = (2, 0) and (4, 8), mean (3, 4), offset mean 3; half of it (1.5, 2), 1.5.
-    South: x y = (-6, -3), offset -3; half of it (-3, -1.5), -1.5. North counts twice:
-    (2 * 1.5 - 3) / 3 = 0, (2 * 2 - 1.5) / 3 = 5/6, (2 * 1.5 - 1.5) / 3 = 1/2.
-    """
-    parties = {"north": NORTH, "south": SOUTH}
-    [after] = rounds(parties, rounds=1, learning_rate=0.5, regression=True, **LINEAR)
-    matrix, offset = after.network.weights
-    assert matrix[:, 0] == pytest.approx([0, 5 / 6])
-    assert offset == pytest.approx([0.5])
-    assert after.network.predict(np.array([[6.0, 6.0]])) == pytest.approx([5.5])
+def test_a_mean_counts_parties_with_their_rows():
+    north, south = (np.array([[3.0]]), np.array([0.0])), (np.array([[0.0]]), np.array([6.0]))
+    matrix, offset = average([north, south], counts=[2, 1])
+    assert (matrix.tolist(), offset.tolist()) == ([[2.0]], [2.0])
 
 
-def test_a_second_round_starts_from_the_average_and_not_from_a_partys_own():
-    """South in round two: its error is 5/6 + 1/2 + 3 = 13/3, so it moves by 13/6 (2, 1, 1)."""
-    parties = {"north": NORTH, "south": SOUTH}
-    _, after = rounds(parties, rounds=2, learning_rate=0.5, regression=True, **LINEAR)
-    start = (np.array([[0.0], [5 / 6]]), np.array([0.5]))
-    south = np.array([0.0, 5 / 6, 0.5]) - 13 / 6 * np.array([2.0, 1.0, 1.0])
-    errors = np.array([0.5 - 2, 5 / 3 + 0.5 - 4])
-    x = np.hstack([NORTH[0], np.ones((2, 1))])
-    north = np.array([0.0, 5 / 6, 0.5]) - 0.5 * x.T @ errors / 2
-    expected = (2 * north + south) / 3
-    assert start[0].shape == after.network.weights[0].shape
-    assert np.r_[after.network.weights[0][:, 0], after.network.weights[1]] == pytest.approx(
-        expected
-    )
-
-
-def test_a_round_of_classes_is_the_one_computed_by_hand():
-    """From zero both classes have 1/2, so a row of class 1 pulls its outputs by (-1/2, 1/2)."""
-    parties = {
-        "north": (np.array([[1.0]]), np.array([1])),
-        "south": (np.array([[3.0]]), np.array([0])),
-    }
-    [after] = rounds(parties, rounds=1, learning_rate=1.0, **LINEAR)
-    assert after.network.weights[0] == pytest.approx(np.array([[0.5, -0.5]]))
-    assert after.network.weights[1] == pytest.approx(np.zeros(2))
+def test_every_round_starts_from_the_average_of_the_one_before():
+    rng = np.random.default_rng(0)
+    weights = first_weights([2, 3, 1], rng=rng)
+    data = [(rows, labels[:, None]) for rows, labels in (NORTH, SOUTH)]
+    for after in rounds({"north": NORTH, "south": SOUTH}, rounds=2, hidden=3, regression=True):
+        updates = [local_update(weights, mine, epochs=1, rng=rng) for mine in data]
+        weights = average(updates, counts=[2, 1])
+        for ours, theirs in zip(after.network.weights, weights, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    other = rounds({"north": NORTH, "south": SOUTH}, seed=1, rounds=2, hidden=3, regression=True)
+    assert not np.array_equal(other[-1].network.weights[0], weights[0])
 
 
 @pytest.mark.parametrize("soft", [True, False])
-def test_slopes_are_those_of_the_loss(soft):
+def test_slopes_are_those_of_the_loss(soft, monkeypatch):
+    monkeypatch.setattr(fedavg, "PENALTY", 0.3)
     rng = np.random.default_rng(1)
     rows, width = rng.normal(size=(7, 4)), 3 if soft else 1
     targets = np.eye(3)[rng.integers(0, 3, 7)] if soft else rng.normal(size=(7, 1))
@@ -82,7 +60,7 @@ def test_slopes_are_those_of_the_loss(soft):
             fit = ((outputs - targets) ** 2).sum(axis=1) / 2
         return fit.mean() + 0.3 / 7 * sum((each**2).sum() / 2 for each in weights[::2])
 
-    found = gradients(weights, (rows, targets), penalty=0.3, soft=soft)
+    found = gradients(weights, (rows, targets))
     for index, slopes in enumerate(found):
         for place in np.ndindex(slopes.shape):
             moved = [[each.copy() for each in weights] for _ in range(2)]
@@ -104,59 +82,23 @@ def test_steps_of_adam_are_scikit_learns(model, soft):
     weights = tuple(start[index].copy() for index in (0, 2, 1, 3))
     theirs.set_params(max_iter=5).fit(rows, labels)
     targets = np.eye(3)[labels] if soft else labels[:, None].astype(float)
-    options = FedAvg(local_epochs=5)
-    ours = local_update(weights, (rows, targets), options=options, rng=rng, soft=soft)
+    ours = local_update(weights, (rows, targets), epochs=5, rng=rng)
     assert not np.allclose(ours[0], weights[0], atol=1e-4)
     assert ours[0] == pytest.approx(theirs.coefs_[0], abs=1e-9)
     assert ours[3] == pytest.approx(theirs.intercepts_[1], abs=1e-9)
 
 
-def test_bytes_up_and_down_are_the_models_for_every_party_and_round():
-    parties = {"north": (np.eye(3), np.arange(3)), "south": (np.eye(3), np.arange(3))}
-    last = rounds(parties, rounds=5, hidden=4)[-1]
-    assert last.network.n_bytes == 8 * (3 * 4 + 4 + 4 * 3 + 3)
-    assert last.rounds == 5
-    assert last.up == last.down == 5 * 2 * last.network.n_bytes
-
-
-def test_many_rounds_of_a_linear_model_come_to_the_pooled_one():
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(90, 3))
-    labels = (rows @ [2.0, -1.0, 0.5] + rng.normal(size=90) > 0).astype(int)
-    parties = {name: (rows[i::3], labels[i::3]) for i, name in enumerate("abc")}
-    found = rounds(parties, rounds=1500, learning_rate=0.5, **LINEAR)[-1].network
-    pooled = LogisticRegression(C=np.inf, tol=1e-8).fit(rows, labels)
-    slope = found.weights[0][:, 1] - found.weights[0][:, 0]
-    assert slope == pytest.approx(pooled.coef_[0], abs=1e-3)
-
-
-def test_whole_steps_of_parties_of_one_class_each_are_steps_of_pooled_rows():
+def test_parties_learn_and_bytes_are_the_models_for_each_and_round():
     rng = np.random.default_rng(4)
-    rows = rng.normal(size=(50, 2))
+    rows = rng.normal(size=(200, 2))
     labels = np.where(np.abs(rows[:, 0]) > 0.7, "out", "in")
-    parties = {name: (rows[labels == name], labels[labels == name]) for name in ("in", "out")}
-    options = {"hidden": 16, "rounds": 300, "learning_rate": 0.5, "optimiser": "sgd"}
-    options |= {"batch_size": 99, "penalty": 0.0}
-    apart = rounds(parties, **options)[-1]
-    pooled = rounds({"all": (rows, labels)}, **options)[-1]
-    for one, other in zip(apart.network.weights, pooled.network.weights, strict=True):
-        assert one == pytest.approx(other, abs=1e-8)
-    assert np.mean(apart.network.predict(rows) == labels) > 0.9
-
-
-def test_the_same_generator_gives_the_same_network():
-    parties = {"north": NORTH, "south": SOUTH}
-    one, two, three = (
-        rounds(parties, seed=seed, rounds=2, hidden=3, regression=True)[-1].network.weights
-        for seed in (1, 1, 2)
-    )
-    assert np.array_equal(one[0], two[0])
-    assert not np.array_equal(one[0], three[0])
-
-
-def test_a_networks_number_is_its_output():
-    network = Network(weights=(np.array([[2.0]]), np.array([1.0])), classes=None)
-    assert network.predict(np.array([[3.0], [0.0]])).tolist() == [7.0, 1.0]
+    parties = {name: (rows[i::2], labels[i::2]) for i, name in enumerate(("north", "south"))}
+    last = rounds(parties, rounds=300, hidden=16)[-1]
+    assert np.mean(last.network.predict(rows) == labels) > 0.9
+    assert last.network.n_bytes == 8 * (2 * 16 + 16 + 16 * 2 + 2)
+    assert (last.rounds, last.n_bytes) == (300, 300 * 2 * last.network.n_bytes)
+    number = Network(weights=(np.array([[2.0]]), np.array([1.0])), classes=None)
+    assert number.predict(np.array([[3.0], [0.0]])).tolist() == [7.0, 1.0]
 
 
 def some_images(_):

@@ -10,15 +10,8 @@ from experiments.data import faces, sources
 from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
 from experiments.harness.faces_round import isometric_is_refused, project, split_faces, under
-from experiments.harness.noise import (
-    Ball,
-    changes_by,
-    on_pixels,
-    papers_scale,
-    shared_by,
-    stretch,
-)
-from experiments.harness.systems import Dealt, aligned
+from experiments.harness.noise import Ball, on_images, on_pixels, papers_scale, stretch
+from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
 from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
 
@@ -49,33 +42,19 @@ def sent_by(dealt, **options):
     return uploads(dealt, repeat=0, **how)
 
 
-def test_without_noise_the_rows_are_those_that_a_round_gives(dealt):
-    how = {"anchor": "uniform", "n_anchor_rows": 40, "n_components": 4, "basis": "svd"}
-    expected = aligned(dealt, repeat=0, aligner=ODC(), **how)
-    sent = uploads(dealt, repeat=0, **how)
-    found = shared_by(changes_by(ODC(), sent), sent)
-    np.testing.assert_allclose(found.rows, expected.rows, atol=1e-10)
-    assert len(found.tests) == len(expected.tests) == 3
-    for (ours, _), (theirs, _) in zip(found.tests, expected.tests, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-10)
-    np.testing.assert_array_equal(found.labels, expected.labels)
-
-
 def test_where_parties_see_the_same_they_are_judged_once(dealt):
-    sent = sent_by(dealt, span_condition="samespan_orth")
-    [(_, count)] = shared_by(changes_by(ODC(), sent), sent).tests
+    [(_, count)] = sent_by(dealt, span_condition="samespan_orth").aligned(ODC()).tests
     assert count == 3
 
 
 def test_noise_is_on_training_rows_only_and_as_strong_as_asked(dealt):
     sent = sent_by(dealt)
-    changes = changes_by(ODC(), sent)
-    clean, noisy = (shared_by(changes, sent, repeat=3, noise=s) for s in (0.0, 0.5))
+    changes = sent.changes(ODC())
+    clean, noisy, twice = (sent.turned(changes, repeat=3, noise=s) for s in (0.0, 0.5, 1.0))
     assert np.std(noisy.rows - clean.rows) == pytest.approx(0.5, rel=0.15)
     np.testing.assert_array_equal(noisy.tests[0][0], clean.tests[0][0])
-    twice = shared_by(changes, sent, repeat=3, noise=1.0)
     np.testing.assert_allclose(twice.rows - clean.rows, 2 * (noisy.rows - clean.rows))
-    other = shared_by(changes, sent, repeat=4, noise=0.5)
+    other = sent.turned(changes, repeat=4, noise=0.5)
     assert not np.allclose(other.rows, noisy.rows)
 
 
@@ -83,16 +62,16 @@ def test_orthogonal_alignment_leaves_noise_alike_in_all_directions_and_least_squ
     dealt,
 ):
     sent = sent_by(dealt)
-    assert stretch(changes_by(ODC(), sent)) == pytest.approx(1)
-    assert stretch(changes_by(Imakura(), sent)) > 2
+    assert stretch(sent.changes(ODC())) == pytest.approx(1)
+    assert stretch(sent.changes(Imakura())) > 2
 
 
 def test_noise_on_anchor_images_turns_the_alignment_and_leaves_the_rows(dealt):
     sent = sent_by(dealt, span_condition="samespan_orth")
-    clean = changes_by(ODC(), sent)
-    noisy = changes_by(ODC(), sent, image_noise=1.0)
-    assert np.linalg.norm(noisy["p1"] - clean["p1"]) > 0.05
-    assert stretch(noisy) == pytest.approx(1)
+    noisy = on_images(sent, noise=1.0, repeat=0)
+    assert noisy.rows is sent.rows
+    assert np.linalg.norm(noisy.changes(ODC())["p1"] - sent.changes(ODC())["p1"]) > 0.05
+    assert stretch(noisy.changes(ODC())) == pytest.approx(1)
 
 
 def test_a_rescaled_sweep_has_the_same_uploads_and_noise_and_features_of_another_size(
@@ -100,7 +79,7 @@ def test_a_rescaled_sweep_has_the_same_uploads_and_noise_and_features_of_another
 ):
     sizes: list[float] = []
 
-    def judged(shared, *_, **__):
+    def judged(shared, **_):
         sizes.append(float(np.sqrt(np.mean(shared.rows**2))))
         return {"": 0.0}
 
@@ -121,8 +100,11 @@ def test_a_rescaled_sweep_has_the_same_uploads_and_noise_and_features_of_another
     assert set(v1_figs.run(point | {"sweep": "epsilon, rescaled"}, repeat=0)) == set(v1_figs.FAIR)
 
 
-def test_the_papers_sigma_is_for_a_sensitivity_of_one():
+def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_the_radius():
     assert papers_scale(8.0) == pytest.approx(0.480014, abs=1e-6)
+    ball = Ball(centre=np.zeros(2), radius=3.0)
+    assert ball.noise(epsilon=8, delta=1e-3) == pytest.approx(6 * papers_scale(8.0))
+    assert ours_honest_dp.DELTA <= 1 / (10 * ours_honest_dp.ROWS)
 
 
 def test_pixels_get_the_noise_asked_for_in_single_precision():
@@ -141,17 +123,6 @@ def test_half_of_the_public_rows_fit_into_the_ball_and_clipped_rows_all_do(dealt
         assert np.linalg.norm(rows, axis=1).max() <= ball.radius * (1 + 1e-12)
 
 
-def test_honest_noise_is_for_twice_the_radius():
-    ball = Ball(centre=np.zeros(2), radius=3.0)
-    assert ball.noise(epsilon=8, delta=1e-3) == pytest.approx(6 * papers_scale(8.0))
-
-
-def test_every_honest_delta_is_a_tenth_of_one_over_a_partys_rows_or_less():
-    assert ours_honest_dp.DELTA <= 1 / (10 * ours_honest_dp.ROWS)
-    for setup in (table_09.FITS, table_09.SMALLER):
-        assert setup.delta <= 1 / (10 * setup.n_rows)
-
-
 def test_pairs_are_half_of_one_person_and_never_a_picture_with_itself(people):
     pairs = pairs_of(people.people, rng=np.random.default_rng(0), n_each=30)
     assert pairs.same.sum() == 30
@@ -162,22 +133,17 @@ def test_pairs_are_half_of_one_person_and_never_a_picture_with_itself(people):
     assert len({*zip(pairs.first, pairs.second, strict=True)}) == 60
 
 
-def test_the_face_round_makes_the_uploads_of_the_formulas(people):
+def test_the_face_round_makes_the_uploads_of_the_formulas_and_clips_about_the_centre(people):
     split = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
     projected = project(split, repeat=0, n_components=3, n_anchor_rows=30)
     for condition, same in [("samespan_orth", True), ("diffspan_orth", False), ("public", True)]:
         sent = under(condition, projected, repeat=0)
-        shared = shared_by(changes_by(ODC(), sent), sent)
+        shared = sent.aligned(ODC())
         assert shared.rows.shape == (48, 3)
         assert (len(shared.tests) == 1) is same
         grams = [image.T @ image for image in sent.images.values()]
         values = [np.linalg.eigvalsh(gram) for gram in grams]
         assert np.allclose(values[1], values[0], rtol=1e-5) is same
-
-
-def test_clipped_faces_are_projected_about_the_centre(people):
-    split = split_faces(people, repeat=0, n_train=48, n_tests=16, n_parties=4)
-    projected = project(split, repeat=0, n_components=3, n_anchor_rows=30)
     ball = Ball(centre=split.public.astype(float).mean(axis=0), radius=0.1)
     sent = under("public", projected, repeat=0, ball=ball)
     longest = max(np.linalg.norm(rows, axis=1).max() for rows in sent.rows.values())

@@ -18,13 +18,19 @@ def digits():
     return strips(DIGITS)
 
 
+@pytest.fixture(scope="module")
+def drawn(digits):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "strips", {DIGITS: digits}.get)
+        return figure(DIGITS)
+
+
 def alike(one, other):
     return np.corrcoef(one.ravel(), other.ravel())[0, 1]
 
 
-def test_every_strip_is_drawn_under_its_title(digits, monkeypatch):
-    monkeypatch.setattr(pictures, "strips", {DIGITS: digits}.get)
-    parts = figure(DIGITS).subfigs
+def test_every_strip_is_drawn_under_its_title(digits, drawn):
+    parts = drawn.subfigs
     assert [part.get_suptitle() for part in parts] == [strip.title for strip in digits]
     for part, strip in zip(parts, digits, strict=True):
         np.testing.assert_array_equal(part.axes[-1].images[0].get_array(), strip.pictures[-1])
@@ -49,15 +55,14 @@ def test_pictures_that_need_data_say_so(monkeypatch, tmp_path):
         figure(FASHION)
 
 
-def test_the_page_shows_what_can_be_drawn_and_says_why_the_rest_is_not(monkeypatch, digits):
-    def drawn(data):
+def test_the_page_shows_what_can_be_drawn_and_says_why_the_rest_is_not(monkeypatch, drawn):
+    def figure_of(data):
         if data == FASHION:
             raise MissingDataError("get it there")
-        return figure(data)
+        return drawn
 
-    monkeypatch.setattr(pictures, "strips", {DIGITS: digits}.get)
     shown = runpy.run_path(str(PAGES))["pictures"]
-    monkeypatch.setitem(shown.__globals__, "figure", drawn)
+    monkeypatch.setitem(shown.__globals__, "figure", figure_of)
     text = shown({})
     assert text.count("<svg") == 1
     assert "*Not drawn in this build: get it there*" in text

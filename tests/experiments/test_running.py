@@ -7,10 +7,9 @@ import subprocess
 import time
 
 import pytest
-from experiments.data.sources import MissingDataError, Source, read_verified
 from experiments.harness import store
-from experiments.harness.command import options, sources, told
-from experiments.harness.runner import Crew, Task, ordered, waiting
+from experiments.harness.command import options
+from experiments.harness.runner import Run, Task, ordered, waiting
 from experiments.harness.store import Cell, DamagedResultsError, Results
 from rich.console import Console
 
@@ -39,16 +38,22 @@ def task(name, repeat, expected):
     return Task(study=name, settings={}, repeat=repeat, expected=expected)
 
 
-def test_a_run_writes_results_with_all_that_they_depend_on_and_a_page(copy):
-    copy.add("quick")
-    said = copy.run("quick")
-    assert "6 of 6 cells measured" in said
+def test_a_run_measures_what_it_can_and_says_what_is_missing_or_failed(copy):
+    copy.add("quick", "needing", "broken")
+    said = copy.run("all", status=1)
+    assert len(copy.cells("quick")) == 6
+    for file in ("a.csv", "b.csv"):
+        assert said.count(f"{file} is not in the folder that COBASIS_DATA names") == 1
+    assert "Get the toy shop's file" in said
+    assert "Needed by needing" in said
+    assert said.count("failed: broken raises/0: ZeroDivisionError: by no means") == 1
+    assert "failed: broken dies/0: its process ended with 9" in said
+    assert "raises/1" not in said
     kept = json.loads((copy.work / "quick.json").read_text())
     assert {"seed", "versions", "settings", "source", "title", "unit"} <= set(kept)
     assert {"commits", "seconds", "wall", "repeats", "settings", "values"} == set(kept["cells"][0])
     assert "odc/mlp" in (copy.work / "evidence.md").read_text()
     assert "<svg" in (copy.work / "figures" / "quick.svg").read_text()
-    assert "0 of 0 cells measured" in copy.run("quick")
     assert "3 of 3 cells measured" in copy.run("quick", "--repeats", "3")
 
 
@@ -81,39 +86,17 @@ def test_ctrl_c_ends_with_a_sentence_and_status_130(copy):
     assert copy.cells("slow")
 
 
-def test_missing_data_is_said_once_a_file_and_other_studies_run(copy):
-    copy.add("needing", "quick")
-    said = copy.run("all", status=2)
-    assert said.count("a.csv") == 1
-    assert said.count("b.csv") == 1
-    assert "COBASIS_DATA" in said
-    assert "Get the toy shop's file" in said
-    assert "Needed by needing" in said
-    assert len(copy.cells("quick")) == 6
-
-
-def test_a_cell_that_fails_or_dies_is_named_and_the_others_run(copy):
-    copy.add("broken", "quick")
-    said = copy.run("all", status=1)
-    assert said.count("failed: broken raises/0: ZeroDivisionError: by no means") == 1
-    assert "failed: broken dies/0: its process ended with 9" in said
-    assert "raises/1" not in said
-    assert len(copy.cells("quick")) == 6
-
-
 def test_a_check_finds_a_digit_that_differs_and_leaves_times_out(copy):
     copy.add("quick")
     assert "Nothing is recorded" in copy.run("quick", "--check", status=2)
     copy.run("quick", "--record", "--repeats", "1")
-    said = copy.run("quick", "--check")
-    assert "3 of 3 numbers have the same digits; 3 times are not compared" in said
     path = copy.recorded / "quick.json"
     whole = json.loads(path.read_text())
     whole["cells"][0]["values"]["odc/mlp"][0] += 0.01
     whole["versions"]["numpy"] = "0.1"
     path.write_text(json.dumps(whole))
     said = copy.run("quick", "--check", status=1)
-    assert "2 of 3 numbers" in said
+    assert "2 of 3 numbers have the same digits; 3 times are not compared" in said
     assert "numpy 0.1 then" in said
     assert "evidence" not in said
 
@@ -128,69 +111,28 @@ def test_a_wrong_option_is_refused_with_what_it_should_be(monkeypatch, capsys, a
     assert f"'{arguments[1]}' is no" in capsys.readouterr().err
 
 
-def test_whoever_misses_one_file_is_told_of_all_its_neighbours_that_are_absent(
-    monkeypatch, tmp_path
-):
-    monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
-    images, labels = "mnist/train-images-idx3-ubyte.xz", "mnist/train-labels-idx1-ubyte.gz"
-    (tmp_path / "mnist").mkdir()
-    (tmp_path / labels).touch()
-    with pytest.raises(MissingDataError) as raised:
-        read_verified(Source(path=images, sha256="", origin="anywhere"))
-    said = "\n".join(told({str(raised.value): ["table_15"], "another version": ["other"]}))
-    assert said.count(f"  {images}: the MNIST files") == 1
-    assert "lacks 3 files, needed by table_15" in said
-    assert labels not in said
-    assert "  fashion-mnist" not in said
-    assert "another version Needed by other." in said
+def test_first_repeats_come_first_and_dear_cells_before_cheap_ones_unless_they_do_not_fit():
+    def begun(tasks, available):
+        return [(each.study, each.expected) for each in ordered(tasks, available=available)]
 
-
-def test_one_missing_file_is_one(monkeypatch, tmp_path):
-    monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
-    for source in sources():
-        (tmp_path / source.path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / source.path).touch()
-    images = "mnist/train-images-idx3-ubyte.xz"
-    (tmp_path / images).unlink()
-    lines = told({f"{images} is not there.": ["table_15"]})
-    assert "lacks 1 file, needed by table_15" in lines[0]
-    assert [line.split(":")[0] for line in lines[1:]] == [f"  {images}"]
-
-
-def test_first_repeats_come_first_and_dear_cells_before_cheap_ones():
     tasks = [task("a", 0, 1.0), task("b", 1, 9.0), task("c", 0, 5.0)]
-    assert [each.study for each in ordered(tasks, available=float("inf"))] == ["c", "a", "b"]
+    assert begun(tasks, float("inf")) == [("c", 5.0), ("a", 1.0), ("b", 9.0)]
+    tasks = [task("a", 0, 1.0), task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0)]
+    assert begun(tasks, 5.0) == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
 
 
-def test_where_a_repeat_does_not_fit_cheap_cells_come_first():
-    tasks = [task("a", 0, 5.0), task("b", 0, 1.0), task("c", 1, 2.0)]
-    assert [each.study for each in ordered(tasks, available=5.5)] == ["b", "a", "c"]
-
-
-def test_where_a_repeat_does_not_fit_every_study_has_something_first():
-    tasks = [task("a", 0, 1.0), task("a", 0, 2.0), task("b", 0, 9.0), task("c", 0, 3.0)]
-    assert [each.expected for each in ordered(tasks, available=5.0)] == [1.0, 3.0, 9.0, 2.0]
-
-
-@pytest.mark.parametrize(
-    ("took", "begun"), [(0.0, "short"), (100.0, "short"), (40.0, "long"), (400.0, None)]
-)
-def test_what_is_begun_follows_the_pace_so_far(took, begun):
-    until = time.monotonic() + 60
+def test_what_would_not_be_done_in_time_is_not_begun():
     rest = [task("long", 0, 100.0), task("short", 0, 50.0)]
-    hoped = 100.0 if took else 0.0
-    crew = Crew(
-        rest=rest, kept={}, until=until, grace=0.0, console=Console(), hoped=hoped, took=took
-    )
-    found = crew.next([])
-    assert (found.study if found else None) == begun
+    left = Run(rest=rest, kept={}, until=time.monotonic() + 60, console=Console())
+    assert left.next([]).study == "short"
+    assert left.next([]) is None
 
 
 def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     monkeypatch, tmp_path, toys
 ):
     monkeypatch.setattr("experiments.harness.runner.load", lambda _: toys())
-    monkeypatch.setattr("experiments.harness.runner.RECORDED", tmp_path)
+    monkeypatch.setattr(store, "RECORDED", tmp_path)
     kept = Results("toy", folder=tmp_path)
     settings = {"data": "mnist", "condition": "any"}
     cell = Cell(settings=settings, repeat=0, values={"odc": 1.0}, seconds=7.0, commit="abc")
@@ -206,10 +148,12 @@ def test_a_cell_that_was_never_measured_is_guessed_from_its_study_or_from_all(
     assert len(waiting(["toy"], 5, {"toy": kept})) == 17
 
 
-def test_a_damaged_file_is_named_and_not_overwritten(tmp_path):
+def test_a_damaged_file_is_named_and_one_from_before_there_were_cells_holds_none(tmp_path):
     (tmp_path / "toy.json").write_text('{"cells": [{"who": 1}]}')
     with pytest.raises(DamagedResultsError, match=r"toy\.json is no result"):
         Results("toy", folder=tmp_path).read()
+    (tmp_path / "toy.json").write_text('{"roc_auc": {"odc": [1.0]}}')
+    assert Results("toy", folder=tmp_path).read().cells == {}
 
 
 def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_back(
@@ -227,11 +171,6 @@ def test_a_file_has_a_line_for_all_repeats_of_a_cell_and_gives_the_same_cells_ba
     written = (tmp_path / "toy.json").read_text().splitlines()
     assert sum(line.startswith('{"settings"') for line in written) == len(study.cells)
     Results("toy", folder=tmp_path).write(study)
-    assert Results("toy", folder=tmp_path).read().cells == {}
-
-
-def test_a_file_from_before_there_were_cells_holds_none(tmp_path):
-    (tmp_path / "toy.json").write_text('{"roc_auc": {"odc": [1.0]}}')
     assert Results("toy", folder=tmp_path).read().cells == {}
 
 

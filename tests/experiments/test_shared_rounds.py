@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from experiments.harness import uploads
-from experiments.harness.command import to_check
-from experiments.harness.runner import Crew, Task, ordered, waiting
+from experiments.harness.runner import Run, Task, ordered, waiting
 from experiments.harness.store import Results
 from experiments.harness.study import but, load, names
 from experiments.harness.systems import Dealt
@@ -75,17 +74,9 @@ class At:
         self.task = task
 
 
-@pytest.fixture
-def crew():
-    def made(*rest):
-        return Crew(rest=[*rest], kept={}, until=float("inf"), grace=0.0, console=Console())
-
-    return made
-
-
-def test_a_process_goes_on_with_its_round_and_leaves_another_ones(crew):
+def test_a_process_goes_on_with_its_round_and_leaves_another_ones():
     x, y = [task("a", at, "x") for at in (1, 2)], [task("a", at, "y") for at in (3, 4)]
-    begun = crew(*x, *y)
+    begun = Run(rest=[*x, *y], kept={}, until=float("inf"), console=Console())
     first, second = At(), At()
     first.task = begun.next([first, second])
     second.task = begun.next([first, second])
@@ -100,20 +91,12 @@ def test_a_process_goes_on_with_its_round_and_leaves_another_ones(crew):
 def test_every_repeat_is_a_round_of_its_own(monkeypatch, tmp_path, toys):
     study = toys(round_of=but("condition"), repeats=2)
     monkeypatch.setattr("experiments.harness.runner.load", lambda _: study)
-    monkeypatch.setattr("experiments.harness.runner.RECORDED", tmp_path)
+    monkeypatch.setattr("experiments.harness.store.RECORDED", tmp_path)
     tasks = waiting(["toy"], None, {"toy": Results("toy", folder=tmp_path)})
     assert len({each.round for each in tasks}) == 2 * 2  # data sets, repeats
     study = toys()
     tasks = waiting(["toy"], None, {"toy": Results("toy", folder=tmp_path)})
     assert len({each.round for each in tasks}) == len(tasks)
-
-
-def test_what_is_checked_again_shares_rounds_as_well(tmp_path):
-    kept = {"v1_figs": Results("v1_figs", folder=tmp_path)}
-    measured = {str(each): each.round for each in waiting(["v1_figs"], 1, kept)}
-    checked = {str(each): each.round for each in to_check("v1_figs")}
-    assert checked == measured
-    assert len(set(checked.values())) < len(checked)
 
 
 def test_gopp_takes_the_uploads_that_other_methods_had():

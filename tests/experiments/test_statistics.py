@@ -61,8 +61,5 @@ def test_two_way_anova_is_what_paper_and_pencil_give():
     assert found["interaction"].f == pytest.approx(4)
     assert found["first"].p == pytest.approx(stats.f.sf(36, 1, 4))
     assert found["first"].effect == pytest.approx(np.sqrt(72 / 8))
-
-
-def test_with_one_repeat_no_test_pretends_to_know():
     assert np.isnan(one_way([[1.0], [2.0]]).f)
     assert np.isnan(two_way([[[1.0], [2.0]], [[3.0], [4.0]]])["first"].p)

@@ -16,38 +16,24 @@ def test_test_rows_that_agree_are_kept_once_and_counted():
     assert [count for _, count in told_apart([first, first * (1 + 1e-6)])] == [1, 1]
 
 
-def refusing(*parties):
-    """An attempt that succeeds without these, refused one after the other."""
+def test_refused_parties_are_left_out_one_after_the_other_unless_they_are_most():
+    def refusing(*parties):
+        def attempt(left_out):
+            for name in parties:
+                if name not in left_out:
+                    raise UndeterminedFitError(f"party '{name}' is undetermined", (name,))
+            return f"without {sorted(left_out)}"
 
-    def attempt(left_out):
-        for name in parties:
-            if name not in left_out:
-                msg = f"party '{name}' is undetermined"
-                raise UndeterminedFitError(msg, (name,))
-        return f"without {sorted(left_out)}"
+        return attempt
 
-    return attempt
+    assert without_refused(refusing("b", "a"), n_parties=4) == ("without ['a', 'b']", {"a", "b"})
+    assert without_refused(refusing(*"abcd"), n_parties=4) == (None, {"a", "b", "c"})
 
-
-def test_refused_parties_are_left_out_one_after_the_other():
-    found, left_out = without_refused(refusing("b", "a"), n_parties=4)
-    assert found == "without ['a', 'b']"
-    assert left_out == {"a", "b"}
-
-
-def test_where_most_are_refused_nothing_is_found():
-    found, left_out = without_refused(refusing(*"abcd"), n_parties=4)
-    assert found is None
-    assert left_out == {"a", "b", "c"}
-
-
-def test_a_refusal_that_names_nobody_new_is_raised():
-    def attempt(_):
-        msg = "party 'a' again"
-        raise UndeterminedFitError(msg, ("a",))
+    def again(_):
+        raise UndeterminedFitError("party 'a' again", ("a",))
 
     with pytest.raises(UndeterminedFitError, match="again"):
-        without_refused(attempt, n_parties=4)
+        without_refused(again, n_parties=4)
 
 
 def test_a_printed_table_is_read_column_after_column():
