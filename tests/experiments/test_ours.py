@@ -115,20 +115,6 @@ def test_public_stays_are_of_nobody_who_takes_part(monkeypatch):
     assert len(_ours._of_nobody("eicu demo")) == 0  # it asks for "no region", and nobody is there
 
 
-def test_numbers_are_judged_by_the_share_of_their_variance_that_is_explained():
-    judge = _ours.metric("diabetes130").judge
-    labels = np.array([1.0, 2.0, 6.0])
-    assert judge(labels, labels) == 100
-    assert judge(labels, np.full(3, 3.0)) == 0
-
-
-def test_faces_are_the_small_ones_and_judged_as_table_9_judges_them(monkeypatch):
-    monkeypatch.undo()
-    monkeypatch.setattr(_ours, "small_faces", lambda: "small")
-    assert _ours._table(_ours.FACES) == "small"
-    assert _ours.metric(_ours.FACES) is ACCURACY
-
-
 def test_a_repeat_deals_the_same_again_and_another_one_otherwise():
     one, two, other = (_ours.deal("mnist", repeat=repeat, skewed=True) for repeat in (1, 1, 2))
     for name, (rows, labels) in one.parties.items():
@@ -148,14 +134,17 @@ def test_whitened_models_do_not_see_scale_and_plain_ones_do():
     assert white > 0.9 > plain
 
 
-@pytest.mark.parametrize("model", [_ours.logistic, _ours.rff])
-def test_both_models_are_ranked_by_their_scores(model):
+def test_a_task_has_its_own_measure():
     rows = np.random.default_rng(0).normal(size=(100, 3))
     labels = (rows[:, 0] > 0).astype(int)
-    fitted = model(0).fit(rows, labels)
-    metric = _ours.metric("ames")
-    assert metric.judge(labels, metric.predict(fitted, rows)) > 95
-    assert metric.judge(1 - labels, metric.predict(fitted, rows)) < 5
+    ranked, share = _ours.metric("ames"), _ours.metric("diabetes130").judge
+    for model in (_ours.logistic, _ours.rff):
+        scores = ranked.predict(model(0).fit(rows, labels), rows)
+        assert ranked.judge(labels, scores) > 95
+        assert ranked.judge(1 - labels, scores) < 5
+    days = np.array([1.0, 2.0, 6.0])
+    assert (share(days, days), share(days, np.full(3, 3.0))) == (100, 0)
+    assert _ours.metric(_ours.FACES) is ACCURACY
 
 
 @pytest.fixture
@@ -194,32 +183,24 @@ def test_every_basis_is_measured_with_every_model_and_l(task, basis):
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_round_that_is_stopped_says_by_what(monkeypatch):
+def test_a_round_that_is_stopped_says_so_and_its_l_is_none_that_a_rule_chooses(monkeypatch):
     def stopped(*_, n_components, **__):
-        if n_components == 2:
+        if n_components == 4:
             raise UndeterminedFitError("refused", ("north",))
         return ALIKE
 
-    monkeypatch.setattr(ours_bases, "aligned", stopped)
+    for study in (ours_bases, ours_choosing_l):
+        monkeypatch.setattr(study, "aligned", stopped)
     monkeypatch.setattr(ours_bases, "_scores", lambda *_, **__: {"": 50.0, DEALT: 40.0})
-    cell = {"data": "ames", "parties": "alike", "basis": "svd"}
-    found = ours_bases.run(cell, repeat=0)
-    assert found.pop("undetermined, l=2") == 1.0
-    assert set(found) == both(f"{model}, l=4" for model in ours_bases.MODELS)
-
-
-def test_an_l_that_no_round_can_take_is_none_that_a_rule_chooses(monkeypatch):
-    def stopped(*_, n_components, **__):
-        if n_components > 2:
-            raise UndeterminedFitError("refused", ("north",))
-        return ALIKE
-
-    monkeypatch.setattr(ours_choosing_l, "grid", lambda _: (1, 2, 4))
-    monkeypatch.setattr(ours_choosing_l, "aligned", stopped)
     monkeypatch.setattr(ours_choosing_l, "judged", lambda *_, **__: {"": 50.0, DEALT: 60.0})
-    found = ours_choosing_l.run({"data": "ames", "parties": "alike"}, repeat=0)
-    scores = {name for name in found if name.startswith("score")}
-    assert scores == both(["score, l=1", "score, l=2"])
+    cell = {"data": "ames", "parties": "alike"}
+    found = ours_bases.run({**cell, "basis": "svd"}, repeat=0)
+    assert found.pop("undetermined, l=4") == 1.0
+    assert set(found) == both(f"{model}, l=2" for model in ours_bases.MODELS)
+    found = ours_choosing_l.run(cell, repeat=0)
+    assert {name for name in found if name.startswith("score")} == both(
+        ["score, l=1", "score, l=2"]
+    )
     assert found["lost by largest l"] == 0.0
 
 

@@ -76,10 +76,7 @@ def test_adult_merges_both_files_and_skips_lines_without_a_person(tmp_path, monk
     ]
     monkeypatch.setattr(adult_file, "SOURCES", tuple(sources))
     assert adult_file.adult.__wrapped__().labels.tolist() == [0, 0, 1]
-
-
-def test_another_version_of_adult_is_refused_by_name(tmp_path, monkeypatch):
-    placed(tmp_path, monkeypatch, adult_file.SOURCES[0], b"something else")
+    placed(tmp_path, monkeypatch, sources[0], b"another version")
     with pytest.raises(MissingDataError, match=r"adult\.data\.gz has SHA-256"):
         adult_file.adult.__wrapped__()
 
@@ -171,6 +168,8 @@ def test_under_one_span_all_blocks_of_adult_see_the_test_alike(partitioned, anch
 
 def test_aligned_rows_of_adult_are_projections_of_the_blocks_own_rows(partitioned):
     """Distances stay what they are in the span of both halves' leading directions."""
+    everybody = np.vstack([partitioned.dealt.pooled()[0], partitioned.dealt.test_rows])
+    assert len(np.unique(everybody, axis=0)) == len(everybody) == 120
     given = table_08.joined(partitioned, condition="diffspan_orth", size=3, repeat=0)
     rows = table_08.aligned(given, aligner=ODC())[0].rows[:25]
     whole, labels = next(iter(partitioned.dealt.parties.values()))
@@ -197,11 +196,6 @@ def test_a_block_whose_fit_rounding_would_decide_is_left_out(partitioned):
     assert left_out == {"block-002"}
     assert len(shared.rows) == len(shared.labels) == 75
     assert sum(count for _, count in shared.tests) == 3
-
-
-def test_no_test_person_is_in_a_block(partitioned):
-    rows = np.vstack([partitioned.dealt.pooled()[0], partitioned.dealt.test_rows])
-    assert len(np.unique(rows, axis=0)) == len(rows) == 120
 
 
 def setup_of(**changes):
