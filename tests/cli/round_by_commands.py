@@ -4,6 +4,8 @@ import csv
 import json
 import random
 import shlex
+import shutil
+from pathlib import Path
 
 import pyrage
 from typer.testing import CliRunner
@@ -12,35 +14,34 @@ from cobasis.cli.main import app
 from cobasis.keys import identity
 
 NAMES = ("east", "north", "south")
+PUBS = "east.pub north.pub south.pub lab.pub"
 COLUMNS = ("patient", "a", "b", "c", "d", "sex", "sick")
 
 
-def quick_passphrases(monkeypatch):
-    """Keep keys without the passphrase's two seconds, which tests/keys looks at."""
-    key = pyrage.x25519.Identity.generate()
+KEY = pyrage.x25519.Identity.generate()
 
-    class Quick:
-        @staticmethod
-        def encrypt(data, passphrase):
-            return pyrage.encrypt(passphrase.encode() + b"\0" + data, [key.to_public()])
 
-        @staticmethod
-        def decrypt(data, passphrase):
-            said, _, plain = pyrage.decrypt(data, [key]).partition(b"\0")
-            if said != passphrase.encode():
-                message = "Decryption failed"
-                raise pyrage.DecryptError(message)
-            return plain
+class Quick:
+    """Keeps keys without the passphrase's two seconds, which tests/keys looks at."""
 
-    class Library:
-        passphrase = Quick
-        x25519, DecryptError, IdentityError = (
-            pyrage.x25519,
-            pyrage.DecryptError,
-            pyrage.IdentityError,
-        )
+    @staticmethod
+    def encrypt(data, passphrase):
+        return pyrage.encrypt(passphrase.encode() + b"\0" + data, [KEY.to_public()])
 
-    monkeypatch.setattr(identity, "pyrage", Library)
+    @staticmethod
+    def decrypt(data, passphrase):
+        said, _, plain = pyrage.decrypt(data, [KEY]).partition(b"\0")
+        if said != passphrase.encode():
+            message = "Decryption failed"
+            raise pyrage.DecryptError(message)
+        return plain
+
+
+class Library:
+    """What the keys use of pyrage."""
+
+    passphrase = Quick
+    x25519, DecryptError, IdentityError = pyrage.x25519, pyrage.DecryptError, pyrage.IdentityError
 
 
 def write_table(path, *, seed, n_rows=40):
@@ -63,7 +64,7 @@ class Typed:
 
     def __init__(self, folder, monkeypatch):
         monkeypatch.chdir(folder)
-        quick_passphrases(monkeypatch)
+        monkeypatch.setattr(identity, "pyrage", Library)
         self.folder = folder
         (folder / "passphrase").write_text("correct horse\n")
         (folder / "passphrase").chmod(0o600)
@@ -102,10 +103,35 @@ class Typed:
     def agreed(self, *, more=""):
         """An agreement that nobody has signed, and everybody's sealed secret."""
         self.keys()
-        return self.draft(pubs=" ".join(f"{name}.pub" for name in (*NAMES, "lab")), more=more)
+        return self.draft(pubs=PUBS, more=more)
 
     def sealed(self, *, more=""):
-        """Everything up to an agreement that everybody signed; all .sig files lie beside it."""
+        """An agreement that everybody signed, and a table at each party."""
         self.agreed(more=more)
         for name in (*NAMES, "lab"):
             self("sign icu.toml --yes", by=name)
+        self.tables()
+        self("receive icu.toml", by="lab")
+
+    def tables(self):
+        for seed, name in enumerate(NAMES, start=1):
+            write_table(self.folder / f"{name}.csv", seed=seed, n_rows=60)
+
+    def send(self, *names, more=""):
+        """What the analyst has in its inbox next."""
+        (self.folder / "inbox").mkdir(exist_ok=True)
+        for name in names or NAMES:
+            line = f"send icu.toml {name}.csv --yes --signed-by Officer {more}"
+            path = Path(self.json(line, by=name)["path"])
+            shutil.copy(path, self.folder / "inbox" / path.name)
+
+    def run(self, more="", **options):
+        """The analyst has run with what is in its inbox."""
+        self("receive icu.toml inbox", by="lab")
+        return self(f"run icu.toml {more}", by="lab", **options)
+
+    def accept(self):
+        """Everybody has accepted what it got back, and the news."""
+        for path in sorted((self.folder / "outbox").iterdir()):
+            shutil.copy(path, self.folder)
+            self(f"accept icu.toml icu.news {path.name}", by=path.name.split(".")[1])

@@ -1,25 +1,30 @@
 """The reference names what exists, all of it, and says what the code says."""
 
+import inspect
 import re
 import runpy
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from typer.main import get_command
 
 import cobasis
 import cobasis.estimators
+from cobasis import errors
 from cobasis.algorithms.bases import BASES
+from cobasis.cli.main import app
 from cobasis.features.problems import Problem
 from cobasis.protocol.agreement import Agreement
 
-ROOT = Path(__file__).parents[2]
-REFERENCE = ROOT / "docs" / "reference"
-LEAVES = {
-    name
-    for name, each in vars(cobasis.errors).items()
-    if isinstance(each, type) and issubclass(each, cobasis.CobasisError) and each.code
+DOCS = Path(__file__).parents[2] / "docs"
+REFERENCE = DOCS / "reference"
+CODES = {
+    each.code: each
+    for _, each in inspect.getmembers(errors, inspect.isclass)
+    if each.__module__ == errors.__name__ and getattr(each, "code", "")
 }
+LEAVES = {each.__name__ for each in CODES.values() if issubclass(each, cobasis.CobasisError)}
 """The errors that have a page each."""
 
 PUBLIC = [
@@ -45,9 +50,22 @@ def test_the_python_reference_lists_every_public_name_once():
     assert sorted(listed) == sorted(PUBLIC)
 
 
-def test_the_command_line_page_is_what_help_says():
-    written = runpy.run_path(str(ROOT / "docs" / "make_cli_reference.py"))
+@pytest.mark.parametrize("name", ["cli", "json"])
+def test_a_page_that_is_written_from_code_is_what_the_code_says(name):
+    written = runpy.run_path(str(DOCS / f"make_{name}_reference.py"))
     assert written["PAGE"].read_text(encoding="utf-8") == written["page"]()
+
+
+def test_every_command_with_json_is_on_its_page():
+    page = (REFERENCE / "json.md").read_text(encoding="utf-8")
+    commands = {
+        (f"{group} " if group else "") + name
+        for group, found in {"": get_command(app), **get_command(app).commands}.items()
+        for name, each in getattr(found, "commands", {}).items()
+        if any("--json" in option.opts for option in each.params)
+    } - {"demo"}
+    assert len(commands) >= 15
+    assert {name for name in commands if f"`{name}" not in page} == set()
 
 
 def test_the_table_of_bases_is_the_codes():
@@ -59,27 +77,24 @@ def test_the_table_of_bases_is_the_codes():
     assert found == expected
 
 
-def test_the_agreements_fields_are_all_there_in_order_with_their_defaults():
-    found = {row[0]: row[2].strip("`") for row in rows("agreement.md")}
-    names = list(Agreement.model_fields)
-    assert [name for name in found if name in names and name != "name"] == names
-    for name, field in Agreement.model_fields.items():
-        assert found[name] == ("" if field.is_required() else str(field.default) or '""'), name
-
-
-@pytest.mark.parametrize("kind", [cobasis.NumericFeature, cobasis.CategoryFeature])
-def test_a_features_fields_are_all_there_in_order_with_their_defaults(kind):
-    expected = [
+def defaults(kind):
+    """What the reference says of a model's fields: their names, in order, with defaults."""
+    return [
         [name, "" if field.is_required() else str(field.default) or '""']
         for name, field in kind.model_fields.items()
     ]
+
+
+def test_the_fields_of_agreements_and_features_are_all_there_in_order_with_their_defaults():
+    expected = defaults(Agreement)
+    names = {name for name, _ in expected} - {"name"}
+    found = {row[0]: row[2].strip("`") for row in rows("agreement.md")}
+    assert [[name, each] for name, each in found.items() if name in names] == expected
     found = [[row[0], row[2].strip("`")] for row in rows("features.md")]
-    assert any(found[at : at + len(expected)] == expected for at in range(len(found)))
-
-
-@pytest.mark.parametrize("problem", get_args(Problem))
-def test_every_problem_that_a_check_finds_is_explained(problem):
-    assert problem in {row[0] for row in rows("features.md")}
+    for kind in (cobasis.NumericFeature, cobasis.CategoryFeature):
+        told = defaults(kind)
+        assert any(found[at : at + len(told)] == told for at in range(len(found)))
+    assert set(get_args(Problem)) <= {row[0] for row in rows("features.md")}
 
 
 @pytest.mark.parametrize("field", ["anchor", "basis", "aligner", "task", "model", "precision"])
@@ -88,3 +103,27 @@ def test_the_words_that_a_field_takes_are_all_there(field):
     words = schema.get("enum") or next(each["enum"] for each in schema["anyOf"] if "enum" in each)
     [cell] = [row[1] for row in rows("agreement.md") if row[0] == field]
     assert re.findall(r"\w+", cell.replace("or nothing", "")) == words
+
+
+def test_every_code_has_a_page_with_exit_code_causes_and_an_example_that_ends_in_it():
+    pages = {page.stem: page.read_text(encoding="utf-8") for page in DOCS.glob("errors/CB*.md")}
+    assert set(pages) == set(CODES)
+    assert len(CODES) > 20
+    for code, kind in CODES.items():
+        text, example = " ".join(pages[code].split()), pages[code].partition("## Example")[2]
+        assert pages[code].splitlines()[0] == f"# {code}: {kind.__name__}"
+        ends = "the exit code stays 0"
+        if not issubclass(kind, Warning):
+            ends = f"The command line exits with {kind.exit_code}."
+        for part in (ends, "## Common causes", "## What to do", ">>> "):
+            assert part in text, (code, part)
+        assert f"[{code}]" in " ".join(example.split())
+
+
+def test_the_index_lists_every_code_with_class_exit_code_and_meaning():
+    text = (DOCS / "errors" / "index.md").read_text(encoding="utf-8")
+    row = r"^\| \[(CB\d+)\]\(\1\.md\) \| `(\w+)` \| (\S+) \| (.+) \|$"
+    assert re.findall(row, text, re.MULTILINE) == [
+        (code, kind.__name__, str(getattr(kind, "exit_code", "-")), kind.__doc__.splitlines()[0])
+        for code, kind in sorted(CODES.items())
+    ]

@@ -82,72 +82,49 @@ def checkout(tmp_path):
     return Checkout(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["run.sh", ".ci/run"])
-def test_the_scripts_may_be_executed(name):
-    assert os.access(ROOT / name, os.X_OK)
-
-
 def test_any_other_word_goes_to_cobasis_with_its_arguments_and_the_callers_folder(checkout):
     done = checkout.run("prepare", "--table", "my rows.csv", "")
     assert done.stdout == f"cobasis in {checkout.bin}:\n<prepare><--table><my rows.csv><>"
-
-
-def test_demo_too_is_a_word_of_cobasis(checkout):
     assert checkout.run("demo", "--json").stdout.endswith("<demo><--json>")
 
 
 def test_without_a_word_the_words_are_listed_and_nothing_is_set_up(checkout):
     done = checkout.run(status=2)
     listed = {line.split()[1] for line in done.stderr.splitlines()}
-    assert listed == {
-        *("demo", "test", "check", "bench", "experiment"),
-        *("wheelhouse", "lock", "ANYTHING"),
-    }
+    words = ("demo", "test", "check", "bench", "experiment", "wheelhouse", "lock", "ANYTHING")
+    assert listed == set(words)
     assert checkout.asked() == []
 
 
-def test_set_up_installs_the_core_lock_by_hash_and_our_package_with_nothing_else(checkout):
+def test_set_up_installs_by_hash_once_and_again_what_was_changed_or_moved(checkout):
     done = checkout.run("demo")
     made, core, ours = checkout.asked()
     assert made == "venv by python3.11"
-    assert "--require-hashes" in core
-    assert "--only-binary :all:" in core
-    assert core.endswith(f"-r {checkout.folder}/requirements.lock")
+    for part in ("--require-hashes", "--only-binary :all:", f"{checkout.folder}/requirements.lock"):
+        assert part in core
     assert ours.endswith("install --no-deps --no-build-isolation -e .")
     assert done.stderr.count("setting up") == 1
     assert "pip" not in done.stderr
-
-
-def test_what_is_set_up_starts_without_python_or_pip_and_without_a_word(checkout):
-    checkout.run("demo")
-    checkout.asked()
     assert checkout.run("demo").stderr == ""
     assert checkout.asked() == []
-
-
-@pytest.mark.parametrize("name", ["requirements.lock", "pyproject.toml"])
-def test_a_change_is_installed_into_the_venv_that_is_there(checkout, name):
+    for name in ("requirements.lock", "pyproject.toml"):
+        with (checkout.folder / name).open("a") as file:
+            file.write("# changed\n")
+        checkout.run("demo")
+        assert [line.split()[1] for line in checkout.asked()] == ["pip", "pip"]
+    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
     checkout.run("demo")
-    checkout.asked()
-    with (checkout.folder / name).open("a") as file:
-        file.write("# changed\n")
-    checkout.run("demo")
-    assert [line.split()[1] for line in checkout.asked()] == ["pip", "pip"]
+    assert checkout.asked()[0].startswith("venv by")
 
 
-def test_a_failed_set_up_shows_what_pip_said_and_the_next_run_starts_from_nothing(checkout):
+def test_a_set_up_that_failed_or_was_killed_is_built_again_from_nothing(checkout):
     done = checkout.run("demo", status=2, FAKE_PIP="exit 1")
     assert "words of pip" in done.stderr
     assert "the same command tries again" in done.stderr
     checkout.asked()
     checkout.run("demo")
     assert checkout.asked()[0].startswith("venv by")
-
-
-def test_a_set_up_that_was_killed_is_built_again_from_nothing(checkout):
-    checkout.run("demo")
     (checkout.folder / "requirements.lock").write_text("# changed\n")
-    checkout.asked()
     killed = subprocess.Popen(
         [checkout.folder / "run.sh", "demo"],
         env=checkout.env | {"FAKE_PIP": "sleep 60"},
@@ -164,67 +141,48 @@ def test_a_set_up_that_was_killed_is_built_again_from_nothing(checkout):
     assert checkout.asked()[0].startswith("venv by")
 
 
-def test_a_folder_that_was_moved_with_its_venv_is_set_up_again(checkout):
-    checkout.run("demo")
-    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
-    checkout.asked()
-    checkout.run("demo")
-    assert checkout.asked()[0].startswith("venv by")
-
-
-def test_test_with_arguments_is_pytest_alone(checkout):
-    checkout.run("test", "-k", "polar or haar")
-    asked = checkout.asked()
-    assert asked[-1] == "-m pytest -k polar or haar"
-    assert sum("requirements-test.lock" in line for line in asked) == 1
+@pytest.mark.parametrize(
+    ("words", "asked", "lock"),
+    [
+        (("test", "-k", "polar or haar"), "-m pytest -k polar or haar", "test"),
+        (("bench", "--quick"), "-m benchmarks --quick", "test"),
+        (
+            ("experiment", "table_07", "--budget", "90m"),
+            "-m experiments table_07 --budget 90m",
+            "experiments",
+        ),
+        (("experiment", "all"), "-m experiments all", "experiments"),
+        (("experiment", "--help"), "-m experiments --help", "experiments"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_a_word_runs_its_program_with_its_own_lock_which_the_others_can_use(
+    checkout, words, asked, lock
+):
+    studies(checkout)
+    checkout.run(*words)
+    found = checkout.asked()
+    assert found[-1] == asked
+    assert sum(f"requirements-{lock}.lock" in line for line in found) == 1
     checkout.run("demo")
     assert checkout.asked() == []
 
 
-def test_bench_measures_with_what_the_tests_need(checkout):
-    checkout.run("bench", "--quick")
-    asked = checkout.asked()
-    assert asked[-1] == "-m benchmarks --quick"
-    assert sum("requirements-test.lock" in line for line in asked) == 1
-
-
-def studies(checkout, *names):
+def studies(checkout):
     folder = checkout.folder / "experiments" / "studies"
     folder.mkdir(parents=True)
-    for name in ("__init__", "_shared", *names):
+    for name in ("__init__", "_shared", "table_07", "traffic"):
         (folder / f"{name}.py").touch()
 
 
-LISTED = "Name a study: table_07 traffic all"
-
-
-@pytest.mark.parametrize("name", ["table_9", "_shared/../x"])
-def test_an_experiment_that_does_not_exist_is_named_and_those_that_do_are_listed(checkout, name):
-    studies(checkout, "table_07", "traffic")
-    said = checkout.run("experiment", name, status=2).stderr
-    assert f"run.sh: no study is called '{name}'. {LISTED}" in said
+def test_an_experiment_that_does_not_exist_is_named_and_those_that_do_are_listed(checkout):
+    studies(checkout)
+    listed = "Name a study: table_07 traffic all"
+    assert f"run.sh: {listed}" in checkout.run("experiment", status=2).stderr
+    for name in ("table_9", "_shared/../x"):
+        said = checkout.run("experiment", name, status=2).stderr
+        assert f"run.sh: no study is called '{name}'. {listed}" in said
     assert checkout.asked() == []
-
-
-def test_without_a_name_experiment_lists_what_there_is(checkout):
-    studies(checkout, "table_07", "traffic")
-    assert f"run.sh: {LISTED}" in checkout.run("experiment", status=2).stderr
-    assert checkout.asked() == []
-
-
-@pytest.mark.parametrize("name", ["table_07", "all"])
-def test_an_experiment_runs_with_its_own_lock_and_arguments(checkout, name):
-    studies(checkout, "table_07")
-    checkout.run("experiment", name, "--budget", "90m")
-    asked = checkout.asked()
-    assert asked[-1] == f"-m experiments {name} --budget 90m"
-    assert sum("requirements-experiments.lock" in line for line in asked) == 1
-
-
-def test_help_of_experiments_needs_no_name(checkout):
-    studies(checkout, "table_07")
-    checkout.run("experiment", "--help")
-    assert checkout.asked()[-1] == "-m experiments --help"
 
 
 def test_a_wheelhouse_is_never_put_over_a_folder_that_holds_something(checkout):
@@ -234,17 +192,13 @@ def test_a_wheelhouse_is_never_put_over_a_folder_that_holds_something(checkout):
     assert [path.name for path in (checkout.bin / "wheels").iterdir()] == ["mine.txt"]
 
 
-def test_without_the_venv_module_a_user_is_told_what_to_install(checkout):
-    checkout.tool("id", "#!/bin/bash\necho 1000\n")
+def test_without_the_venv_module_root_gets_it_and_others_are_told_what_to_install(checkout):
     checkout.tool("apt-get", APT_GET)
-    done = checkout.run("demo", status=2, FAKE_DEBIAN="1")
-    assert "sudo apt-get install python3.11-venv" in done.stderr
-    assert checkout.asked() == []
-
-
-def test_without_the_venv_module_root_gets_it_from_apt(checkout):
-    checkout.tool("id", "#!/bin/bash\necho 0\n")
-    checkout.tool("apt-get", APT_GET)
+    for user, settings in (("1000", {}), ("0", {"APT_FAILS": "1"})):
+        checkout.tool("id", f"#!/bin/bash\necho {user}\n")
+        done = checkout.run("demo", status=2, FAKE_DEBIAN="1", **settings)
+        assert "sudo apt-get install python3.11-venv" in done.stderr
+        assert bool(checkout.asked()) == (user == "0")
     done = checkout.run("demo", FAKE_DEBIAN="1")
     asked = checkout.asked()
     assert asked[0] == "apt-get -q update"
@@ -253,29 +207,14 @@ def test_without_the_venv_module_root_gets_it_from_apt(checkout):
     assert done.stdout.endswith("<demo>")
 
 
-def test_where_apt_fails_root_too_is_told_what_to_install(checkout):
-    checkout.tool("id", "#!/bin/bash\necho 0\n")
-    checkout.tool("apt-get", APT_GET)
-    done = checkout.run("demo", status=2, FAKE_DEBIAN="1", APT_FAILS="1")
-    assert "sudo apt-get install python3.11-venv" in done.stderr
-
-
-def test_without_a_python_there_is_a_sentence_that_says_so(checkout):
+def test_a_python_is_looked_for_and_another_by_name_means_another_venv(checkout):
     done = checkout.run("demo", status=2, COBASIS_PYTHON=str(checkout.bin / "absent"))
     assert "found no Python 3.11 or newer" in done.stderr
     assert f"{checkout.bin}/absent" in done.stderr
-
-
-def test_a_python_that_is_too_old_or_broken_is_passed_over(checkout):
-    checkout.tool("python3.11", "#!/bin/bash\nexit 1\n")
+    checkout.tool("python3.11", "#!/bin/bash\nexit 1\n")  # too old, or broken
     checkout.tool("python3", PYTHON)
     checkout.run("demo")
     assert checkout.asked()[0] == "venv by python3"
-
-
-def test_another_python_by_name_means_another_venv(checkout):
     checkout.tool("python4", PYTHON)
-    checkout.run("demo")
-    checkout.asked()
     checkout.run("demo", COBASIS_PYTHON="python4")
     assert checkout.asked()[0] == "venv by python4"

@@ -27,7 +27,7 @@ def text():
     return page(seal="b" * 64)
 
 
-def test_the_order_is_that_of_the_policy(text):
+def test_the_order_is_that_of_the_policy_and_the_signature_block_names_what_is_signed(text):
     marks = [
         "Pseudonymised personal data. Treat as personal data.",
         "has to sign",
@@ -39,37 +39,25 @@ def test_the_order_is_that_of_the_policy(text):
     ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
+    for word in ("0123456789abcdef", "cobasis 0", "cobasis/audit/1", "b" * 64, "signature", "date"):
+        assert word in text
+    found = page(span="forced")  # a blocked upload says so first, and asks for two
+    assert found.index("This upload is blocked.") < found.index("What it means")
+    assert found.count("name and office") == 2
 
 
-def test_the_page_refers_to_nothing_outside_itself(text):
+def test_the_page_refers_to_nothing_outside_itself_and_escapes_what_comes_from_there(text):
     outside = re.sub(r'xmlns(:\w+)?="[^"]+"', "", text)
     assert not re.search(r"(src|href)\s*=\s*[\"'](?!#)", outside)
     assert "http" not in outside
     assert text.count("<svg") == 2
-
-
-def test_there_is_no_score_and_no_green_sign_of_safety(text):
-    assert not re.search(r"shield|✓|✔|green|score|#0[0-9a-f]8[0-9a-f]0", text)
-    assert "safe" not in MARKS.values()
-
-
-def test_words_from_outside_are_escaped():
     found = page(told={"party": "<script>alert(1)</script>"})
     assert "<script>" not in found
     assert "&lt;script&gt;" in found
 
 
-def test_signature_block_names_data_tool_policy_and_seal(text):
-    for word in ("0123456789abcdef", "cobasis 0", "cobasis/audit/1", "b" * 64, "signature", "date"):
-        assert word in text
-
-
-def test_a_blocked_upload_says_so_first_and_asks_for_two_signatures():
-    found = page(span="forced")
-    assert found.index("This upload is blocked.") < found.index("What it means")
-    assert found.count("name and office") == 2
-
-
-def test_the_page_says_pseudonymised_and_never_anonymous(text):
+def test_there_is_no_score_no_green_sign_of_safety_and_no_word_of_a_promise(text):
+    assert not re.search(r"shield|✓|✔|green|score|#0[0-9a-f]8[0-9a-f]0", text)
+    assert "safe" not in MARKS.values()
     assert "anonymous" not in text.lower()
     assert "ifferential privacy" not in text

@@ -4,8 +4,7 @@ import shutil
 
 import pytest
 
-from walk.comparing import assert_same_predictions
-from walk.world import World
+from walk.world import World, assert_same_predictions
 
 LAST = 17
 """The step that ends the round, which test_refusals.py types."""
@@ -19,49 +18,28 @@ CONSENSUS = (
 
 
 @pytest.fixture(scope="session")
-def keys(tmp_path_factory):
-    """Five folders with a key each: step 1, which takes two seconds for every key."""
-    world = World(tmp_path_factory.mktemp("keys"))
-    world.make_folders()
-    read = []
-    world.walk(lambda role, words, line: read.append((line, world(role, words))), numbers=[1])
-    world.read = read
-    return world
-
-
-def begun(keys, folder):
-    """A copy of the folders with keys."""
-    return copied(keys, folder, read=list(keys.read), typed=list(keys.typed), sent=list(keys.sent))
-
-
-def copied(world, folder, **told):
-    shutil.copytree(world.root, folder / "world", symlinks=True)
-    found = World(folder / "world")
-    vars(found).update(told)
-    return found
-
-
-@pytest.fixture(scope="session")
-def walked(keys, tmp_path_factory):
+def walked(tmp_path_factory):
     """The round with the default basis, as typed, with what the commands printed."""
-    world = begun(keys, tmp_path_factory.mktemp("svd"))
-    found, world.compared = world.read, []
+    world = World(tmp_path_factory.mktemp("svd") / "world")
+    world.make_folders()
+    world.read, world.compared = [], []
 
     def type_line(role, words, line):
-        found.append((line, world(role, words)))
+        world.read.append((line, world(role, words)))
         if words.startswith("cobasis export"):  # of the return before a party left
             assert_same_predictions(world, role)
             world.compared.append(role)
 
-    world.walk(type_line, numbers=range(2, LAST))
+    world.walk(type_line, numbers=range(1, LAST))
     return world
 
 
 @pytest.fixture(scope="session")
-def agreed(keys, tmp_path_factory):
+def agreed(tmp_path_factory):
     """The round with a consensus basis and random features, every command with --json."""
-    world = begun(keys, tmp_path_factory.mktemp("consensus"))
-    world.answers = []
+    world = World(tmp_path_factory.mktemp("consensus") / "world")
+    world.make_folders()
+    world.read, world.answers = [], []
 
     def answered(role, words, _):
         world.answers.append((role, world.json(role, words)))
@@ -73,19 +51,26 @@ def agreed(keys, tmp_path_factory):
         again = "cobasis send icu.toml --again"
         answered(role, again if words.startswith("cobasis send") else words, line)
 
-    world.walk(answered, numbers=range(2, 5), consensus=True, changes=CONSENSUS)
-    world.walk(read_and_answered, numbers=range(5, 8), consensus=True, changes=CONSENSUS)
-    world.walk(answered, numbers=range(8, LAST), consensus=True, changes=CONSENSUS)
+    for type_line, numbers in (
+        (answered, range(1, 5)),
+        (read_and_answered, range(5, 8)),
+        (answered, range(8, LAST)),
+    ):
+        world.walk(type_line, numbers=numbers, consensus=True, changes=CONSENSUS)
     return world
+
+
+def spoiled(world, folder):
+    return World(shutil.copytree(world.root, folder / "world", symlinks=True))
 
 
 @pytest.fixture
 def world(walked, tmp_path):
     """A copy of the round, to be spoiled."""
-    return copied(walked, tmp_path, typed=[], sent=[])
+    return spoiled(walked, tmp_path)
 
 
 @pytest.fixture
 def common(agreed, tmp_path):
     """A copy of the round with a consensus basis, to be spoiled."""
-    return copied(agreed, tmp_path, typed=[], sent=[])
+    return spoiled(agreed, tmp_path)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial"
-PAGES = ("party", "analyst")
+PAGES = {page: (TUTORIAL / f"{page}.md").read_text("utf-8") for page in ("party", "analyst")}
 
 SECTION = re.compile(r"^## (\d+)\. (.+?)$(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -58,14 +58,6 @@ class Step:
     page: str
     lines: tuple
 
-    @property
-    def by_one_party(self):
-        return self.title.startswith("One party")
-
-    @property
-    def for_consensus(self):
-        return self.title.startswith("With a consensus basis only")
-
 
 def lines_of(text):
     """The lines of one section's blocks."""
@@ -86,28 +78,24 @@ def lines_of(text):
 def steps():
     """All steps of both pages, in the order in which they happen."""
     found = [
-        Step(number=int(number), title=title, page=page, lines=lines_of(text))
-        for page in PAGES
-        for number, title, text in SECTION.findall((TUTORIAL / f"{page}.md").read_text("utf-8"))
+        Step(number=int(number), title=title, page=page, lines=lines_of(section))
+        for page, text in PAGES.items()
+        for number, title, section in SECTION.findall(text)
     ]
     return sorted(found, key=lambda step: step.number)
 
 
 def practice():
     """The Python that deals rows into folders."""
-    page = (TUTORIAL / "party.md").read_text("utf-8")
-    return re.search(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]
+    return re.search(r"^```python\n(.*?)^```$", PAGES["party"], re.DOTALL | re.MULTILINE)[1]
 
 
 def sizes():
     """How large the pages say that files are."""
     row = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)? \|.*\| ([\d,]+) \|$", re.MULTILINE)
     return {
-        page: {
-            name: int(size.replace(",", ""))
-            for name, size in row.findall((TUTORIAL / f"{page}.md").read_text("utf-8"))
-        }
-        for page in PAGES
+        page: {name: int(size.replace(",", "")) for name, size in row.findall(text)}
+        for page, text in PAGES.items()
     }
 
 

@@ -25,13 +25,6 @@ class Accounts(World):
         super().__init__(root)
         self.separate = os.geteuid() == 0
 
-    def account(self, role):
-        """What makes a child process another user's."""
-        if not self.separate:
-            return {}
-        number = FIRST_USER + ROLES.index(role)
-        return {"user": number, "group": number, "extra_groups": ()}
-
     def own(self, folder):
         folder.chmod(0o700)
         if self.separate:
@@ -49,23 +42,14 @@ class Accounts(World):
         self.own(self.folder(role))
         return done.stdout
 
-    def can_run(self):
-        """Whether another user may read this Python and this checkout."""
-        try:
-            return self.run("north", *COBASIS, "--version").returncode == 0
-        except PermissionError:
-            return False
-
-    def reclaim(self):
-        """Give all folders to whoever runs the tests: one user, separate folders and processes."""
-        for path in self.root.rglob("*"):
-            os.chown(path, os.geteuid(), os.getegid())
-
     def run(self, role, *words):
         """Run a program as a role."""
         told = {"PATH": os.environ["PATH"], "HOME": str(self.folder(role)), **self.told(role)}
         told |= {word: os.environ[word] for word in ("PYTHONPATH",) if word in os.environ}
         told |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        number, account = FIRST_USER + ROLES.index(role), {}
+        if self.separate:
+            account = {"user": number, "group": number, "extra_groups": ()}
         return subprocess.run(
             words,
             cwd=self.folder(role),
@@ -74,7 +58,7 @@ class Accounts(World):
             capture_output=True,
             text=True,
             check=False,
-            **self.account(role),
+            **account,
         )
 
 
@@ -85,9 +69,14 @@ def world():
     root.chmod(0o711)
     made = Accounts(root)
     made.make_folders()
-    made.separate = made.separate and made.can_run()
-    if not made.separate:
-        made.reclaim()
+    try:
+        separate = made.separate and made.run("north", *COBASIS, "--version").returncode == 0
+    except PermissionError:
+        separate = False  # another user may not read this Python or this checkout
+    if not separate:  # one user, separate folders and processes
+        for path in root.rglob("*"):
+            os.chown(path, os.geteuid(), os.getegid())
+    made.separate = separate
     yield made
     shutil.rmtree(root)
 

@@ -1,7 +1,6 @@
 """The tutorial as it is typed: two rounds, five folders, files copied one by one."""
 
 import json
-import re
 import runpy
 from pathlib import Path
 
@@ -11,14 +10,20 @@ import pytest
 from pydantic import ValidationError
 from typer.main import get_command
 
+from cli.round_by_commands import Library
 from cobasis.cli.main import app
 from cobasis.keys import identity
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.session import open_session
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
-from walk.comparing import assert_same_predictions
 from walk.pages import shows, sizes, steps
-from walk.world import ANALYST, AUTHOR, PARTIES, ROLES, Library
+from walk.world import (
+    ANALYST,
+    AUTHOR,
+    PARTIES,
+    ROLES,
+    assert_same_predictions,
+)
 
 ROOT = Path(__file__).parents[2]
 CROSSING = {
@@ -58,6 +63,8 @@ def test_files_are_as_large_as_the_page_says(walked, agreed):
     told += [(ANALYST, name, size) for name, size in sizes()["analyst"].items()]
     assert len(told) > 15
     for role, name, size in told:
+        if name.startswith("home/keys/"):
+            continue  # this is none under a passphrase; tests/cli weighs one
         world = agreed if name.endswith(("-proposal", "-span")) else walked
         found = (world.folder(role) / name).stat().st_size
         assert found == pytest.approx(size, rel=0.25), (role, name, found)
@@ -126,25 +133,6 @@ def found_in(data, marks):
     return hits + [each for each in marks if len(each) != 8 and each in data]
 
 
-def figures(world):
-    """The figures that each party's first `accept` printed: together, alone, and of how many."""
-    printed = [text for line, text in world.read if "cobasis accept" in line.words]
-    pattern = r"On (\d+) rows.*?together +([\d.]+).*?your own +([\d.]+)"
-    return [tuple(map(float, re.search(pattern, text, re.DOTALL).groups())) for text in printed]
-
-
-def test_together_is_as_good_as_alone_on_rows_that_never_left(walked, agreed):
-    told = figures(walked)
-    scores = [each["score"] for each in accepted(agreed)]
-    common = [(each["n_rows"], each["together"], each["local"]) for each in scores]
-    for found, margin in ((told, 0.08), (common, 0.1)):  # of some 115 rows, held back at random
-        assert len(found) == 5  # three parties at first, and two who are there at the end
-        assert all(together >= local - 4 * margin for _, together, local in found)
-        n_rows, together, local = np.array(found).T
-        assert np.average(together, weights=n_rows) >= np.average(local, weights=n_rows) - margin
-        assert np.average(together, weights=n_rows) > 0.8
-
-
 def accepted(world):
     """What came back to each party, in order."""
     found = [each for _, each in world.answers if each["command"] == "accept"]
@@ -181,7 +169,6 @@ def fits(model, found):
 
 def test_json_of_every_command_is_what_the_reference_says(agreed, common):
     answers = [found for _, found in agreed.answers]
-    answers.append(agreed.json(AUTHOR, "cobasis key new north"))
     answers.append(common.json("late", "cobasis forget icu.toml"))
     known = models()
     for found in answers:

@@ -2,15 +2,17 @@
 
 import json
 import re
-import secrets
 import shlex
 import shutil
 import tomllib
 
-import pyrage
+import numpy as np
+import onnxruntime
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from cli.round_by_commands import Library
 from cobasis.cli import options
 from cobasis.cli.main import app
 from cobasis.keys import identity
@@ -26,40 +28,10 @@ COME = re.compile(r"# (\S+) has come")
 ASKING = ("agreement", "sign", "send", "run", "forget")
 """Commands that ask a person; for a program ``--yes`` answers."""
 
-UNLOCKED = {}
-
 
 def unasked(words):
     """Return a line as a program types it: nobody is asked."""
     return f"{words} --yes" if words.split()[1] in ASKING else words
-
-
-class Remembering:
-    """Age files under a passphrase, without the two seconds of each.
-
-    What was locked here is known at once. Only the first is an age file; the others are bytes that
-    nobody but this process can read. test_accounts.py goes without any of this.
-    """
-
-    @staticmethod
-    def encrypt(data, passphrase):
-        real = not UNLOCKED
-        sealed = pyrage.passphrase.encrypt(data, passphrase) if real else secrets.token_bytes(390)
-        UNLOCKED[sealed, passphrase] = data
-        return sealed
-
-    @staticmethod
-    def decrypt(sealed, passphrase):
-        if (sealed, passphrase) not in UNLOCKED:
-            UNLOCKED[sealed, passphrase] = pyrage.passphrase.decrypt(sealed, passphrase)
-        return UNLOCKED[sealed, passphrase]
-
-
-class Library:
-    """What the keys use of pyrage."""
-
-    passphrase = Remembering
-    x25519, DecryptError, IdentityError = pyrage.x25519, pyrage.DecryptError, pyrage.IdentityError
 
 
 class World:
@@ -72,6 +44,7 @@ class World:
 
     def make_folders(self):
         """Deal the rows as the tutorial does, and give everybody a passphrase."""
+        self.root.mkdir(exist_ok=True)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(self.root)
             exec(practice(), {})  # noqa: S102 -- the page's own lines
@@ -89,15 +62,14 @@ class World:
     def folder(self, role):
         return self.root / role
 
-    def __call__(self, role, words, *, code=0, typed=None):
+    def __call__(self, role, words, **options):
         """Type a line; return everything that it printed."""
-        return self.invoke(role, words, code=code, typed=typed).output
+        return self.invoke(role, words, **options).output
 
     def json(self, role, words, **options):
         """Type a line with --json; return the object."""
-        lines = self.invoke(role, f"{unasked(words)} --json", **options).stdout.splitlines()
-        assert len(lines) == 1, lines
-        return json.loads(lines[0])
+        [line] = self.invoke(role, f"{unasked(words)} --json", **options).stdout.splitlines()
+        return json.loads(line)
 
     def invoke(self, role, words, *, code=0, typed=None):
         self.typed.append(words)
@@ -106,12 +78,9 @@ class World:
             patch.chdir(folder)
             patch.setattr(identity, "pyrage", Library)
             patch.setattr(options, "on_terminal", lambda: typed != "")
-            done = CliRunner().invoke(
-                app,
-                self.expanded(words, folder),
-                env=self.told(role),
-                input=self.said(role, words) if typed is None else typed,
-            )
+            line, said = self.expanded(words, folder), self.said(role, words)
+            typed = said if typed is None else typed
+            done = CliRunner().invoke(app, line, env=self.told(role), input=typed)
         assert done.exit_code == code, (role, words, done.output, done.exception)
         return done
 
@@ -124,11 +93,8 @@ class World:
 
     def told(self, role):
         """The environment of a role."""
-        folder = self.folder(role)
-        return {
-            "COBASIS_HOME": str(folder / "home"),
-            "COBASIS_PASSPHRASE_FILE": str(folder / "pass"),
-        }
+        places = {"COBASIS_HOME": "home", "COBASIS_PASSPHRASE_FILE": "pass"}
+        return {name: str(self.folder(role) / place) for name, place in places.items()}
 
     @staticmethod
     def expanded(words, folder):
@@ -164,7 +130,8 @@ class World:
     def walk(self, type_line, *, numbers, consensus=False, changes=()):
         """Do what the pages say in these steps; `type_line(role, words, line)` types a line."""
         for step in steps():
-            if step.number in numbers and (consensus or not step.for_consensus):
+            other = step.title.startswith("With a consensus basis only")
+            if step.number in numbers and (consensus or not other):
                 for role in self.roles_of(step):
                     for line in step.lines:
                         self.take(step, role, line, type_line, changes)
@@ -172,7 +139,7 @@ class World:
     def roles_of(self, step):
         if step.page == "analyst":
             return [ANALYST]
-        if step.by_one_party:
+        if step.title.startswith("One party"):
             return [AUTHOR]
         return [each for each in PARTIES if step.number not in AWAY.get(each, ())]
 
@@ -190,3 +157,18 @@ class World:
             (self.folder(role) / come[1]).rename(self.folder(role) / "inbox" / come[1])
         else:
             type_line(role, done.words, line)
+
+
+def assert_same_predictions(world, role):
+    """The exported file predicts from raw columns what out.csv says, to 1e-12."""
+    folder = world.folder(role)
+    new = pl.read_csv(folder / "new.csv")
+    out = pl.read_csv(folder / "out.csv")
+    assert out["patient"].to_list() == new["patient"].to_list()
+    session = onnxruntime.InferenceSession((folder / f"{role}.onnx").read_bytes())
+    given = {each.name: new[each.name].to_numpy()[:, None] for each in session.get_inputs()}
+    label, scores = session.run(["label", "scores"], given)
+    assert [("no", "yes")[each] for each in np.ravel(label)] == out["prediction"].to_list()
+    told = out.select(pl.selectors.starts_with("score_")).to_numpy()
+    assert told.shape[1] in {1, 2}  # without likelihoods one for the second class
+    np.testing.assert_allclose(scores[:, -told.shape[1] :], told, rtol=0, atol=1e-12)

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from cobasis.party_side.predict import Scores
     from cobasis.party_side.session import PartySession
 
-Told = tuple[object, list[str]]
-"""A part of the answer, and what it says in words."""
-
 
 @grouped
 def accept(
@@ -116,7 +113,7 @@ def _looked_at(
     return found, passed, refused
 
 
-def _take_news(session: "PartySession", path: Path) -> Told:
+def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     from cobasis.cli.answers import NewsAnswer
     from cobasis.party_side.accept import accept_news
 
@@ -135,7 +132,7 @@ def _take_news(session: "PartySession", path: Path) -> Told:
     return NewsAnswer.of(news, receipts=[each.receipt.file for each in signed]), lines
 
 
-def _take_span(session: "PartySession", path: Path) -> Told:
+def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     from cobasis.cli.answers import SpanAnswer
     from cobasis.party_side.accept import adopt
 
@@ -149,7 +146,7 @@ def _take_span(session: "PartySession", path: Path) -> Told:
     return SpanAnswer.of(contributors=contributors), lines
 
 
-def _take_return(session: "PartySession", path: Path) -> Told:
+def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     from cobasis.algorithms.certificate import CAVEAT
     from cobasis.cli.answers import ReturnAnswer
     from cobasis.party_side import accept as accepting

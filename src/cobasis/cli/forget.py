@@ -43,9 +43,7 @@ def forget(
         lines = [f"What parties sent in round '{round_id}' was destroyed on {time}."]
         lines += ["The key was destroyed, too. Destroy its copies."] if with_key else []
     elif early or with_key:
-        raise OptionError(
-            "--early and --with-key are the analyst's, and you are a party. Try without."
-        )
+        raise OptionError("leave out --early and --with-key: they are the analyst's.")
     else:
         session = owner.party(path)
         round_id = session.agreement.round_id
@@ -65,7 +63,6 @@ def _ask(round_id: str, *, yes: bool, what: str) -> None:
             "run the same command with --yes."
         )
     typer.echo(f"This destroys {what}.", err=True)
-    typed = typer.prompt(f"Type the round's name ({round_id}) to go on", err=True)
-    if typed.strip() != round_id:
+    if typer.prompt(f"Type the round's name ({round_id}) to go on", err=True).strip() != round_id:
         typer.echo("That is not its name. Nothing was destroyed.", err=True)
         raise typer.Exit(2)

@@ -14,14 +14,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Keys: who somebody is.", no_args_is_help=True)
 
-Whose = Annotated[str, Argument(metavar="NAME", help="As the agreement will call its owner.")]
-
 
 @app.command()
 @grouped
 def new(
     owner: Owner,
-    name: Whose,
+    name: Annotated[str, Argument(metavar="NAME", help="As the agreement will call its owner.")],
     analyst: Annotated[bool, Option("--analyst", help="For a round's analyst.")] = False,
 ) -> None:
     """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -87,8 +87,7 @@ class Owner(Screen):
                 "the key's passphrase is needed, and there is no terminal to ask on. Give a file "
                 "that only you may read with --passphrase-file, or in COBASIS_PASSPHRASE_FILE."
             )
-        said: str = typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new)
-        return said
+        return str(typer.prompt("Passphrase", hide_input=True, err=True, confirmation_prompt=new))
 
     def party(self, agreement: Path, *, sealed: bool = True) -> "PartySession":
         """Open the party's session of a round."""
@@ -159,13 +158,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         if is_dataclass(each.annotation)
     }
     own = [each for name, each in whole.parameters.items() if name not in groups]
+    kind = inspect.Parameter.KEYWORD_ONLY
     shared = {
-        each.name: inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if each.default is MISSING else each.default,
-            annotation=each.type,
-        )
+        each.name: inspect.Parameter(each.name, kind, default=each.default, annotation=each.type)
         for group in reversed(groups.values())
         for each in fields(group)
         if each.name not in whole.parameters

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from cobasis.privacy.audit.what_if import Distance, Effect
     from cobasis.report.comparison import Comparison
 
-_LEGEND: dict[str, Any] = {
-    "loc": "lower center",
-    "bbox_to_anchor": (0.5, 1.0),
-    "ncols": 4,
-    "frameon": False,
-}
+_LEGEND: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 4}
 INK, GREY = "#1f2933", "#9aa5b1"
 ALONE, TOGETHER, CONSENSUS, POOLED = "#c8553d", "#2a6f97", "#3a9b78", "#1f2933"
 
@@ -45,7 +40,7 @@ def scores_chart(found: "Comparison") -> str:
     axes.set_xticks(range(len(names)), names)
     axes.set_ylabel(f"{found.metric} on the common test set")
     axes.set_ylim(top=1.0)
-    axes.legend(**_LEGEND)
+    axes.legend(frameon=False, **_LEGEND)
     return _as_svg(figure)
 
 
@@ -86,7 +81,7 @@ def _as_svg(figure: Figure) -> str:
 
 
 _PALE = "#cfd8df"
-_SMALL, _TITLE = 8, 8.5
+_SMALL = 8
 
 
 def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
@@ -117,7 +112,7 @@ def _draw_bars(axes: "Axes", title: str, values: Sequence[float | None]) -> None
     axes.bar_label(bars, told, padding=2, fontsize=_SMALL - 1, color=INK)
     axes.set_xlim(0, 1.4)  # a figure stands behind the longest bar, too
     axes.set_xticks([0, 0.5, 1], ["0", "50", "100 %"], fontsize=_SMALL - 1, color=GREY)
-    axes.set_title(title, fontsize=_TITLE, loc="left")
+    axes.set_title(title, fontsize=_SMALL + 0.5, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
@@ -143,5 +138,5 @@ def distances_chart(distances: "Sequence[Distance]") -> str:
         axes.set_xscale("log", base=2)
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.set_xticks([], minor=True)
-    axes.legend(**_LEGEND)
+    axes.legend(frameon=False, **_LEGEND)
     return _as_svg(figure)

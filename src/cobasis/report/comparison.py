@@ -138,24 +138,22 @@ def _round(data: Dealt, settings: Settings) -> Round:
 
 def _raw_score(rows: Matrix, labels: Labels, data: Dealt, settings: Settings) -> float:
     """Train on raw features and score; a single class can only be repeated."""
-    if _one_class(labels, data):
-        return figure_of(
-            data.test_labels, np.full(len(data.test_labels), labels[0]), task=data.table.task
+    task, features = data.table.task, data.table.features
+    found = np.full(len(data.test_labels), labels[0])
+    if not _one_class(labels, data):
+        classes, told = np.unique(labels, return_inverse=True)
+        trained = train(
+            encode(rows, features, party="raw"),
+            told if task == "classification" else labels,
+            model=settings.model,
+            task=task,
+            seed=settings.seed,
+            allow_row_carrying=settings.allow_row_carrying,
+            aligned=False,
         )
-    classes, told = np.unique(labels, return_inverse=True)
-    trained = train(
-        encode(rows, data.table.features, party="raw"),
-        told if data.table.task == "classification" else labels,
-        model=settings.model,
-        task=data.table.task,
-        seed=settings.seed,
-        allow_row_carrying=settings.allow_row_carrying,
-        aligned=False,
-    )
-    test = encode(data.test_rows, data.table.features, party="raw")
-    found = trained.predict(test)
-    found = classes[found] if data.table.task == "classification" else found
-    return figure_of(data.test_labels, found, task=data.table.task)
+        found = trained.predict(encode(data.test_rows, features, party="raw"))
+        found = classes[found] if task == "classification" else found
+    return figure_of(data.test_labels, found, task=task)
 
 
 def _one_class(labels: Labels, data: Dealt) -> bool:

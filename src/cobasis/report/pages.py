@@ -74,9 +74,8 @@ def conclusion(found: "Comparison") -> str:
         points = f"{100 * (value - alone):+.1f} points"
         return points if found.metric == "accuracy" else f"{value - alone:+.3f} of R2"
 
-    said = (
-        f"Against being alone, taking part brings the average party {gain(_mean(found.together))}"
-    )
+    together = gain(_mean(found.together))
+    said = f"Against being alone, taking part brings the average party {together}"
     if found.consensus:
         said += f", with a consensus basis {gain(_mean(found.consensus))}"
     return f"{said}; pooling all rows would bring {gain(found.pooled)}."
@@ -91,6 +90,7 @@ def _what_each_role_saw(found: "Comparison") -> list[tuple[str, str, str]]:
     agreement, names = found.round.agreement, tuple(found.round.analyst.uploads)
     m, size, n_anchor_rows = agreement.n_features, agreement.n_components, agreement.n_anchor_rows
     rows = sum(len(found.data.rows[name][0]) for name in names)
+    images = f"{n_anchor_rows} x {size}, {len(names)} times"
     own, shared, back = "each party, of itself", "parties, together", "each party, returned"
     return [
         (own, "its raw rows and labels", f"n_i x {m}"),
@@ -98,11 +98,7 @@ def _what_each_role_saw(found: "Comparison") -> list[tuple[str, str, str]]:
         (shared, "the consortium secret", "32 bytes"),
         (shared, "the anchor", f"{n_anchor_rows} x {m}"),
         ("analyst", "projected rows of all parties", f"{rows} x {size}"),
-        (
-            "analyst",
-            "each party's image of the anchor",
-            f"{n_anchor_rows} x {size}, {len(names)} times",
-        ),
+        ("analyst", "each party's image of the anchor", images),
         ("analyst", "labels, in the clear", f"{rows}"),
         (back, "its change of basis G_i", f"{size} x {size}"),
         (back, "the model", agreement.model or "none"),
@@ -142,6 +138,7 @@ def as_json(found: "Comparison") -> dict[str, Any]:
 def render_audit(report: AuditReport, *, task: str, seal: str = "") -> str:
     """Render an audit, to be read, printed and signed."""
     own = next((each for each in report.distances if each.basis == THIS), None)
+    told = f"{own.mean:.2f} on average, {own.worst:.2f} for those 1 %" if own else "not measured"
     return _template("audit.html").render(
         report=report,
         guarantee=report["D1"].words,
@@ -150,9 +147,7 @@ def render_audit(report: AuditReport, *, task: str, seal: str = "") -> str:
         labels=any(each.accuracy is not None for each in report.effects),
         distances=distances_chart(report.distances) if report.distances else "",
         distance_words=_DISTANCES,
-        own_distance="not measured"
-        if own is None
-        else f"{own.mean:.2f} on average, {own.worst:.2f} for those 1 %",
+        own_distance=told,
         policy=POLICY,
         marks=MARKS,
         seal=seal,

@@ -1,0 +1,243 @@
+"""``cobasis agreement new`` as people type it."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli.round_by_commands import NAMES, PUBS, write_table
+from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.envelope import look
+from cobasis.cli import options
+from cobasis.protocol.enrolment import PublicIdentity
+
+TERMS = "--purpose study --retention-days 30 --task regression --label lactate --n-components 2"
+
+
+def loaded(name="icu.toml"):
+    return tomllib.loads(Path(name).read_text())
+
+
+def secrets():
+    return {path.name: path.read_bytes() for path in Path().glob("*.secret")}
+
+
+def edit(old, new):
+    text = Path("icu.toml").read_text()
+    assert old in text
+    Path("icu.toml").write_text(text.replace(old, new))
+
+
+def test_a_draft_describes_the_columns_of_a_public_example_and_has_a_round_of_its_own(cobasis):
+    cobasis.draft("b.toml")
+    cobasis.draft(more="--holdout 0.2 --deadline 2030-01-01T00:00:00Z --missing fill")
+    read = loaded()
+    first, *_, last = read["features"]
+    assert [each["name"] for each in read["features"]] == ["a", "b", "c", "d", "sex"]
+    assert (last["values"], last["missing"], first["missing"]) == (["f", "m"], "level", "fill")
+    assert first["scale"] > 1
+    assert (read["classes"], read["holdout"], read["id"]) == (["no", "yes"], 0.2, "patient")
+    assert read["n_anchor_rows"] == 4 + 4  # four numbers; f, m, any other, empty
+    assert read["round_id"].startswith("icu-")
+    assert read["round_id"] != loaded("b.toml")["round_id"]
+
+
+def test_columns_and_their_constants_can_be_typed_and_what_is_not_said_stays_open(cobasis):
+    found = cobasis.json(
+        "agreement new icu.toml --missing fill --numbers 'age:centre=60,scale=20,unit=years' "
+        "--numbers a,b:low=0,high=2.5,fill=1 --category sex=f,m"
+    )
+    assert found["state"] == "draft"
+    assert {"purpose", "retention_days", "task", "n_components"} <= set(found["missing"])
+    age, a, b, sex = loaded()["features"]
+    assert (age["centre"], age["scale"], age["unit"], age["fill"]) == (60, 20, "years", 60)
+    assert [(each["low"], each["high"], each["fill"]) for each in (a, b)] == [(0, 2.5, 1)] * 2
+    assert (sex["missing"], loaded()["n_anchor_rows"]) == ("level", 6)  # f, m, empty
+
+
+def test_a_constant_that_is_none_is_refused(cobasis):
+    for words in ("age:centre=high", "age:centr=1", "age:scale=0", "age:low=1,high=0", "age:unit"):
+        told = cobasis(f"agreement new icu.toml --numbers {words}", code=2).stderr
+        assert "age:centre=60,scale=20,unit=years" in told
+    assert not Path("icu.toml").exists()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis):
+    write_table(cobasis.folder / "public.csv", seed=0)
+    answers = [
+        *("study", "none.csv", "public.csv", "guess", "", "ill", "sick", "patient"),
+        *("many", "", "0", "45", "", "someday", "2030-01-31", "0.7", ""),
+    ]
+    told = cobasis("agreement new icu.toml", typed="\n".join(answers) + "\n").stderr
+    assert [told.count(code) for code in ("CB601", "CB105", "CB107")] == [1, 1, 5]
+    read = loaded()
+    assert (read["purpose"], read["task"], read["label"]) == ("study", "classification", "sick")
+    assert (read["id"], read["classes"], read["n_components"]) == ("patient", ["no", "yes"], 4)
+    assert (read["retention_days"], read["minimum_parties"], read["holdout"]) == (45, 2, 0.2)
+    assert (read["model"], read["deadline"]) == ("logistic", "2030-01-31T23:59:59Z")
+    line = f"agreement new b.toml --numbers age,pulse {TERMS} --deadline 2030-01-31 --holdout 0"
+    cobasis(f"{line} --minimum-parties 2 --id patient", typed="")  # nothing that was told
+
+
+REFUSED = {
+    "CB105": ("--label ill", "--id person"),
+    "CB107": (
+        *(f"--holdout {said}" for said in ("1", "-0.1", "nan", "0.6")),
+        *("--deadline 2026-13-01", "--retention-days 0", "--dp epsilon=8", "--round ''"),
+    ),
+    "CB303": (
+        *("--n-components 20", "--minimum-parties 9", "--basis public", "--precision int8"),
+        *("--models ridge,oracle", "--classes yes"),
+    ),
+    "CB601": ("--columns none.csv",),
+}
+
+
+def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
+    cobasis.keys()
+    write_table(cobasis.folder / "public.csv", seed=0)
+    before = sorted(cobasis.folder.iterdir())
+    line = f"agreement new icu.toml {PUBS} --columns public.csv --label sick --id patient"
+    terms = "--purpose p --task classification --n-components 3 --retention-days 30 --yes"
+    for code, each in REFUSED.items():
+        for words in each:
+            assert f"[{code}]" in cobasis(f"{line} {terms} {words}", code=2).stderr, words
+            assert sorted(cobasis.folder.iterdir()) == before
+    told = cobasis(f"{line} {terms} --dp epsilon=8,radi=2", code=2).stderr.replace("\n", " ")
+    assert "--dp cannot be read: radius: Field required" in told
+
+
+def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
+    done = cobasis.agreed()
+    assert "lab.pub is the analyst's, and is set aside" in done.stdout
+    found = read_agreement(Path("icu.toml")).agreement
+    assert (found.parties, found.analyst.name) == (NAMES, "lab")
+    assert found.digest().hex() in done.stdout
+    assert sorted(secrets()) == [f"{name}.secret" for name in NAMES]
+    for name in NAMES:
+        path = Path(f"{name}.secret")
+        assert (look(path).n_recipients, path.stat().st_mode & 0o077) == (1, 0)
+        cobasis(f"inspect {path} --as {name}", by=name)
+        assert "[CB801]" in cobasis(f"inspect {path} --as lab", by="lab", code=3).stderr
+
+
+def test_the_analyst_is_not_the_author_and_neither_is_a_stranger(cobasis):
+    cobasis.keys()
+    line = f"agreement new icu.toml {PUBS} --numbers age,pulse {TERMS} --yes"
+    assert "an analyst must never have" in cobasis(line, by="lab", code=2).stderr
+    assert "[CB702]" in cobasis(f"{line} --as lab", by="lab", code=2).stderr
+    assert "[CB702]" in cobasis(line, by="stranger", code=2).stderr
+    assert "[CB304]" in cobasis(f"{line} --as west", code=2).stderr
+    given = Path("east.pub").read_bytes()
+    Path("east.pub").unlink()
+    cobasis("key new east")  # a second key in one home, and not the one whose .pub was given
+    Path("east.pub").write_bytes(given)
+    assert "keys of east, north" in cobasis(line, code=2).stderr
+    assert "[CB702]" in cobasis(f"{line} --as east", code=2).stderr
+    assert not Path("icu.toml").exists()
+    cobasis(f"{line} --as north")
+    assert not Path("lab.secret").exists()
+
+
+def test_a_pub_file_that_is_none_or_of_another_role_is_named(cobasis):
+    cobasis.keys((*NAMES, "west"))
+    cobasis("key new other --analyst", by="other")
+    Path("junk.pub").write_text("{}\n")
+    Path("copy.pub").write_text(Path("south.pub").read_text())
+    parties = PUBS.removesuffix(" lab.pub")
+    for pubs, said in {
+        f"{parties} junk.pub --analyst lab.pub": "'junk.pub' cannot be used",
+        f"{parties} copy.pub --analyst lab.pub": "'south.pub' and 'copy.pub' are both of 'south'",
+        f"{parties} --analyst west.pub": "was made for a party",
+        f"{PUBS} --analyst other.pub": "'lab.pub' is the key of an analyst",
+        f"{PUBS} other.pub": "'other.pub' is the key of an analyst",
+    }.items():
+        line = f"agreement new icu.toml {pubs} --numbers a,b {TERMS} --yes"
+        told = cobasis(line, code=2).stderr
+        assert (said in told, "[CB303]" in told) == (True, True), told
+    assert not Path("icu.toml").exists()
+
+
+def test_every_fingerprint_but_ones_own_is_confirmed(cobasis, monkeypatch):
+    cobasis.keys()
+    prints = {
+        name: PublicIdentity.from_text(Path(f"{name}.pub").read_text()).fingerprint
+        for name in (*NAMES, "lab")
+    }
+    own = prints.pop("north")
+    line = f"agreement new icu.toml {PUBS} --numbers a,b {TERMS} --id patient"
+    line += " --deadline 2030-01-31 --minimum-parties 2 --holdout 0"
+    told = cobasis(line, code=2).stderr
+    assert [each in told for each in (*prints.values(), own)] == [True] * 3 + [False]
+    given = " ".join(f"--fingerprint '{prints[name].upper()}'" for name in ("east", "south"))
+    assert prints["lab"] in cobasis(f"{line} {given}", code=2).stderr
+    wrong = cobasis(f"{line} --fingerprint '1234 5678 9abc def0' --yes", code=2).stderr
+    assert "123456789abcdef0 is of no file" in wrong
+    monkeypatch.setattr(options, "on_terminal", lambda: True)
+    cobasis(f"{line} {given}", typed="n\n", code=2)
+    assert not Path("icu.toml").exists()
+    told = cobasis(line, typed="y\ny\ny\n").stderr
+    assert all(each in told for each in prints.values())
+
+
+def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis):
+    cobasis.agreed()
+    before, old = secrets(), read_agreement(Path("icu.toml")).agreement
+    for same in (cobasis("agreement new icu.toml"), cobasis.draft(pubs=PUBS)):
+        assert "Nothing changed" in same.stdout
+    told = cobasis("agreement new icu.toml --holdout 0.1 --yes", code=2).stderr
+    assert "options describe a new agreement" in told
+    edit("holdout = 0.0", "holdout = 0.25  # asked for by the board")
+    edit("retention_days = 30", "retention_days = 60")
+    assert "retention_days: 30 -> 60" in cobasis("agreement new icu.toml", code=2).stdout
+    assert secrets() == before
+    cobasis.keys(["west"])
+    changed = ["retention_days: 30 -> 60", "holdout: 0.0 -> 0.25", "enrolled: west is new"]
+    assert cobasis.json("agreement new icu.toml west.pub --yes")["changed"] == changed
+    new = read_agreement(Path("icu.toml")).agreement
+    assert (new.digest() != old.digest(), new.commitment != old.commitment) == (True, True)
+    assert "# asked for by the board" in Path("icu.toml").read_text()
+    second = secrets()
+    assert sorted(second) == [f"{name}.secret" for name in (*NAMES, "west")]
+    Path("east.secret").unlink()  # one that was lost is made again, with all the others
+    cobasis("agreement new icu.toml --yes")
+    assert sorted(secrets()) == sorted(second)
+    assert not {*before.values(), *second.values()} & set(secrets().values())
+    text = Path("icu.toml").read_text()
+    at = text.index('[[party]]\nname = "west"')
+    Path("icu.toml").write_text(text[:at] + text[text.index("[analyst]", at) :])
+    assert cobasis.json("agreement new icu.toml --yes")["changed"] == ["enrolled: west is gone"]
+    assert sorted(secrets()) == sorted(before)
+    for name in NAMES:
+        cobasis("sign icu.toml --yes", by=name)
+
+
+def test_a_secret_of_another_round_is_not_written_over_and_nothing_changes_once_signed(cobasis):
+    cobasis.agreed()
+    before = secrets()
+    line = f"agreement new other.toml {PUBS} --numbers a,b {TERMS} --yes"
+    assert "'east.secret' is in the way" in cobasis(line, code=2).stderr
+    assert not Path("other.toml").exists()
+    cobasis("sign icu.toml --yes", by="east")
+    edit("retention_days = 30", "retention_days = 60")
+    assert "was signed (east)" in cobasis("agreement new icu.toml --yes", code=2).stderr
+    Path("east.sig").unlink()
+    edit("retention_days = 60", "retention_days = 30")
+    cobasis("sign icu.toml --yes -o elsewhere")
+    told = cobasis("agreement new icu.toml --yes", code=2).stderr  # by this home's own transcript
+    assert "was signed (north)" in told
+    assert secrets() == before
+
+
+def test_a_draft_is_completed_by_hand_and_by_pub_files(cobasis):
+    cobasis.keys()
+    cobasis("agreement new icu.toml --numbers a,b --task regression --label y --n-components 1")
+    told = cobasis(f"agreement new icu.toml {PUBS} --yes").stdout
+    assert "To be filled by hand: purpose, retention_days." in told
+    assert not secrets()
+    edit('purpose = ""', 'purpose = "study"')
+    edit('retention_days = ""', "retention_days = 30")
+    found = cobasis.json("agreement new icu.toml --yes")
+    assert (found["state"], found["missing"]) == ("complete", [])
+    assert sorted(secrets()) == sorted(found["secrets"].values())

@@ -1,0 +1,160 @@
+"""The analyst's commands, `verify` and `inspect` as people type them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.round_by_commands import NAMES
+
+
+@pytest.fixture
+def lab(sent):
+    """All three uploads are in the inbox; that of south is held back."""
+    shutil.move("inbox/icu.south.1-upload", "late")
+    return lambda line, **options: sent(line, by="lab", **options)
+
+
+def narrow(done):
+    """Every line of a screen, none wider than a terminal."""
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    return lines
+
+
+def test_signatures_one_by_one_seal_the_agreement_with_the_last(cobasis):
+    cobasis.agreed()
+    Path("signed").mkdir()
+    for name in (*NAMES, "lab"):
+        cobasis(f"sign --yes -o signed/{name}.sig", by=name)
+    lines = narrow(cobasis("receive icu.toml signed/north.sig signed/south.sig", by="lab"))
+    assert lines[0] == "north.sig  accepted: signature of north"
+    assert "  signed    north, south (2 of 4)" in lines
+    assert "  missing   east, lab" in lines
+    assert "[CB311]" in cobasis("run icu.toml", by="lab", code=4).stderr
+    found = cobasis.json("receive icu.toml signed")  # a party may seal, too
+    assert (found["sealed"], found["news"]) == ("icu.sealed.toml", None)
+    assert (found["unsigned"], found["agreed"]) == ([], [*NAMES, "lab"])
+    lines = narrow(cobasis("receive icu.toml signed", by="lab"))
+    assert "  missing   east, north, south" in lines
+    for line in ("run icu.toml", "remove icu.toml south"):
+        done = cobasis(line, code=2)
+        assert "this is the analyst's command" in done.stderr
+        assert "[CB702]" in done.stderr
+    assert "[CB304]" in cobasis("receive icu.toml signed", by="nobody", code=2).stderr
+
+
+def test_receive_says_of_each_file_and_its_audit_what_it_is_and_who_is_missing(sent, lab):
+    Path("inbox/bad").write_bytes(b"junk")
+    found = sent.json("receive icu.toml inbox/", by="lab", code=3)  # one was refused
+    assert {each["file"]: (each["verdict"], each["code"]) for each in found["files"]} == {
+        "bad": ("refused", "CB801"),
+        "icu.east.1-upload": ("accepted", ""),
+        "icu.north.1-upload": ("accepted", ""),
+    }
+    assert (found["received"], found["missing"]) == (["east", "north"], ["south"])
+    assert (found["exchange"], found["message"], found["news"]) == (1, "upload", "icu.news")
+    Path("inbox/bad").unlink()
+    again = sent.json("receive inbox", by="lab")["files"]  # the agreement is the one that is here
+    assert {each["verdict"] for each in again} == {"received before"}
+    assert {each["audit"]["verdict"] for each in again} == {"pseudonymised"}
+    lines = narrow(lab("receive icu.toml inbox/"))
+    assert "  missing   south" in lines
+    assert lines[0].startswith("icu.east.1-upload  received before: upload of east, ")
+    assert "audit: pseudonymised by cobasis/audit/1" in " ".join(" ".join(lines).split())
+
+
+def test_a_run_waits_and_then_writes_one_return_for_each_party(sent, lab):
+    lab("receive icu.toml inbox")
+    done = lab("run icu.toml", code=4)
+    assert "waits for the upload of south" in done.stderr
+    assert "go on without them: --without south" in " ".join(done.stderr.split())
+    assert "[CB314]" in done.stderr
+    lines = narrow(lab("run icu.toml --without south"))
+    assert lines[0] == "Ends exchange 1 of 1: upload -> return"
+    assert "Wrote outbox/icu.north.1-return" in lines
+    again = sent.json("run icu.toml", by="lab")
+    assert (again["written"], set(again["figures"])) == ({}, {"east", "north"})
+    assert "Nothing is new" in lab("run icu.toml").stdout
+    other = sent.json("run --model logistic -o elsewhere", by="lab")
+    assert (other["model"], len(other["written"])) == ("logistic", 2)
+    assert "allowed: ridge, logistic" in lab("run icu.toml --model mlp", code=2).stderr
+    shutil.copy("late", "inbox")
+    assert sent.json("receive icu.toml inbox", by="lab")["late"] == ["south"]
+    assert "To take it: --with south" in lab("run icu.toml").stdout
+    done = lab("run icu.toml --with south", code=2)
+    assert "takes in who came since" in done.stdout
+    assert "nobody is here to be asked" in done.stderr
+    added = sent.json("run icu.toml --with south --yes", by="lab")
+    assert (added["trained_on"], set(added["written"])) == (list(NAMES), set(NAMES))
+
+
+def test_remove_certifies_and_says_what_is_left_to_do(ran):
+    lines = narrow(ran("remove icu.toml south", by="lab"))
+    assert "- The target still descends from east." in lines
+    assert not Path("outbox/icu.south.1-return").exists()
+    removed = ran.json("remove south --realign", by="lab")
+    names = [Path(path).name for path in removed["certificate"]]
+    assert names == ["removal-south.json", "removal-south.txt"]
+    assert removed["trained_on"] == ["east", "north"]
+    told = ran("remove icu.toml north", by="lab", code=2).stderr
+    assert "without party 'north' 1 would stay (east)" in told
+    assert "takes the name of one party" in ran("remove icu.toml", by="lab", code=2).stderr
+
+
+def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, terminal):
+    name = ran.json("status icu.toml")["round"]
+    assert "agreed to be kept" in ran("forget icu.toml", by="lab", code=2).stderr
+    done = ran("forget icu.toml --early", by="lab", code=2, typed="icu-2025\n")
+    assert "Type the round's name" in done.stderr
+    terminal.undo()
+    assert "nobody is here to type" in ran("forget icu.toml --early", by="lab", code=2).stderr
+    assert ran.json("verify", by="nobody")["holds"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cobasis.cli.options.on_terminal", lambda: True)
+        said = narrow(ran("forget icu.toml --early", by="lab", typed=f"{name}\n"))
+    assert said[-1].startswith(f"What parties sent in round '{name}' was destroyed on")
+    assert "[CB313]" in ran("receive icu.toml inbox", by="lab", code=2).stderr
+    assert "[CB313]" in ran("run icu.toml", by="lab", code=2).stderr
+    assert "Destroy its copies" in ran("forget icu.toml --early --with-key --yes", by="lab").stdout
+    assert "[CB304]" in ran("forget icu.toml --yes", by="lab", code=2).stderr
+
+
+def test_verify_needs_no_key_and_exits_with_3_when_something_does_not_hold(ran):
+    found = ran.json("verify icu.toml", by="nobody")
+    assert found["holds"]
+    assert {each["what"] for each in found["findings"]} == {
+        *("agreement", "transcript", "news", "receipt", "upload", "payload", "return", "fit")
+    }
+    folder = ran.folder / "transcript"
+    folder.mkdir()
+    for path in ("icu.news", "icu.round/transcript.jsonl"):
+        shutil.copy(path, folder)
+    assert ran.json("verify icu.toml transcript/", by="nobody")["holds"]
+    (folder / "icu.news").write_bytes(b"{}\n")
+    found = ran.json("verify icu.toml transcript/", by="nobody", code=3)
+    assert [each["name"] for each in found["findings"] if not each["holds"]] == ["icu.news"]
+    lines = narrow(ran("verify icu.toml transcript", by="nobody", code=3))
+    assert any(line.startswith("FAILS") for line in lines)
+
+
+def test_inspect_says_with_a_key_what_it_does_not_say_without(sent):
+    file = "inbox/icu.north.1-upload"
+    outside = sent.json(f"inspect {file}", by="nobody")
+    assert (outside["n_recipients"], outside["manifest"], outside["round"]) == (1, None, None)
+    inside = sent.json(f"inspect {file} --as lab", by="lab")
+    assert (inside["signature"], inside["manifest"]["sender"]) == ("not checked", "north")
+    checked = sent.json(f"inspect {file} --as lab --agreement icu.toml", by="lab")
+    assert (checked["signature"], checked["manifest"]["sender"]) == ("good", "north")
+    assert "[CB801]" in sent(f"inspect {file} --as north", code=3).stderr
+    said = {
+        "icu.toml": "an agreement",
+        "icu.news": "the analyst's news",
+        "north.pub": "a public identity",
+        "north.sig": "a signature",
+    }
+    for name, kind in said.items():
+        assert f"not sealed: {kind}" in sent(f"inspect {name}", by="nobody").stdout
+        assert sent.json(f"inspect {name}", by="nobody")["n_recipients"] == 0
+    Path("other.txt").write_text("hello\n", encoding="utf-8")
+    assert "[CB801]" in sent("inspect other.txt", by="nobody", code=3).stderr

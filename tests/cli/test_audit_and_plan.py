@@ -1,0 +1,107 @@
+"""``cobasis audit`` and ``plan``: what is measured, shown and kept for its owner only."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.round_by_commands import write_table
+from cobasis.cli.main import app
+
+AUDIT = "audit icu.toml north.csv"
+PLAN = "plan icu.toml north.csv --n-components 2 --noise 0.3"
+
+
+@pytest.fixture
+def draft(cobasis):
+    cobasis.draft()
+    write_table(Path("north.csv"), seed=2, n_rows=70)
+    return cobasis
+
+
+def files():
+    return {path: path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()}
+
+
+def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
+    said = sealed(f"{AUDIT} -o page.html").stdout
+    assert said.startswith("Audit: Pseudonymised personal data. Treat as personal data.")
+    for word in ("4. The model you get back", "To be signed for: ", "What would change it:"):
+        assert word in said
+    for path in (Path("page.html"), Path("page.json")):
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert "<svg" in Path("page.html").read_text()
+    assert len(json.loads(Path("page.json").read_text())["findings"]) == 13
+    found = sealed.json(f"{AUDIT} --n-components 1,2 --noise 0.3")
+    names = [each["name"] for each in found["effects"]]
+    assert names[:4] == ["as it is", "1 component", "2 components", "noise 0.3"]
+    asked = [each["id"] for each in found["findings"] if each["action"] == "sign"]
+    assert (found["to_sign"], found["blocked"], found["pages"]) == (asked, False, [])
+
+
+def test_one_more_patient_after_an_upload_blocks(cobasis):
+    cobasis.sealed()  # without a holdout, since a row that is held back is not new to anybody
+    cobasis.send("north")
+    write_table(Path("north.csv"), seed=2, n_rows=61)
+    assert "Blocked: H4" in cobasis(AUDIT).stdout
+    assert cobasis.json(AUDIT)["blocked"]
+
+
+def test_what_cannot_be_audited_or_planned_is_refused(sealed):
+    for line, more in (
+        *((AUDIT, each) for each in ("--n-components 4,many", "--n-components 99", "--noise -1")),
+        *((AUDIT, each) for each in ("--sensitive hair", "-o page.json", "-o north.csv")),
+        *((PLAN, each) for each in ("--epsilon many", "--epsilon 99", "--noise 0", "other.csv")),
+        *((PLAN, each) for each in ("-o north.csv", "-o icu.toml")),
+    ):
+        assert "[CB107]" in sealed(f"{line} {more}", code=2).stderr, (line, more)
+    for line in (AUDIT, PLAN):
+        assert "[CB601]" in sealed(f"{line} -o none/page.html", code=2).stderr
+
+
+def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(draft):
+    before = files()
+    done = CliRunner().invoke(app, PLAN.split(), env={"COBASIS_HOME": str(draft.folder / "none")})
+    assert done.exit_code == 0, done.output
+    for word in ("2 components", "random basis", "noise 0.3", "content", "leaked"):
+        assert word in done.stdout
+    assert "Minimum change set" in done.stdout
+    assert "Noise with a guarantee was left out" in done.stdout
+    assert files() == before
+    assert "Wrote plan.html" in draft(f"{PLAN} -o plan.html").stdout
+    page = Path("plan.html")
+    assert page.stat().st_mode & 0o777 == 0o600
+    text = page.read_text()
+    for word in ("<svg", "<td>random basis</td>", "Minimum change set"):
+        assert text.count(word) == 1
+
+
+def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees(draft):
+    found = draft.json(PLAN)
+    names = [each["name"] for each in found["effects"]]
+    assert names == ["as it is", "2 components", "random basis", "no labels", "noise 0.3"]
+    assert (found["n_rows"], found["metric"], found["page"]) == (70, "accuracy", "")
+    for each in found["effects"]:
+        assert each["accuracy_least"] <= each["accuracy"] <= each["accuracy_most"]
+        assert each["n_scored"] == 35
+    assert draft.json(PLAN.replace("icu.toml ", "")) == found  # the only agreement that is here
+    found = draft.json(f"{PLAN} --public public.csv --epsilon 8")
+    names = [each["name"] for each in found["effects"]]
+    assert names[-1] == "epsilon 8, public rows' basis"
+    assert "public rows' basis" in names
+    assert any("about the mean of the public rows" in each for each in found["told"])
+
+
+def test_a_draft_is_planned_with_its_guarantee_and_refused_by_what_it_lacks(draft):
+    draft("agreement new thin.toml --numbers a,b --task representation")
+    said = draft("plan thin.toml north.csv", code=2).stderr.replace("\n", " ")
+    assert "lacks n_components" in said
+    terms = "epsilon=8,radius=3,most_rows=100,labels=public"
+    draft.draft("private.toml", more=f"--basis haar --dp {terms}")
+    found = draft.json("plan private.toml north.csv --epsilon 2 --noise 0.3")
+    price = {each["name"]: each for each in found["effects"]}
+    assert price["as it is"]["leaked"] < 0.5
+    contents = [price[name]["content"] for name in ("epsilon 2", "as it is", "noise 0.3")]
+    assert contents == sorted(set(contents))
+    assert "Labels are public." in json.dumps(found["told"])

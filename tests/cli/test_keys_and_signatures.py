@@ -1,0 +1,227 @@
+"""``cobasis key new`` and ``sign``: who somebody is, the terms on one screen, one signature."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.round_by_commands import NAMES, PUBS
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.cli.main import app
+from cobasis.protocol.enrolment import PublicIdentity
+
+
+@pytest.fixture
+def agreed(cobasis):
+    cobasis.agreed(more="--basis consensus --holdout 0.25 --deadline 2030-01-31")
+    return cobasis
+
+
+def events(typed, name):
+    return [
+        each.event
+        for path in (typed.folder / f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
+        for each in verify_transcript(path).entries
+    ]
+
+
+def test_a_key_is_made_and_used_as_typed(tmp_path):
+    """The one test that really types: processes, and the passphrase's two seconds."""
+    secret = tmp_path / "passphrase"
+    told = {"COBASIS_HOME": str(tmp_path / "home"), "COBASIS_PASSPHRASE_FILE": str(secret)}
+
+    def typed(*words):
+        line, env = [sys.executable, "-m", "cobasis", *words], {**os.environ, **told}
+        return subprocess.run(line, env=env, capture_output=True, check=True, cwd=tmp_path)
+
+    secret.touch(mode=0o600)
+    secret.write_text("correct horse battery staple\n")
+    made = typed("key", "new", "west").stdout.decode()
+    key = (tmp_path / "home/keys/west.key").stat()
+    assert (key.st_mode & 0o777, key.st_size) == (0o600, pytest.approx(390, rel=0.25))
+    public = PublicIdentity.from_text((tmp_path / "west.pub").read_text())
+    assert (public.name, public.role, public.fingerprint in made) == ("west", "party", True)
+    (tmp_path / "west.pub").unlink()
+    typed("key", "new", "west")
+    assert PublicIdentity.from_text((tmp_path / "west.pub").read_text()) == public
+
+
+def test_a_passphrase_file_that_others_can_read_or_change_is_refused_as_ssh_does(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("COBASIS_PASSPHRASE_FILE", raising=False)
+    secret, line = tmp_path / "passphrase", ["key", "new", "north", "--home", str(tmp_path)]
+    assert "[CB701]" in CliRunner().invoke(app, line).stderr  # no terminal to ask on
+    secret.write_text("correct horse battery staple\n", encoding="utf-8")
+    for mode in (0o640, 0o604, 0o620, 0o644):
+        secret.chmod(mode)
+        done = CliRunner().invoke(app, [*line, "--passphrase-file", str(secret)])
+        assert done.exit_code == 2
+        assert "[CB701]" in done.stderr
+        assert f"has mode {mode:04o}" in done.stderr
+        assert "correct horse" not in done.output
+    assert not (tmp_path / "keys" / "north.key").exists()
+
+
+def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
+    for words, role in (("key new north", "party"), ("key new lab --analyst", "analyst")):
+        found = cobasis.json(words)
+        public = PublicIdentity.from_text(Path(found["path"]).read_text())
+        assert (public.role, public.fingerprint) == (role, found["fingerprint"])
+        assert found["role"] == role
+    key = Path("home-north/keys/north.key").read_bytes()
+    told = cobasis("key new north --analyst", code=2).stderr
+    assert "its role is party, not analyst" in told
+    assert "[CB702]" in told
+    Path("west.pub").write_text("another's\n")
+    Path("north.pub").write_text("another's\n")
+    for name in ("west", "north"):
+        assert "[CB601]" in cobasis(f"key new {name}", code=2).stderr
+        assert Path(f"{name}.pub").read_text() == "another's\n"
+    assert not Path("home-north/keys/west.key").exists()
+    Path("north.pub").unlink()
+    assert "was there" in cobasis("key new north").stdout
+    assert Path("home-north/keys/north.key").read_bytes() == key
+
+
+def test_ctrl_c_at_a_prompt_ends_the_command(tmp_path, monkeypatch):
+    """On a real terminal, since the prompt's library turns the interrupt into another error."""
+    monkeypatch.delenv("COBASIS_PASSPHRASE_FILE", raising=False)
+    monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    pid, terminal = pty.fork()
+    if pid == 0:  # pragma: no cover -- the child
+        os.execv(sys.executable, [sys.executable, "-m", "cobasis", "key", "new", "west"])  # noqa: S606
+    said = b""
+    while b"Passphrase" not in said:
+        assert select.select([terminal], [], [], 60)[0], said
+        said += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGINT
+    assert not Path("west.pub").exists()
+
+
+def test_the_terms_are_one_screen_of_eighty_columns(agreed):
+    screen = agreed("sign icu.toml --yes").stdout
+    assert max(map(len, screen.splitlines())) < 80
+    assert len(screen.splitlines()) <= 30
+    agreement = read_agreement(Path("icu.toml")).agreement
+    people = [*agreement.enrolled, agreement.analyst]
+    for each in (
+        *("study", "5: a, b, c, d, sex", "'sick', one of no, yes; it leaves as it is"),
+        *("1. proposal: up to 3 directions", "2. upload: each row as 3 numbers"),
+        *("pseudonymised personal data", "lab, the analyst, alone", "ridge (or logistic)"),
+        *("consensus basis", "column 'patient'", "25% of your rows", "no formal guarantee"),
+        *("30 days", "31 Jan 2030 23:59 UTC; without 2 of the 3", agreement.digest().hex()),
+        *("made by north", "north  (you)", *(who.fingerprint for who in people)),
+    ):
+        assert each in screen, each
+
+
+def test_words_of_others_cannot_steer_the_terminal(agreed):
+    text = Path("icu.toml").read_text()
+    hostile = 'purpose = "study\\u001b[2J\\u202e of rows\\nNoise     epsilon 0"'
+    Path("icu.toml").write_text(text.replace('purpose = "study"', hostile))
+    agreed("agreement new icu.toml --yes")
+    screen = agreed("sign icu.toml --yes").stdout
+    assert "Purpose   study?[2J? of rows Noise     epsilon 0\n" in screen
+
+
+def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
+    cobasis.keys()
+    terms = "epsilon=8,radius=3,most_rows=100,labels=randomised_response,label_epsilon=4"
+    cobasis(
+        f"agreement new icu.toml {PUBS} --numbers a,b --task classification --label y --yes "
+        "--classes 0,1 --purpose study --n-components 1 --retention-days 9 --basis haar "
+        f"--dp {terms}"
+    )
+    terms = read_agreement(Path("icu.toml")).agreement.dp
+    assert (terms.epsilon, terms.lifetime_epsilon) == (8.0, 12.0)
+    screen = cobasis("sign --yes").stdout
+    for word in ("upload: each row as 1 numbers, with noise", "changed at random", "epsilon"):
+        assert word in screen
+    assert "pseudonymised" not in screen
+
+
+def test_everybody_signs_once_and_then_it_is_sealed(agreed):
+    for name in (*NAMES, "lab"):
+        found = agreed.json("sign --yes", by=name)
+        assert (found["name"], found["path"], found["again"]) == (name, f"{name}.sig", False)
+        assert found["secret_from"] == ("" if name == "lab" else "north")
+    agreed("receive icu.toml east.sig north.sig south.sig lab.sig")
+    sealed_agreement(Path("icu.sealed.toml"))
+    signature = Path("east.sig").read_bytes()
+    Path("east.secret").unlink()
+    Path("east.sig").unlink()
+    agreed("sign icu.toml --yes", by="east")  # the vault has it now
+    assert Path("east.sig").read_bytes() == signature
+    assert "signed this before" in agreed("sign icu.toml", by="east").stdout
+    assert events(agreed, "east") == ["joined", "signed"]
+
+
+def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agreed):
+    old = Path("east.secret").read_bytes()
+    text = Path("icu.toml").read_text()
+    Path("icu.toml").write_text(text.replace("retention_days = 30", "retention_days = 31"))
+    agreed("agreement new icu.toml --yes")
+    right = Path("east.secret").read_bytes()
+    for wrong, code in (
+        (Path("south.secret").read_bytes(), "CB801"),
+        (b"junk", "CB801"),
+        (old, "CB804"),  # of an earlier text
+    ):
+        Path("east.secret").write_bytes(wrong)
+        assert f"[{code}]" in agreed("sign icu.toml --yes", by="east", code=3).stderr
+    Path("east.secret").unlink()
+    assert "[CB305]" in agreed("sign icu.toml --yes", by="east", code=2).stderr
+    line = "sign icu.toml --yes --secret none.secret"
+    assert "[CB601]" in agreed(line, by="east", code=2).stderr
+    assert (Path("east.sig").exists(), events(agreed, "east")) == (False, [])
+    assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
+    assert events(agreed, "east") == ["signed"]
+    Path("east.secret").write_bytes(right)
+    found = agreed.json("sign", by="east")
+    assert (found["again"], found["secret_from"]) == (True, "north")
+    assert events(agreed, "east") == ["signed", "joined"]
+
+
+def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
+    Path("lab.secret").write_bytes(b"somebody sent this by mistake")
+    screen = agreed("sign --yes", by="lab").stdout
+    assert "you must not" in screen
+    assert "lab  (you)" in screen
+    for words in ("--secret lab.secret", "--secret-later"):
+        assert "[CB107]" in agreed(f"sign --yes {words}", by="lab", code=2).stderr
+    assert "[CB304]" in agreed("sign --yes", by="stranger", code=2).stderr
+    assert "[CB304]" in agreed("sign --yes --as west", code=2).stderr
+    pub = Path("east.pub").read_bytes()
+    Path("east.pub").unlink()
+    agreed("key new east")  # another key of that name, in north's home
+    Path("east.pub").write_bytes(pub)
+    assert "--as east" in agreed("sign --yes", code=2).stderr
+    assert "[CB702]" in agreed("sign --yes --as east", code=2).stderr
+    assert not Path("east.sig").exists()
+    agreed("sign --yes --as north")
+
+
+def test_nobody_signs_unasked_and_drafts_and_files_in_the_way_are_refused(agreed, terminal):
+    agreed("sign icu.toml", typed="n\n", code=2)
+    assert (Path("north.sig").exists(), events(agreed, "north")) == (False, [])
+    agreed("sign icu.toml", typed="y\n")
+    assert Path("north.sig").exists()
+    terminal.undo()
+    assert "[CB107]" in agreed("sign icu.toml", by="south", code=2).stderr
+    Path("south.sig").write_text("mine\n")
+    assert "[CB601]" in agreed("sign icu.toml --yes", by="south", code=2).stderr
+    assert Path("south.sig").read_text() == "mine\n"
+    agreed("agreement new draft.toml --numbers a,b")
+    assert "[CB303]" in agreed("sign draft.toml", code=2).stderr
+    assert "[CB107]" in agreed("sign", code=2).stderr  # two agreements lie here
+    assert "[CB107]" in agreed("sign north.pub", code=2).stderr

@@ -1,0 +1,232 @@
+"""A party's commands as people type them: `send`, `accept`, `score`, `predict` and `export`."""
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from cli.round_by_commands import NAMES, write_table
+from cobasis.bundle.seal import look
+from cobasis.bundle.transcript import verify_transcript
+from cobasis.disk.whole import file_digest
+from faults import at_call, on
+
+UPLOAD = Path("icu.north.1-upload")
+
+
+def events(name="north"):
+    [path] = Path(f"home-{name}").glob("transcripts/*/*/transcript.jsonl")
+    return [each.event for each in verify_transcript(path).entries]
+
+
+def test_before_its_turn_send_says_what_is_missing_and_reads_no_table(cobasis):
+    cobasis.agreed()
+    told = cobasis("send icu.toml none.csv", code=4).stderr
+    assert "missing: east, north, south, lab" in told
+    assert "[CB311]" in told
+    Path("north.secret").rename("kept")
+    cobasis("sign --yes --secret-later")
+    for name in ("east", "south", "lab"):
+        cobasis("sign --yes", by=name)
+    told = cobasis("send icu.toml none.csv", code=4).stderr
+    assert "'north.secret' does not lie beside 'icu.toml'" in told
+    assert "[CB314]" in told
+    Path("kept").rename("north.secret")
+    write_table(Path("north.csv"), seed=2)
+    said = cobasis("send icu.toml north.csv --signed-by Officer --yes").stdout
+    assert "The secret that 'north' made is the agreement's" in said
+
+
+def test_a_dry_run_lists_all_that_does_not_fit_also_before_anybody_signed(cobasis):
+    cobasis.agreed()
+    good = pl.read_csv(write_table(Path("north.csv"), seed=2))
+    words = pl.when(pl.int_range(pl.len()) == 6).then(pl.lit("high")).otherwise(pl.lit("1"))
+    good.with_columns(a=words, sex=pl.lit("x")).write_csv("bad.csv")
+    line = "send icu.toml bad.csv --dry-run"
+    told = " ".join(cobasis(line, code=2).stdout.split())
+    assert "refused: column 'a' is of type String, the first text in row 7 below" in told
+    assert "told: 40 of 40 cells of column 'sex'" in told
+    found = cobasis.json(line, code=2)
+    assert (found["fits"], found["n_held"], found["preview"]) == (False, None, None)
+    found = cobasis.json("send icu.toml north.csv --dry-run")
+    assert (found["fits"], found["preview"]["reader"]) == (True, "lab")
+    assert found["preview"]["span"] == "fresh"
+    assert not list(Path().glob("icu.north.*"))
+
+
+def test_the_same_table_is_refused_by_send_as_by_its_dry_run(sealed):
+    good = pl.read_csv("north.csv")
+    for change in ({"patient": pl.lit("1")}, {"sick": pl.lit(7)}, {"a": pl.lit("x")}):
+        good.with_columns(**change).write_csv("bad.csv")
+        codes = {
+            sealed(f"send icu.toml bad.csv {more}", code=2).stderr.strip()[-7:]
+            for more in ("--dry-run", "--yes --signed-by Officer")
+        }
+        assert len(codes) == 1, codes
+
+
+def test_nothing_leaves_unasked_or_unsigned(sealed, terminal):
+    line = "send icu.toml north.csv"
+    assert "Nothing was made." in sealed(line, typed="A. Officer\nn\n", code=2).stderr
+    assert "[CB512]" in sealed(line, typed="\n", code=2).stderr
+    terminal.undo()
+    done = sealed(f"{line} --signed-by Officer", code=2)
+    assert "Exchange 1 of 1: upload. Nothing has left yet." in done.stdout
+    assert "Who can read it: 'lab' alone" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 80
+    assert "nothing leaves unasked" in done.stderr
+    assert "[CB107]" in done.stderr
+    assert "[CB512]" in sealed(f"{line} --yes", code=2).stderr
+    for half in ("--override-by A --override-by B", "--override-reason why"):
+        assert "[CB107]" in sealed(f"{line} {half} --yes", code=2).stderr
+    assert (UPLOAD.exists(), events()) == (False, ["joined", "signed"])
+
+
+def test_send_asks_and_writes_a_lost_file_again_to_the_last_byte(sealed, terminal):
+    done = sealed("send icu.toml north.csv --json", typed="A. Officer\ny\n")
+    found = json.loads(done.stdout.splitlines()[-1])
+    terminal.undo()
+    assert (found["path"], found["sha256"]) == (str(UPLOAD), file_digest(UPLOAD))
+    assert look(UPLOAD).n_recipients == 1
+    assert "a round takes one" in sealed("send icu.toml north.csv --yes", code=2).stderr
+    UPLOAD.unlink()
+    again = sealed.json("send icu.toml --again")
+    assert (again["again"], file_digest(UPLOAD)) == (True, found["sha256"])
+    seen = " ".join(
+        sealed(f"inspect {UPLOAD} --as lab --agreement icu.toml", by="lab").stdout.split()
+    )
+    assert "audit: policy cobasis/audit/1 report " in seen
+    assert "verdict pseudonymised" in seen
+
+
+def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(sealed):
+    def interrupt(real, told):
+        real(*told)
+        raise KeyboardInterrupt
+
+    line = "send icu.toml north.csv --signed-by Officer --yes"
+    for file in ("1-upload.made", UPLOAD.name):
+        with at_call(1, interrupt, counts=on("replace", file)):
+            assert "the same command goes on" in sealed(line, code=130).stderr
+    said = sealed(line).stdout
+    assert "The same file as before, to the last byte." in said
+    assert "cobasis accept icu.toml icu.news icu.north.1-return" in said
+    assert UPLOAD.exists()
+
+
+ASKS = """
+import polars as pl
+from cobasis.cli.main import app
+from cobasis.cli.options import consent
+
+@app.command()
+def ask(table: str):
+    pl.scan_csv(table).collect(engine="streaming")
+    consent("Well?", yes=False, what="it")
+
+app(["ask", {table!r}])
+"""
+
+
+def test_ctrl_c_at_a_question_ends_the_command_though_a_table_was_read(tmp_path):
+    """polars has a handler of its own, which lets the system go on reading the keyboard."""
+    (tmp_path / "table.csv").write_text("a\n1\n")
+    program = ASKS.format(table=str(tmp_path / "table.csv"))
+    keyboard, terminal = pty.openpty()
+    words = [sys.executable, "-c", program]
+    with subprocess.Popen(words, stdin=terminal, stderr=subprocess.PIPE) as child:
+        said = b""
+        while b"Well?" not in said:
+            said += os.read(child.stderr.fileno(), 1000)
+        time.sleep(0.2)  # it says so before it listens
+        child.send_signal(signal.SIGINT)
+        assert child.wait(10) == 130
+    os.close(keyboard)
+    os.close(terminal)
+
+
+def test_accept_shows_three_figures_once_and_score_the_same(ran):
+    assert "icu.north.1-return were accepted before" in ran("accept icu.toml", code=4).stderr
+    line = "accept icu.toml icu.north.1-return"
+    returned = ran.json(line)["returned"]
+    assert returned["score"]["metric"] == "accuracy"
+    assert returned["score"]["together"] >= returned["score"]["baseline"]  # of some 15 rows
+    assert returned["trained_on"] == list(NAMES)
+    shown = ran(line).stdout
+    for word in ("together", "a model of your own", "the best constant", returned["model_sha256"]):
+        assert word in shown
+    assert ran.json("score icu.toml")["score"] == returned["score"]
+    Path("north.csv").rename("moved.csv")
+    assert "give it: cobasis score TABLE" in ran("score icu.toml").stdout
+    assert ran.json("score icu.toml moved.csv")["score"] == returned["score"]
+    others = pl.read_csv(write_table(Path("later.csv"), seed=8))
+    alone = ran.json("score icu.toml later.csv")["score"]
+    assert (alone["n_rows"], alone["local"]) == (40, None)
+    pl.concat([pl.read_csv("moved.csv"), others]).write_csv("later.csv")
+    more = ran.json("score icu.toml later.csv")["score"]  # without the rows that were uploaded
+    assert more["n_rows"] == returned["score"]["n_rows"] + 40
+
+
+def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
+    write_table(Path("new.csv"), seed=9)
+    assert "40 predictions" in ran("predict icu.toml new.csv -o out.csv").stdout
+    assert pl.read_csv("out.csv").columns == ["patient", "prediction", "score_yes"]
+    assert ran.json("predict icu.toml new.csv -o out.csv")["n_rows"] == 40
+    table = Path("north.csv").read_bytes()
+    for line in ("predict icu.toml new.csv", "export icu.toml"):
+        assert "a table of yours" in ran(f"{line} -o north.csv", code=2).stderr
+    assert Path("north.csv").read_bytes() == table
+    found = ran.json("export icu.toml -o n.onnx")
+    made = Path("n.onnx").stat()
+    assert (made.st_size, made.st_mode & 0o777) == (found["n_bytes"], 0o600)
+
+
+def test_of_a_folder_what_is_for_a_party_is_taken_and_the_rest_is_named(ran):
+    inbox = Path("came")
+    inbox.mkdir()
+    for path in (*Path("outbox").iterdir(), Path("inbox/icu.north.1-upload")):
+        shutil.copy(path, inbox)
+    shutil.copy("icu.news", inbox / "zz.news")
+    found = ran.json("accept icu.toml came")
+    others = ["icu.east.1-return", "icu.north.1-upload", "icu.south.1-return"]
+    assert (found["passed_over"], found["refused"]) == (others, [])
+    assert len(found["news"]["receipts"]) == 0  # it was countersigned before
+    assert found["returned"]["trained_on"] == list(NAMES)
+    damaged = inbox / "icu.north.1-return"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    done = ran("accept icu.toml came", code=3)
+    assert "Refused icu.north.1-return: SealError: 'icu.north.1-return' cannot be" in done.stderr
+    assert "Accepted the news of" in done.stdout
+    assert events() == ["joined", "signed", "audited", "prepared", "receipt", *["accepted"] * 2]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "found"),
+    [
+        ("accept icu.toml north.secret", 3, "CB804"),
+        ("accept icu.toml none.return", 2, "CB601"),
+        ("accept none.toml north.secret", 2, "CB601"),
+        ("send icu.toml none.csv --dry-run", 2, "CB601"),
+        ("send icu.toml", 2, "CB107"),
+        ("send icu.toml north.csv --as west", 2, "CB304"),
+        ("send icu.toml north.csv --as lab", 2, "CB702"),
+        ("send icu.toml --again", 2, "CB305"),
+        ("score icu.toml north.csv", 2, "CB305"),
+        ("predict icu.toml north.csv -o out.csv", 2, "CB305"),
+        *((f"{line} icu.toml", 2, "CB702") for line in ("run",)),
+        ("forget icu.toml --early", 2, "CB107"),
+    ],
+)
+def test_an_error_is_one_message_with_a_code_and_says_whose_it_is(sealed, line, code, found):
+    done = sealed(line, code=code)
+    assert f"[{found}]" in done.stderr
+    assert "Traceback" not in done.output
+    assert done.stdout == ""

@@ -1,0 +1,137 @@
+"""What `status` says to each role at each step of a round in one folder, and of words that fail."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from cli.round_by_commands import NAMES
+from cobasis.cli import options
+from cobasis.cli.main import app
+
+HEAVY = {  # pydantic is not among them: typer takes it for an option's default
+    *("numpy", "scipy", "polars", "narwhals", "sklearn", "matplotlib", "jinja2"),
+    *("cryptography", "safetensors", "cobasis.protocol.agreement"),
+    "cobasis.cli.answers",
+}
+
+
+def told(typed, by="north"):
+    """The next command, whether to type it now, and who is waited for; two lines fit 80 columns."""
+    found = typed.json("status icu.toml", by=by)
+    lines = typed("status icu.toml", by=by).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any(found["next"] in line for line in lines)
+    assert any("nothing to do now" in line for line in lines) == (not found["now"])
+    return found["next"].removeprefix("cobasis ").split()[0], found["now"], found["waits_for"]
+
+
+def look_on_until_the_first_run(cobasis):
+    """From a draft to an agreement that is sealed, and all proposals received."""
+    cobasis.draft(more="--basis consensus")
+    found = cobasis.json("status icu.toml")
+    assert (found["state"], found["now"]) == ("draft", True)
+    assert found["next"].startswith("cobasis agreement new icu.toml")
+    Path("icu.toml").unlink()
+
+    cobasis.agreed(more="--basis consensus")
+    screen = cobasis("status icu.toml", by="east").stdout
+    assert "No news from lab are here" in screen
+    assert "not known east, north, south and lab" in screen
+    assert "you: no key of this round" in cobasis("status icu.toml", by="stranger").stdout
+    assert told(cobasis) == ("sign", True, [*NAMES, "lab"])
+    cobasis("sign icu.toml --yes")
+    assert told(cobasis) == ("status", False, ["east", "south", "lab"])
+    for name in ("east", "south", "lab"):
+        cobasis("sign icu.toml --yes", by=name)
+    cobasis("receive icu.toml", by="lab")
+    assert told(cobasis, by="lab") == ("receive", False, [*NAMES, "lab"])
+
+    cobasis.tables()
+    assert told(cobasis) == ("send", True, [*NAMES, "lab"])
+    cobasis.send("east", "north")
+    assert "waits for the proposal of south" in cobasis.run(code=4).stderr
+    assert told(cobasis) == ("accept", False, ["south", "lab"])
+    cobasis.send("south")
+    cobasis("receive icu.toml inbox", by="lab")
+    assert told(cobasis, by="lab") == ("run", True, ["lab"])
+
+
+def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(cobasis):
+    look_on_until_the_first_run(cobasis)
+    first = cobasis("run icu.toml", by="lab").stdout.splitlines()[0]
+    assert first == "Ends exchange 1 of 2: proposal -> span"
+    Path("outbox/icu.east.1-span").unlink()
+    lost = cobasis.json("run icu.toml", by="lab")
+    assert (list(lost["written"]), lost["contributors"]) == (["east"], list(NAMES))
+    shutil.copy("outbox/icu.north.1-span", ".")
+    assert told(cobasis)[:2] == ("accept", True)
+    cobasis.accept()
+
+    cobasis.send()
+    assert cobasis.run().stdout.splitlines()[0] == "Ends exchange 2 of 2: upload -> return"
+    cobasis.accept()
+    assert told(cobasis) == ("predict", True, [])
+    assert told(cobasis, by="lab") == ("receive", False, [])
+    screen = cobasis("status icu.toml").stdout
+    assert "All exchanges have ended" in screen
+    assert screen.count(", receipt is here") == 2
+
+    cobasis("remove icu.toml south --realign", by="lab")
+    assert cobasis.json("status", by="south")["next"] == ""
+    shutil.copy("outbox/icu.north.2-return", ".")
+    assert told(cobasis)[:2] == ("accept", True)
+    Path("passphrase").write_text("forgotten\n")  # nobody is asked for one
+    Path("icu.news").write_text("{}\n")
+    assert "[CB803]" in cobasis("status icu.toml", by="east", code=3).output
+
+
+def test_words_that_no_command_takes_have_a_code_and_break_between_words(cobasis, monkeypatch):
+    for words in ("keyy", "key neww", "send --dry-runn", "status a b", "predict x.csv"):
+        done = cobasis(words, code=2)
+        assert done.stdout == ""
+        assert done.stderr.endswith("--help'. [CB107]\n")
+    assert "[CB" not in cobasis("key", code=2).output
+    whole = cobasis("status", code=2).stderr  # no agreement lies here
+    assert "[CB107]" in whole
+    assert len(whole.splitlines()) == 1
+    cobasis.draft()
+    cobasis.draft("b.toml")
+    told = cobasis("status", code=2).stderr
+    assert "b.toml, icu.toml" in told
+    monkeypatch.setattr(options, "on_screen", lambda: True)
+    lines = cobasis("status", code=2).stderr.splitlines()
+    assert max(map(len, lines)) < 80
+    assert " ".join(lines) == told.strip()
+
+
+def commands(group, before=()):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*before, name))
+        else:
+            yield " ".join((*before, name)), command
+
+
+def test_every_help_ends_with_an_example_of_the_command():
+    for words, command in commands(get_command(app)):
+        last = command.help.strip().splitlines()[-1]
+        assert last.startswith(f"Example: cobasis {words}")
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("demo", "--help")])
+def test_help_loads_nothing_that_computes(words):
+    script = (
+        "import atexit, sys\natexit.register(lambda: print(*sys.modules))\n"
+        f"sys.argv[1:] = {list(words)!r}\nfrom cobasis.cli.main import run\nrun()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    *said, last = done.stdout.splitlines()
+    assert ("0.1.0" in said) == (words == ("--version",))
+    assert "cobasis.cli.main" in last.split()
+    assert HEAVY & set(last.split()) == set()

@@ -1,0 +1,187 @@
+"""Pages: links lead somewhere, names exist, words are honest, fragments and papers are complete."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+TOP = tuple(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "changes").glob("*.md"), *TOP])
+WRITTEN = sorted([*PAGES, *(ROOT / "src").rglob("*.py")])
+CODE = sorted(
+    path
+    for folder in ("tests", "experiments", "benchmarks", "docs", ".ci")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".py", ".toml", ".sh", ""} and path.is_file() and path != Path(__file__)
+)
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+PATH = re.compile(r"`((?:src|tests|experiments|benchmarks|docs|changes)/[\w/.-]+)`")
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)")
+FRAGMENT = re.compile(r"\d+\.(feature|fix|removal|doc)(\.\d+)?\.md")
+HONEST = "pseudonymised personal data, not anonymous data"
+NOT_OURS = re.compile(r"\.\./shared|/work/|/home/|seed 00\d|\bDESIGN\b|pypi\.org|/simple\b")
+PLACES = re.compile(r"/(work|home|root)/|pypi\.org|/simple\b")
+DIFFERENTIAL = re.compile(r"differential(ly)? priva", re.IGNORECASE)
+MAY_SAY_IT = {
+    *(f"docs/{page}.md" for page in ("explanation/differential-privacy", "reference/agreement")),
+    "docs/how-to/read-the-audit.md",
+    "docs/decisions/0012-noise-with-a-guarantee.md",
+    *(f"src/cobasis/protocol/{name}.py" for name in ("dp_terms",)),
+    *(f"src/cobasis/privacy/{name}.py" for name in ("mechanism", "audit/subject", "audit/report")),
+}
+"""Where the guarantee of an agreement's [dp] section is made, explained or stated."""
+
+
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def prose(page):
+    """A page without its code."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def text_of(path):
+    """The words, with markup and line ends taken away."""
+    return " ".join(path.read_text(encoding="utf-8").replace("*", "").split())
+
+
+def anchors(page):
+    """What its headings are called in a link."""
+    heads = re.findall(r"^#+ +(.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+def lost_links(page):
+    """Which relative links lead to no file or heading of ours."""
+    for target in LINK.findall(prose(page)):
+        name, _, anchor = target.partition("#")
+        found = (page.parent / name).resolve() if name else page
+        if target.startswith(("https://", "mailto:")):
+            continue
+        lost = not found.exists() or ROOT not in found.parents
+        if lost or (anchor and anchor not in anchors(found)):
+            yield target
+
+
+def test_every_link_leads_somewhere_and_every_file_that_is_named_exists():
+    assert {named(page): found for page in PAGES if (found := [*lost_links(page)])} == {}
+    assert sum(len(LINK.findall(prose(page))) for page in PAGES) > 50
+    files = {each for page in PAGES for each in PATH.findall(prose(page))}
+    assert [each for each in sorted(files) if not (ROOT / each).exists()] == []
+
+
+def test_every_page_of_the_site_has_one_title_and_no_power_sets_words_in_bold():
+    for page in PAGES:
+        if ROOT / "docs" in page.parents:
+            assert len(re.findall(r"^# ", prose(page), re.MULTILINE)) == 1, page
+        # two of 2**53 in one paragraph do, unless they stand in backquotes
+        bare = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.search(r"\w\*\*\w", bare), page
+
+
+def test_an_upload_is_called_what_it_is_and_nothing_else_claims_a_guarantee_or_names_a_place():
+    for path in WRITTEN:
+        text = text_of(path)
+        bare = text.replace(HONEST, "").lower().replace("pseudonym", "")
+        assert "anonym" not in bare, path
+        assert not DIFFERENTIAL.search(text) or named(path) in MAY_SAY_IT, path
+        assert not NOT_OURS.search(text), path
+    assert [named(path) for path in CODE if PLACES.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_the_honest_sentence_and_the_conditions_stand_where_people_look_for_them():
+    for name in ("README.md", "docs/index.md", "docs/explanation/threat-model.md"):
+        assert HONEST in text_of(ROOT / name)
+        assert "no formal guarantee" in text_of(ROOT / name).lower()
+    assert HONEST in text_of(ROOT / "CONTRIBUTING.md")
+    page = text_of(ROOT / "docs/explanation/differential-privacy.md")
+    words = ("replace-one", "haar", "public by declaration", "NaN", "randomised", "ledger", "grid")
+    assert [word for word in words if word not in page] == []
+
+
+def test_every_dependency_has_its_row_with_a_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = [
+        project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"].values(),
+        *project["dependency-groups"].values(),
+    ]
+    page = (ROOT / "docs/decisions/0005-dependencies.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| ")]
+    listed = {row[0].strip(): row for row in rows if row[0].strip() != "package"}
+    assert set(listed) == {Requirement(line).name for group in groups for line in group}
+    assert all(len(row) == 5 and all(cell.strip() for cell in row) for row in listed.values())
+
+
+def test_every_file_in_changes_is_a_fragment_that_says_something():
+    names = sorted(path.name for path in (ROOT / "changes").iterdir())
+    assert [name for name in names if not FRAGMENT.fullmatch(name)] == ["README.md"]
+    for wrong in ("2.md", "feature.md", "2.change.md", "x.fix.md"):
+        assert not FRAGMENT.fullmatch(wrong)
+    for path in (ROOT / "changes").glob("[0-9]*.md"):
+        text = path.read_text(encoding="utf-8").strip()
+        assert text.endswith("."), path
+        assert not text.startswith("#"), path
+    text = (ROOT / "changes" / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"^- `(\w+)`", text, re.MULTILINE) == ["feature", "fix", "removal", "doc"]
+
+
+def test_the_citation_names_the_version_the_licence_and_the_papers():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert cited["cff-version"] == "1.2.0"
+    assert (cited["type"], cited["title"]) == ("software", project["name"])
+    assert (cited["version"], cited["license"]) == (project["version"], project["license"])
+    assert {"message", "authors"} <= set(cited)
+    papers = cited["references"]
+    known = {each["value"] for paper in papers for each in paper.get("identifiers", ())}
+    assert {"arXiv:2403.02780", "arXiv:2404.14164"} <= known
+    assert all({"type", "title", "authors"} <= set(paper) for paper in papers)
+
+
+TITLES = {
+    "Algorithm 1": "Overview of the DC algorithm",
+    "Algorithm 2": "Imakura-DC's Basis Alignment Procedure",
+    "Algorithm 3": "Kawakami-DC's Basis Alignment Procedure",
+    "Algorithm 4": "ODC's Basis Alignment Procedure",
+    "Algorithm 2 of arXiv v4, Appendix B": (
+        "Alternating Minimization Algorithm with Spectral Initialization"
+    ),
+    "Theorem 2.1": "Privacy Against Semi-Honest Users",
+    "Theorem 2.2": "Privacy Against a Semi-Honest Analyst",
+    "Theorem 4.3": "Weak Concordance of Imakura-DC",
+    "Theorem 5.3": "Orthogonal Concordance of ODC",
+}
+IMPLEMENTED = {  # the docstring of the file says which algorithm it is
+    "src/cobasis/protocol/round.py": "Algorithm 1",
+    "src/cobasis/algorithms/imakura.py": "Algorithm 2",
+    "src/cobasis/algorithms/kawakami.py": "Algorithm 3",
+    "src/cobasis/algorithms/odc.py": "Algorithm 4",
+    "src/cobasis/algorithms/gopp.py": "Appendix B",
+}
+
+
+def test_the_paper_map_has_every_algorithm_under_its_title_with_module_and_test():
+    page = (ROOT / "docs/explanation/paper-map.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith(("| Algorithm", "| Theorem"))
+    ]
+    assert {row[0]: row[1] for row in rows} == TITLES
+    algorithms = [row for row in rows if row[0].startswith("Algorithm")]
+    assert all(row[2].startswith("`src/") and row[3].startswith("`tests/") for row in algorithms)
+    for path, title in IMPLEMENTED.items():
+        assert title in (ROOT / path).read_text(encoding="utf-8")
+        assert [title in row[0] for row in algorithms if row[2] == f"`{path}`"] == [True]
+    methods = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "src/cobasis/algorithms").glob("*.py")
+        if "References\n" in path.read_text(encoding="utf-8")
+    }
+    assert methods <= set(PATH.findall(page))
+    assert len(methods) > 5
