@@ -35,18 +35,15 @@ def test_everything_recovered_is_everything():
     assert (found.cells.value, found.named.value) == (1, 1)
 
 
-def test_guessing_the_average_person_scores_what_stands_as_chance():
+def test_the_average_person_scores_what_stands_as_chance_and_other_peoples_rows_less():
     found = content(np.tile(ROWS.mean(axis=0), (200, 1)))
     assert found.explained.value == pytest.approx(found.explained.chance, abs=1e-12)
     assert found.distance.value == pytest.approx(found.distance.chance)
     assert found.cells.value == found.cells.chance
     assert found.named.value == found.named.chance == 1 / 200  # all are taken for one person
-
-
-def test_other_peoples_rows_score_below_the_average_person_and_name_nobody():
-    found = content(np.roll(ROWS, 1, axis=0))
-    assert found.explained.value == pytest.approx(-1, abs=0.1)
-    assert found.named.value == 0
+    others = content(np.roll(ROWS, 1, axis=0))
+    assert others.explained.value == pytest.approx(-1, abs=0.1)
+    assert others.named.value == 0
 
 
 def test_figures_are_those_of_a_table_by_hand():
