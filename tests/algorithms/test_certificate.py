@@ -87,35 +87,25 @@ def by_definition(one, two, *, dimension: int) -> float:
     return (together - common) / np.sqrt(left(first) * left(second))
 
 
-def test_a_correlation_is_the_median_over_peers_of_the_formula():
-    toy = close_spans(5)
+@pytest.mark.parametrize(
+    ("basis", "dimension"), [("svd", M), ("pca", M), ("haar", 6), ("public", 6)]
+)
+def test_a_correlation_is_the_median_over_peers_of_the_formula(basis, dimension):
+    """In a common span components stand for features."""
+    toy, common = close_spans(4), haar(3, M)[:, :6]
+    if dimension != M:
+        bases = {f"p{i}": common @ haar(20 + i, 6) for i in range(4)}
+        toy = Toy(anchor=make_anchor("isometric", n_rows=M, n_features=M), bases=bases)
     rows, images = rows_of(toy), toy.images
-    found = state(images, rows)
+    found = state(images, rows, basis=basis)
+    assert found.chance == np.sqrt(2 / ((dimension - 1) * (dimension + 2)))
     for party in images:
         pairs = [
-            by_definition((images[party], rows[party]), (images[p], rows[p]), dimension=M)
+            by_definition((images[party], rows[party]), (images[p], rows[p]), dimension=dimension)
             for p in images
             if p != party
         ]
         assert found.parties[party].correlation == pytest.approx(np.median(pairs), abs=1e-12)
-    assert found.chance == np.sqrt(2 / ((M - 1) * (M + 2)))
-
-
-@pytest.mark.parametrize(
-    ("basis", "dimension"), [("svd", M), ("pca", M), ("haar", 6), ("public", 6)]
-)
-def test_in_a_common_span_components_stand_for_features(basis, dimension):
-    common = haar(3, M)[:, :6]
-    bases = {f"p{i}": common @ haar(20 + i, 6) for i in range(3)}
-    toy = Toy(anchor=make_anchor("isometric", n_rows=M, n_features=M), bases=bases)
-    rows, images = rows_of(toy), toy.images
-    found = state(images, rows, basis=basis)
-    assert found.chance == np.sqrt(2 / ((dimension - 1) * (dimension + 2)))
-    pairs = [
-        by_definition((images["p0"], rows["p0"]), (images[p], rows[p]), dimension=dimension)
-        for p in ("p1", "p2")
-    ]
-    assert found.parties["p0"].correlation == pytest.approx(np.median(pairs), abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [M, 6])

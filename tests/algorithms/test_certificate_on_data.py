@@ -123,15 +123,3 @@ def test_under_a_common_basis_a_wrong_column_order_passes():
     found = done.analyst.certificate.parties["p1"]
     assert found.residual < 1e-12
     assert found.smallest_cosine == pytest.approx(1)
-
-
-def test_evidence_never_depends_on_the_rounds_id():
-    rows = by_label("digits", n_parties=20, seed=0)
-    found = [
-        simulate(rows, rng=RNG(seed), n_components=16, task="representation").analyst
-        for seed in (1, 2)
-    ]
-    assert found[0].agreement.round_id != found[1].agreement.round_id
-    for party in rows:
-        one, two = (each.certificate.parties[party].correlation for each in found)
-        assert one == pytest.approx(two, abs=1e-9)

@@ -59,13 +59,16 @@ def test_the_shared_basis_is_orthonormal_and_in_everybodys_reach(n_rows, number,
     assert principal_cosines(first, second).min() > 1 - GOLDEN
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @on_every_height
-def test_the_consensus_is_the_leading_span_of_the_mean_projector(n_rows):
-    bases = near(5)
-    projector = sum(basis @ basis.T for basis in bases.values())
-    leading = np.linalg.eigh(projector)[1][:, -3:]
-    found = basis_of(consensus_span(images(bases, n_rows), n_components=3), np.eye(3))
-    assert principal_cosines(leading, found).min() > 1 - 1e-12
+def test_the_consensus_is_the_leading_span_of_the_mean_projector_or_energy(n_rows, weighted):
+    """Where nobody is capped: parties of equal energy."""
+    sent = proposals(tables(3)) if weighted else near(5)
+    sent = {party: each / np.linalg.norm(each) for party, each in sent.items()}
+    leading = np.linalg.eigh(sum(each @ each.T for each in sent.values()))[1][:, -3:]
+    span = consensus_span(images(sent, n_rows), n_components=3, weighted=weighted)
+    assert orthonormality_defect(span) < GOLDEN
+    assert principal_cosines(leading, basis_of(span, np.eye(3))).min() > 1 - 1e-12
 
 
 @pytest.mark.parametrize("party", ["p0", "p4"])
@@ -187,17 +190,6 @@ def test_directions_whose_weight_is_lost_in_rounding_are_not_sent():
     own = leading_directions(rows, n_wanted=3)
     assert own.directions.shape == (FEATURES, 3)
     assert weighted_directions(own, n_rows=30).shape == (FEATURES, 2)
-
-
-@on_every_height
-def test_the_weighted_consensus_is_the_leading_span_of_the_mean_energy(n_rows):
-    """Where nobody is capped: parties of equal energy."""
-    sent = proposals(tables(3))
-    sent = {party: each / np.linalg.norm(each) for party, each in sent.items()}
-    leading = np.linalg.eigh(sum(each @ each.T for each in sent.values()))[1][:, -3:]
-    span = consensus_span(images(sent, n_rows), n_components=3, weighted=True)
-    assert orthonormality_defect(span) < GOLDEN
-    assert principal_cosines(leading, basis_of(span, np.eye(3))).min() > 1 - 1e-12
 
 
 def test_a_weighted_consensus_keeps_more_energy_than_a_plain_one():

@@ -159,6 +159,7 @@ BROKEN = {
         "has condition number .*e\\+1[123]",
     ),
     "not finite": (lambda image: np.where(image > 1, np.nan, image), NotFiniteError, "NaN or inf"),
+    "infinite": (lambda image: np.where(image > 1, np.inf, image), NotFiniteError, "NaN or inf"),
     "of other rows": (lambda image: image[:-1], ShapeError, "the round's anchor has 30 rows"),
     "transposed": (lambda image: image.T, ShapeError, "the round's anchor has 30 rows"),
     "flat": (lambda image: image[:, 0], ShapeError, "1 dimensions"),

@@ -89,11 +89,8 @@ def test_every_type_that_float64_holds_is_taken(dtype):
     taken = as_matrix(values, name="north", columns=2)
     assert taken.dtype == np.float64
     np.testing.assert_array_equal(taken, values)
-
-
-def test_the_largest_exact_integers_are_taken():
-    values = np.array([[2**53, -(2**53)]])
-    assert as_matrix(values, name="north").astype(np.int64).tolist() == values.tolist()
+    largest = np.array([[2**53, -(2**53)]])
+    assert as_matrix(largest, name="north").astype(np.int64).tolist() == largest.tolist()
 
 
 def test_a_float64_table_is_neither_copied_nor_changed():

@@ -51,13 +51,6 @@ def chacha20_block(key: bytes, counter: int) -> bytes:
     return struct.pack("<16I", *((one + two) & WORD for one, two in zip(state, start, strict=True)))
 
 
-def test_bytes_are_golden():
-    assert stream().words(10).astype("<u8").tobytes().hex() == (
-        "528e2c1908f6a5e5684d73989d8c13ca0be85bf5de503a43c55a5fc6bf3d502ead5ba6416e6e5926"
-        "c1206df2ca7c83b745704c7a2457c403ab20167a4706173540484e9dd3e776792967430088e6218a"
-    )
-
-
 def test_bytes_are_chacha20_keyed_through_hkdf():
     """Against both RFCs, written down here, over three blocks."""
     derived = hkdf(KEY, b"cobasis/1/golden")
@@ -82,12 +75,6 @@ def test_numbers_are_the_leading_bits_of_words_through_the_inverse_distribution(
     np.testing.assert_allclose(stream().normal((200,)), expected, rtol=GOLDEN)
 
 
-def test_normal_numbers_follow_the_normal_law():
-    drawn = stream("law").normal((20_000,))
-    assert np.isfinite(drawn).all()
-    assert kstest(drawn, "norm").pvalue > UNLIKELY
-
-
 def test_the_extreme_words_give_finite_normal_numbers(monkeypatch):
     """A word of zeros or of ones, one draw in 2**52, must not become infinite."""
     source = stream()
@@ -108,14 +95,6 @@ def test_a_permutation_is_the_order_of_its_words_where_many_are_alike(count, mon
 
 def test_a_permutation_is_golden():
     assert stream().permutation(10).tolist() == [6, 4, 3, 7, 2, 8, 9, 5, 1, 0]
-
-
-def test_every_order_is_as_likely():
-    orders = [tuple(stream(f"order/{i}").permutation(3).tolist()) for i in range(600)]
-    counts = [orders.count(order) for order in sorted(set(orders))]
-    assert len(counts) == 6
-    assert min(counts) > 60
-    assert max(counts) < 150
 
 
 def test_labels_and_keys_give_independent_streams():

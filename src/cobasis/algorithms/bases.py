@@ -1,7 +1,7 @@
 """Secret bases: the table that the agreement enforces, and what some of them are made of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -20,33 +20,25 @@ class BasisRule:
     """One row of the table of bases."""
 
     span: str
-    exchanges: int  # of two, the first proposes directions, and the span comes back
-    under_dp: bool  # whether the span is fixed before the rows are seen
+    exchanges: int = 1  # of two, the first proposes directions, and the span comes back
+    under_dp: bool = False  # whether the span is fixed before the rows are seen
     anchor: AnchorKind | None = None  # the only one that it works with, if any
     min_parties: int = 1  # the fewest among whom it protects anybody
     weighted: bool = False  # whether proposed directions count by their singular values
 
 
+_CONSENSUS = BasisRule(
+    span="common, from everybody's directions", exchanges=2, anchor="isometric", min_parties=3
+)
 BASES: dict[BasisName, BasisRule] = {
-    "svd": BasisRule(span="own", exchanges=1, under_dp=False),
-    "pca": BasisRule(span="own, agreed centre", exchanges=1, under_dp=False),
-    "lpp": BasisRule(span="own, agreed centre; orthonormalised", exchanges=1, under_dp=False),
-    "haar": BasisRule(span="from the consortium secret", exchanges=1, under_dp=True),
-    "public": BasisRule(span="agreed public rows", exchanges=1, under_dp=True),
-    "consensus": BasisRule(
-        span="common, from everybody's directions",
-        exchanges=2,
-        under_dp=False,
-        anchor="isometric",
-        min_parties=3,
-    ),
-    "weighted_consensus": BasisRule(
-        span="common, from everybody's directions by their energy",
-        exchanges=2,
-        under_dp=False,
-        anchor="isometric",
-        min_parties=3,
-        weighted=True,
+    "svd": BasisRule(span="own"),
+    "pca": BasisRule(span="own, agreed centre"),
+    "lpp": BasisRule(span="own, agreed centre; orthonormalised"),
+    "haar": BasisRule(span="from the consortium secret", under_dp=True),
+    "public": BasisRule(span="agreed public rows", under_dp=True),
+    "consensus": _CONSENSUS,
+    "weighted_consensus": replace(
+        _CONSENSUS, span="common, from everybody's directions by their energy", weighted=True
     ),
 }
 

@@ -183,11 +183,12 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
     whole = parts * size
     left = rows[:whole].reshape(parts, size, components).transpose(0, 2, 1)
     turned = np.empty((len(tables), components, width))
-    for index, image in enumerate(tables):
-        blocks = image[:whole].reshape(parts, size, width)
-        np.add.reduce(left @ blocks, axis=0, out=turned[index])
-        if whole < n_rows:
-            turned[index] += rows[whole:].T @ image[whole:]
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        for index, image in enumerate(tables):
+            blocks = image[:whole].reshape(parts, size, width)
+            np.add.reduce(left @ blocks, axis=0, out=turned[index])
+            if whole < n_rows:
+                turned[index] += rows[whole:].T @ image[whole:]
     try:
         return polar(np.ascontiguousarray(turned.transpose(0, 2, 1)))
     except NotFiniteError:

@@ -95,11 +95,12 @@ class GOPP:
         require_word(self.start, ("spectral", "odc"), option="start")
         state = {} if state is None else state
         reached = _kept(state)
-        if reached is None and self.start == "odc":
-            reached = _at_rest(_widest(images))
-        elif reached is None:
-            found = leading_directions(images, size=max, workers=workers)
-            reached = _at_rest(found.directions)
+        if reached is None:
+            if self.start == "odc":
+                mean = _widest(images)
+            else:
+                mean = leading_directions(images, size=max, workers=workers).directions
+            reached = Iterate(mean=mean, ahead=mean)
         written = time.monotonic()
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
@@ -107,8 +108,10 @@ class GOPP:
                 _keep(state, reached)
                 written = time.monotonic()
         _refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
+        # The common rotation is free: it is chosen so that the first party's own is I.
+        rows, turn = reached.mean, polar(next(iter(images.values())).T @ reached.mean).rotation
         return Target(
-            rows=_in_the_frame_of(next(iter(images.values())), reached.mean),
+            rows=rows @ turn.T if turn.shape[0] == turn.shape[1] else rows,
             shaped_by=tuple(images),
             iterations=reached.step,
             converged=reached.converged,
@@ -117,7 +120,7 @@ class GOPP:
     def _after(self, before: Iterate, turned: "_Turned", *, of: int) -> Iterate:
         """Return what one iteration leads to."""
         mean = turned.total / of
-        found = replace(_at_rest(mean), step=before.step + 1, n_widest=turned.n_widest)
+        found = Iterate(mean=mean, ahead=mean, step=before.step + 1, n_widest=turned.n_widest)
         if before.step == 0:
             return found  # the first start is no mean, so that distances from it say nothing
         first, now = before.first or turned.distance, turned.distance
@@ -175,11 +178,6 @@ def _kept(state: State) -> Iterate | None:
     return Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
 
 
-def _at_rest(mean: Matrix) -> Iterate:
-    """Return an iterate without momentum."""
-    return Iterate(mean=mean, ahead=mean)
-
-
 def _turned(images: Images, mean: Matrix, workers: int | None) -> _Turned:
     """Turn all images towards the mean, in one pass."""
 
@@ -221,9 +219,3 @@ def _refuse_arbitrary(images: Images, mean: Matrix, *, n_widest: int) -> None:
                 own = image @ polar(image.T @ mean).rotation
                 rest = Target(rows=mean - own / len(images), shaped_by=())
                 procrustes_fits({party: image}, rest)
-
-
-def _in_the_frame_of(table: Matrix, mean: Matrix) -> Matrix:
-    """Fix the common rotation: turn Z so that the first party's own rotation is I."""
-    turn = polar(table.T @ mean).rotation
-    return mean @ turn.T if turn.shape[0] == turn.shape[1] else mean

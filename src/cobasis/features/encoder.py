@@ -190,8 +190,6 @@ class Scaling:
         fills = [feature.fill for feature in features]
         self._fill = np.array([np.nan if fill is None else fill for fill in fills])
         self.fills = any(fill is not None for fill in fills)
-        self._shifts = bool(self._centre.any())
-        self._stretches = bool((self._scale != 1).any())
 
     def put(self, values: Array, out: Matrix) -> None:
         """Write values on the agreed scale, NaN filled where that is agreed."""
@@ -199,10 +197,8 @@ class Scaling:
             np.copyto(out, values)
             if self.fills:
                 np.copyto(out, self._fill, where=np.isnan(out))
-            if self._shifts:
-                np.subtract(out, self._centre, out=out)
-            if self._stretches:
-                np.divide(out, self._scale, out=out)
+            np.subtract(out, self._centre, out=out)
+            np.divide(out, self._scale, out=out)
 
 
 class Encoder:

@@ -99,7 +99,9 @@ class Trees:
         place, other = tree.astype(np.intp), np.empty(len(row), dtype=np.intp)
         value, split = np.empty(len(row)), np.empty(len(row))
         goes = np.empty(len(row), dtype=np.bool_)
-        # without mode="clip", take() makes a copy of what it gives; no place is out of range
+        # Values and splits are compared in float64, as scikit-learn compares them: in float32 a row
+        # that lies on a split, as rows of the training do, could go to the other side.
+        # Without mode="clip", take() makes a copy of what it gives; no place is out of range.
         while True:
             np.take(compared, place, out=other, mode="clip")
             other *= n_rows
@@ -205,16 +207,11 @@ class Chain:
         return given
 
 
-def _sigmoid(rows: Matrix) -> Matrix:
-    """Return ``1 / (1 + exp(-rows))``, which would overflow, to 1e-16 of one."""
-    halved: Matrix = 0.5 + 0.5 * np.tanh(0.5 * rows)
-    return halved
-
-
 _FUNCTIONS: Mapping[Function, Callable[[Matrix], Matrix]] = {
     "Relu": lambda rows: np.maximum(rows, 0.0),
     "Tanh": np.tanh,
-    "Sigmoid": _sigmoid,
+    # 1 / (1 + exp(-x)), which would overflow, to 1e-16
+    "Sigmoid": lambda rows: 0.5 + 0.5 * np.tanh(0.5 * rows),
     "Cos": np.cos,
 }
 

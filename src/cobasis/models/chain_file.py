@@ -248,8 +248,11 @@ def check_chain(chain: Chain) -> None:
 def _work_of(layer: Layer, family: ChainFamily, width: int) -> int:
     """Check one layer; return how many multiplications take as long for a row."""
     if isinstance(layer, Affine):
-        _check_affine(layer)
-        return layer.weights.size
+        weights, offset = layer.weights, layer.offset
+        if weights.ndim != 2 or offset.shape != weights.shape[1:]:  # noqa: PLR2004
+            refuse(f"weights of shape {weights.shape} have an offset of {offset.shape}")
+        _check_finite(weights, offset)
+        return weights.size
     if isinstance(layer, Trees):
         if family != "boosted_trees":
             refuse(f"a model of family {family!r} has no trees")
@@ -257,13 +260,6 @@ def _work_of(layer: Layer, family: ChainFamily, width: int) -> int:
     if layer not in _FUNCTIONS.get(family, ()):
         refuse(f"a model of family {family!r} has no layer {layer!r}")
     return _STEP * width
-
-
-def _check_affine(layer: Affine) -> None:
-    """Refuse weights that are not finite, or no matrix with an offset for each of its columns."""
-    if layer.weights.ndim != 2 or layer.offset.shape != layer.weights.shape[1:]:  # noqa: PLR2004
-        refuse(f"weights of shape {layer.weights.shape} have an offset of {layer.offset.shape}")
-    _check_finite(layer.weights, layer.offset)
 
 
 def _check_finite(*numbers: Array) -> None:
