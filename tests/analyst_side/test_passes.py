@@ -127,9 +127,9 @@ from benchmarks.machine import peak_bytes
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.payload import open_payload
 from cobasis.bundle.run_folder import StateFolder
-from cobasis.models import batches, trainer
+from cobasis.models import out_of_core, trainer
 
-batches.MAX_PASSES, trainer.SAMPLE_ROWS = 8, 60
+out_of_core.MAX_PASSES, trainer.SAMPLE_ROWS = 8, 60
 folder, models, killed_at = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
 changes = {name: rotation(50, place).T for place, name in enumerate(uploads)}
