@@ -95,7 +95,7 @@ class FilePasses(Threads):
         with self._room(self.folder / "rows", rows.n_rows * (rows.n_columns + 1) * 8) as folder:
             for _ in self(partial(_copy, folder=folder), rows, step="copying aligned rows"):
                 pass
-            yield Copy(source=rows, folder=folder)
+            yield Copy(rows, folder)
 
     def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
         """Work alone on everything, with files where there are many blocks."""
@@ -125,27 +125,13 @@ def _copy(rows: LabelledRows, index: int, *, folder: Path) -> None:
     write_tables(_file(folder, index), rows.block(index)._asdict(), metadata={})
 
 
-@dataclass(frozen=True, kw_only=True)
 class Copy:
     """Aligned rows in files of a block each, as long as one training lasts."""
 
-    source: LabelledRows
-    folder: Path
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return self.source.n_rows
-
-    @property
-    def n_columns(self) -> int:
-        """How wide they are."""
-        return self.source.n_columns
-
-    @property
-    def n_blocks(self) -> int:
-        """How many files there are."""
-        return self.source.n_blocks
+    def __init__(self, source: LabelledRows, folder: Path) -> None:
+        self.source, self.folder = source, folder
+        self.n_rows, self.n_columns = source.n_rows, source.n_columns
+        self.n_blocks = source.n_blocks
 
     def block(self, index: int) -> Block:
         """Read one block."""
@@ -199,10 +185,8 @@ class ClusterPasses:
     def together(self, work: Callable[[LabelledRows, Share], Result], rows: LabelledRows) -> Result:
         """Have all workers that get a block boost together."""
         tracker_of = _extra("xgboost.tracker").RabitTracker
-        begun = self._workers()
+        begun = self._require_workers()
         workers = sorted(begun)[: rows.n_blocks]
-        if not workers:
-            _refuse_none()
         shares = [range(place, rows.n_blocks, len(workers)) for place in range(len(workers))]
         tracker = tracker_of(n_workers=len(workers), host_ip=_address(self.client))
         tracker.start()
@@ -233,6 +217,15 @@ class ClusterPasses:
         found = self.client.scheduler_info(n_workers=-1)["workers"]
         return {address: each["local_directory"] for address, each in found.items()}
 
+    def _require_workers(self) -> dict[str, str]:
+        found = self._workers()
+        if not found:
+            raise OptionError(
+                "the cluster has no workers left. See their log (often their memory was too "
+                "small), start some, and train again."
+            )
+        return found
+
     def _result(self, future: Any) -> Any:  # noqa: ANN401 -- distributed.Future and what it gives
         """Wait for one result, as long as there are workers."""
         from distributed import KilledWorker  # noqa: PLC0415 -- an extra
@@ -241,8 +234,7 @@ class ClusterPasses:
             try:
                 return future.result(timeout=_LOOK_SECONDS)
             except TimeoutError:
-                if not self._workers():
-                    _refuse_none()
+                self._require_workers()
             except KilledWorker as error:
                 raise OptionError(
                     f"the cluster lost its workers one after the other ({error}). See their log "
@@ -296,14 +288,6 @@ def _share(
     threads = int(get_worker().state.nthreads)
     with CommunicatorContext(**tracker), scratch_folder() as folder:
         return work(rows, Share(blocks, str(folder), threads))
-
-
-def _refuse_none() -> None:
-    """Raise OptionError: nobody is there to work."""
-    raise OptionError(
-        "the cluster has no workers left. See their log (often their memory was too small), start "
-        "some, and train again."
-    )
 
 
 def _address(client: Any) -> str:  # noqa: ANN401 -- distributed.Client

@@ -8,7 +8,7 @@ blocks no other; what is received again changes nothing.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from cobasis.analyst_side.history import AGREED, RECEIVED, AuditRecord, Received, audit_words
 from cobasis.analyst_side.session import AnalystSession
@@ -34,7 +34,7 @@ from cobasis.protocol.agreement import Agreement, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_signature, signers
 
-SIGNS: tuple[PlainKind, ...] = ("signature", "agreement")
+_SIGNS: tuple[PlainKind, ...] = ("signature", "agreement")
 """What may hold signatures."""
 
 
@@ -50,6 +50,18 @@ class FileVerdict:
     code: str = ""  # of the refusal
     reason: str = ""
     audit: AuditRecord | None = None
+
+    @classmethod
+    def passed_over(cls, path: Path, kind: PlainKind | None) -> Self:
+        """Say what a file is that nothing is done with."""
+        reason = "no signature" if kind is None else PLAIN[kind]
+        return cls(file=path.name, verdict="passed over", reason=reason)
+
+    @classmethod
+    def refused(cls, path: Path, error: CobasisError) -> Self:
+        """Say why a file is not taken."""
+        reason = str(error.args[0])
+        return cls(file=path.name, verdict="refused", code=error.code, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +89,14 @@ def seal_only(agreement_path: Path, paths: Iterable[Path]) -> Reception:
     """Seal an agreement as a party: look at signatures, here and beside it, and at nothing else."""
     agreement = read_agreement(agreement_path).agreement
     agreed: dict[str, Signature] = {}
-    verdicts, new = [], not sealed_path(agreement_path).exists()
+    new = not sealed_path(agreement_path).exists()
 
     def take(signature: Signature) -> bool:
         agreed[signature.name] = signature
         return new
 
-    for path in _files([*paths, *sorted(agreement_path.parent.glob("*.sig"))], agreement_path):
-        kind = _kind(path)
-        signed = kind in SIGNS
-        verdicts.append(
-            _signed(path, agreement, kind=kind, take=take) if signed else _passed_over(path, kind)
-        )
+    given = _files([*paths, *sorted(agreement_path.parent.glob("*.sig"))], agreement_path)
+    verdicts = [_signed(path, agreement, kind=_kind(path), take=take) for path in given]
     if new and not set(signers(agreement)) - set(agreed):
         seal(agreement_path, agreed.values())
     return _reception(agreement, agreed, files=tuple(verdicts), path=agreement_path)
@@ -184,9 +192,9 @@ def _signed(
         for each in found:
             check_signature(agreement, each)
     except CobasisError as error:
-        return _refused(path, error)
+        return FileVerdict.refused(path, error)
     if not found:
-        return _passed_over(path, kind)
+        return FileVerdict.passed_over(path, kind)
     new = [take(each) for each in found]
     return FileVerdict(
         file=path.name,
@@ -201,6 +209,8 @@ def _signatures_in(
 ) -> tuple[Signature, ...]:
     if kind == "signature":
         return (line_in(path, Signature),)
+    if kind != "agreement":
+        return ()
     read = read_agreement(path)
     if read.signatures and read.agreement.digest() != agreement.digest():
         raise ForeignBundleError(
@@ -209,18 +219,6 @@ def _signatures_in(
             f"({agreement.digest().hex()[:16]}). Ask the others which of the two they signed."
         )
     return read.signatures
-
-
-def _passed_over(path: Path, kind: PlainKind | None) -> FileVerdict:
-    """Say what a file is that nothing is done with."""
-    reason = "no signature" if kind is None else PLAIN[kind]
-    return FileVerdict(file=path.name, verdict="passed over", reason=reason)
-
-
-def _refused(path: Path, error: CobasisError) -> FileVerdict:
-    """Say why a file is not taken."""
-    reason = str(error.args[0])
-    return FileVerdict(file=path.name, verdict="refused", code=error.code, reason=reason)
 
 
 def _signatures(
@@ -235,15 +233,15 @@ def _signatures(
             session.note(AGREED, {"name": each.name, "signature": each.signature})
         return new
 
-    beside = dict.fromkeys(session.path.parent.glob("*.sig"), SIGNS[0])
+    beside = dict.fromkeys(session.path.parent.glob("*.sig"), _SIGNS[0])
     if session.sealed:
         sealed = sealed_path(session.path)
-        beside[sealed if sealed.exists() else session.path] = SIGNS[1]
+        beside[sealed if sealed.exists() else session.path] = _SIGNS[1]
     known, verdicts = {path.absolute() for path in kinds}, {}
     for path, kind in {**beside, **kinds}.items():
-        if kind in SIGNS and path.exists():
+        if kind in _SIGNS and path.exists():
             verdict = _signed(path, session.agreement, kind=kind, take=take)
-            new = verdict.verdict == "accepted" and kind == SIGNS[0]
+            new = verdict.verdict == "accepted" and kind == _SIGNS[0]
             if path in kinds or (new and path.absolute() not in known):
                 verdicts[path] = verdict
     # Each signature has its line before the sealed file is written: a kill in between leaves an
@@ -257,11 +255,11 @@ def _signatures(
 def _taken(session: AnalystSession, path: Path, *, kind: PlainKind | None) -> FileVerdict:
     """Take one sealed file in and say what it was, or say why not."""
     if kind is not None:
-        return _passed_over(path, kind)
+        return FileVerdict.passed_over(path, kind)
     try:
         digest = file_digest(path)
     except DiskError as error:
-        return _refused(path, error)
+        return FileVerdict.refused(path, error)
     try:
         look(path)  # what is no sealed file at all does not wait for signatures
         session.require_sealed()
@@ -269,7 +267,7 @@ def _taken(session: AnalystSession, path: Path, *, kind: PlainKind | None) -> Fi
     except (DiskError, TranscriptError, AnotherRunError):
         raise  # of the work folder, and so of every file
     except CobasisError as error:
-        return _refused(path, error)
+        return FileVerdict.refused(path, error)
     return FileVerdict(
         file=path.name,
         verdict="accepted" if new else "received before",
