@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.figures import Style, looks
 from experiments.harness.noise import PAPERS_NOISE
-from experiments.harness.statistics import Summary, summary, there
-from experiments.harness.store import Results
+from experiments.harness.statistics import Summary, summary
+from experiments.harness.store import Results, there
 from experiments.harness.study import CONDITIONS, key, load
 from experiments.studies import ours_bases, table_09, table_11
 from experiments.studies._ours import IMAGES

@@ -1,6 +1,6 @@
 """Means with intervals, and the tests that the papers use."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,11 +32,6 @@ class Summary:
             return f"{value:,.5g}" if abs(value) < LARGE else f"{value:,.0f}"
         digits = int(max(0, 1 - np.floor(np.log10(self.margin))))
         return f"{value:,.{min(digits, 4)}f}"
-
-
-def there(repeats: Iterable[float]) -> list[float]:
-    """Return the repeats that have a number; a method that was refused in one has none (NaN)."""
-    return [each for each in repeats if not np.isnan(each)]
 
 
 def summary(values: Sequence[float]) -> Summary:

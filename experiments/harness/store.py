@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.statistics import there
 from experiments.harness.study import SEED, Settings, Study, Values, key
 
 HERE = Path(__file__).parents[1]
@@ -107,6 +106,11 @@ class Results:
                 each = found.setdefault(key(cell.settings, name), [math.nan] * len(order))
                 each[order[cell.repeat]] = value
         return found
+
+
+def there(repeats: Iterable[float]) -> list[float]:
+    """Return the repeats that have a number; a method that was refused in one has none (NaN)."""
+    return [each for each in repeats if not math.isnan(each)]
 
 
 def recorded(name: str) -> Results:

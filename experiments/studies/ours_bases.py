@@ -11,7 +11,8 @@ from cobasis import ODC
 from cobasis.errors import UndeterminedFitError
 from experiments.data.molecules import TASKS as MOLECULES
 from experiments.harness.models import Make, mlp, mlp_regressor
-from experiments.harness.statistics import Summary, summary, there
+from experiments.harness.statistics import Summary, summary
+from experiments.harness.store import there
 from experiments.harness.study import Settings, Study, Values, table
 from experiments.harness.systems import Dealt, Shared, aligned, judged, prefixed, top_directions
 from experiments.studies._ours import (

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from experiments.data.images import deal_images
-from experiments.harness.statistics import one_way, there
+from experiments.harness.statistics import one_way
+from experiments.harness.store import there
 from experiments.harness.study import (
     Published,
     Settings,

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.data.molecules import public_rows
-from experiments.harness.statistics import Variance, one_way, there, two_way
+from experiments.harness.statistics import Variance, one_way, two_way
+from experiments.harness.store import there
 from experiments.harness.study import (
     Published,
     Settings,
