@@ -108,7 +108,11 @@ def under(
     parties = split.parties()
 
     def seen(rows: Singles, name: str) -> Table:
-        kept = rows if ball is None else _clipped(rows, ball)
+        kept = rows
+        if ball is not None:  # 100 rows at a time, in double precision
+            parts = np.array_split(rows, -(-len(rows) // 100))
+            clipped = [ball.clipped(part.astype(np.float64)) for part in parts]
+            kept = np.vstack([part.astype(np.float32) for part in clipped])
         found: Table = (kept @ projected.spans[sources[name]]).astype(np.float64) @ turns[name]
         return found
 
@@ -128,11 +132,6 @@ def _turn(condition: str, rng: np.random.Generator, size: int) -> Table:
     factor, triangle = np.linalg.qr(rng.standard_normal((size, size)))
     turn: Table = factor * np.where(np.diag(triangle) < 0, -1.0, 1.0)
     return turn
-
-
-def _clipped(rows: Singles, ball: Ball) -> Singles:
-    parts = np.array_split(rows, -(-len(rows) // 100))
-    return np.vstack([ball.clipped(part.astype(np.float64)).astype(np.float32) for part in parts])
 
 
 def isometric_is_refused(*, n_anchor_rows: int, n_features: int) -> bool:

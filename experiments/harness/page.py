@@ -90,7 +90,8 @@ def section(name: str, results: Results) -> list[str]:
         return [*lines, ABSENT.format(name=name), ""]
     per_cell = Counter(key(each.settings, "") for each in found)
     laid = layout((each.settings for each in found), n_names=median(per_cell.values()))
-    letters = _letters(found)
+    reasons = dict.fromkeys(each.reason for each in found if each.verdict == EXPLAINED)
+    letters = {why: chr(ord("a") + n % 26) * (1 + n // 26) for n, why in enumerate(reasons)}
     for heading, each in parts(found, laid).items():
         lines += [f"**{heading}**", ""] if heading else []
         lines += _table(study, each, laid=laid, letters=letters)
@@ -181,11 +182,6 @@ def _mark(each: Number, letters: Mapping[str, str]) -> str:
     if each.verdict == EXPLAINED:
         return f"differs ({letters[each.reason]})"
     return "**differs, open**" if each.verdict == OPEN else ""
-
-
-def _letters(found: Sequence[Number]) -> dict[str, str]:
-    reasons = dict.fromkeys(each.reason for each in found if each.verdict == EXPLAINED)
-    return {why: chr(ord("a") + n % 26) * (1 + n // 26) for n, why in enumerate(reasons)}
 
 
 def _printed(theirs: Published | None) -> str:

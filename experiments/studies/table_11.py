@@ -147,16 +147,15 @@ def _together(split: Wards, setup: Setup, *, repeat: int, options: Mapping[str, 
     return found | ({LEFT_OUT: len(left_out)} if left_out else {})
 
 
-def _alone(split: Wards, party: str, *, setup: Setup, repeat: int) -> Labels:
-    rows, labels = split.parties[party]
-    model = mlp_regressor(repeat, **setup.model, batch_size=min(32, len(rows)))
-    found: Labels = fitted(model, rows, labels).predict(split.test_rows)
-    return found
-
-
 def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
     def all_alike(predicted: Labels) -> Values:
         return by_party(split, lambda _: predicted)
+
+    def alone(party: str) -> Labels:
+        rows, labels = split.parties[party]
+        model = mlp_regressor(repeat, **setup.model, batch_size=min(32, len(rows)))
+        found: Labels = fitted(model, rows, labels).predict(split.test_rows)
+        return found
 
     rows, labels = split.pooled()
     turn = top_directions(rows, setup.n_components)
@@ -166,7 +165,7 @@ def _outside(split: Wards, setup: Setup, *, repeat: int) -> Values:
     found = {
         "central, raw": raw,
         "central": min(raw, top, key=lambda values: values[""]),
-        "alone": by_party(split, lambda party: _alone(split, party, setup=setup, repeat=repeat)),
+        "alone": by_party(split, alone),
     }
     for epochs in (1, 5):
         how = FedAvg(local_epochs=epochs)
