@@ -1,6 +1,6 @@
 """Where a party's rows come from: a file or a frame, opened, and held against what is agreed."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,9 +19,8 @@ from cobasis.errors import (
     OptionError,
     TableError,
 )
-from cobasis.features.contract import CategoryFeature, NumericFeature
-from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names, rounded
-from cobasis.linalg.arrays import EXACT_INTEGER
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
+from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names
 from cobasis.linalg.threads import in_order
 
 PARQUET = (".parquet", ".pq")
@@ -51,7 +50,6 @@ WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 
 _LAST_EMPTY = "\0empty cells in the last column"
 
-Feature = NumericFeature | CategoryFeature
 Part = tuple[int, pl.DataFrame]
 """Some rows, after the number of the first."""
 
@@ -326,14 +324,6 @@ def fits(schema: pl.Schema, feature: Feature) -> bool:
     if isinstance(feature, CategoryFeature):
         return _is_real(dtype) or dtype.base_type() in WORDS
     return _is_real(dtype) or (dtype == pl.Null and feature.missing == "fill")
-
-
-def refuse_csv_rounding(part: pl.DataFrame, *, what: str, integers: Collection[str]) -> None:
-    """Raise DtypeError for integers of a CSV file that may have been rounded."""
-    for name in integers:
-        series = part[name]
-        if (series.is_finite() & (series.abs() >= EXACT_INTEGER)).any():
-            raise rounded(name, what=what)
 
 
 def not_finite(source: Source, features: Sequence[Feature], *, n_rows: int) -> NotFiniteError:

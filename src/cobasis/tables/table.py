@@ -17,21 +17,19 @@ from safetensors.numpy import load, save
 
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
-from cobasis.features.contract import CategoryFeature, NumericFeature
-from cobasis.features.encoder import Array, Encoder
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
+from cobasis.features.encoder import Array, Encoder, rounded
 from cobasis.features.problems import ColumnFinding, check
-from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
 from cobasis.linalg.threads import in_order, one_blas_thread
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
 from cobasis.tables.sources import (
-    Feature,
     Part,
     Source,
     not_finite,
-    refuse_csv_rounding,
     refuse_schema,
     source_of,
     where_text,
@@ -108,7 +106,9 @@ class StreamedTable(LabelledRows):
             first, whole = part
             labels = None if self._along is None else whole[self._along]
             frame = whole if labels is None else whole.select(self._names)
-            refuse_csv_rounding(frame, what=self.source.what, integers=self.source.integers)
+            for name in self.source.integers:  # of a CSV file, read as float64
+                if (frame[name].is_finite() & (frame[name].abs() >= EXACT_INTEGER)).any():
+                    raise rounded(name, what=self.source.what)
             columns = self._encoder.read(nw.from_native(frame), what=self.source.what)
             blocks = self._blocks(columns, first, frame.height, own)
             if before is None:
@@ -321,7 +321,7 @@ class Marks(MutableMapping[str, Matrix]):
 
     def __len__(self) -> int:
         """Count the marks that fit."""
-        return len(list(iter(self)))
+        return sum(1 for _ in self)
 
     def clear(self) -> None:
         """Delete the marks that fit, finished or half-written, and the folder if it is empty.
