@@ -11,14 +11,14 @@ import polars as pl
 from pydantic import ValidationError, create_model
 
 from cobasis.errors import FeatureError, OptionError
-from cobasis.features.contract import CategoryFeature, NumericFeature, width_of
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, width_of
 from cobasis.models.families import DEFAULT_MODELS
 from cobasis.protocol.agreement import MOMENT, Agreement
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.tables.sources import source_of
 
 Missing = Literal["refuse", "fill"]
-Features = tuple[NumericFeature | CategoryFeature, ...]
+Features = tuple[Feature, ...]
 
 MAX_WORDS = 1000
 MAX_NAMES = 20
@@ -31,7 +31,7 @@ def features_of_example(
     """Describe the columns of a public table: names, kinds, vocabularies and scales."""
     source = source_of(example, party="example")
     schema, gone = source.schema, set(leave_out)
-    found: list[NumericFeature | CategoryFeature] = []
+    found: list[Feature] = []
     for name in (each for each in schema if each not in gone):
         column = source.collect(pl.col(name))[name]
         made = _number if schema[name].is_numeric() else _words

@@ -231,11 +231,12 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
                 asked=asked, span="kept", key=dataset.key, dataset=dataset, changes=changes
             )
     stored = [each for each, seen in zip(datasets, known, strict=True) if seen.any()]
-    sizes = " and ".join(sorted({_size(*each.basis.shape) for each in stored}))
+    size = "{} features and {} components".format
+    sizes = " and ".join(sorted({size(*each.basis.shape) for each in stored}))
     rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each in stored))
     return Refused(
         reason=f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis "
-        f"of {sizes}; this round asks for {_size(*asked.shape)}, and no stored basis of that size, "
+        f"of {sizes}; this round asks for {size(*asked.shape)}, and no stored basis of that size, "
         "for columns that become numbers in the same way, has shown all of them. Seen through a "
         "second span, rows can be rebuilt. Agree on the same features and components as then, or "
         "leave those rows out; else two people answer for a second span, with a reason: "
@@ -251,7 +252,3 @@ def compare(before: Fingerprints, after: Fingerprints) -> Changes:
     )
     same = int(np.minimum(one, other).sum())
     return Changes(same=same, added=len(after) - same, gone=len(before) - same)
-
-
-def _size(n_features: int, n_components: int) -> str:
-    return f"{n_features} features and {n_components} components"
