@@ -301,29 +301,22 @@ def fit_error(image: Matrix, change: Matrix, *, target: Matrix, kind: FitKind) -
         left = np.linalg.norm(table.T @ (fitted - goal))
         rounding = max(1.0, float(grown / (np.linalg.norm(fitted) or 1.0)) / _SLACK)
         return float(left / size) / rounding if size else float("inf")
-    if kind == "rotation":
-        return _turn_error(change, table.T @ goal)
-    orthonormal, triangle = np.linalg.qr(table)
-    size = np.linalg.norm(goal) / np.sqrt(goal.shape[1])
-    grown = np.linalg.norm(triangle) * np.linalg.norm(change) / (size * len(triangle))
-    error = _turn_error(triangle @ change / size, orthonormal.T @ goal)
-    return error / max(1.0, float(grown) / _SLACK)
-
-
-def _turn_error(rotation: Matrix, cross: Matrix) -> float:
-    """Measure a rotation against ``A'Z``; its shorter side is the one that is orthonormal."""
-    if rotation.shape[0] < rotation.shape[1]:
+    rotation, cross, slack = change, table.T @ goal, 1.0
+    if kind != "rotation":
+        orthonormal, triangle = np.linalg.qr(table)
+        size = np.linalg.norm(goal) / np.sqrt(goal.shape[1])
+        grown = np.linalg.norm(triangle) * np.linalg.norm(change) / (size * len(triangle))
+        rotation, cross = triangle @ change / size, orthonormal.T @ goal
+        slack = max(1.0, float(grown) / _SLACK)
+    if rotation.shape[0] < rotation.shape[1]:  # the shorter side is the one that is orthonormal
         rotation, cross = rotation.T, cross.T
     product = rotation.T @ cross
-    size = float(np.linalg.norm(product))
-    if not size or not np.isfinite(size):
+    total = float(np.linalg.norm(product))
+    if not total or not np.isfinite(total):
         return float("inf")
     smallest = float(np.linalg.eigvalsh((product + product.T) / 2)[0])
-    return max(
-        orthonormality_defect(rotation),
-        float(np.linalg.norm(product - product.T)) / size,
-        -smallest / size,
-    )
+    skew = float(np.linalg.norm(product - product.T))
+    return max(orthonormality_defect(rotation), skew / total, -smallest / total) / slack
 
 
 def refuse_wrong_fit(error: float, *, party: str) -> None:
