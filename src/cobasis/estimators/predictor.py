@@ -197,11 +197,6 @@ class CollaborativeClassifier(
     round_, parties_, n_features_in_, feature_names_in_
         As `CollaborativeTransformer`.
 
-    Raises
-    ------
-    CobasisError
-        By `fit`, as ``simulate``.
-
     Notes
     -----
     As `CollaborativeTransformer`. Labels are text, integers or booleans; the agreement writes
@@ -272,11 +267,6 @@ class CollaborativeRegressor(
     ----------
     round_, parties_, n_features_in_, feature_names_in_
         As `CollaborativeTransformer`.
-
-    Raises
-    ------
-    CobasisError
-        By `fit`, as ``simulate``.
 
     Notes
     -----

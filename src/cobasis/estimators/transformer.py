@@ -81,11 +81,6 @@ class CollaborativeTransformer(
     feature_names_in_ : ndarray of shape (n_features,)
         Their names, where `X` was a data frame with names.
 
-    Raises
-    ------
-    CobasisError
-        By `fit`, as ``simulate``.
-
     Notes
     -----
     Rows are taken as they are. Centre and scale by constants that are public, never by a
@@ -282,7 +277,14 @@ class CollaborativeTransformer(
                 "Correct the labels, or fit with their rows."
             )
         if self.features is None:
-            self._refuse_columns(table, party=self._named[held[0]])
+            own, agreed = column_names(table), self.round_.agreement.columns
+            if own is not None and names is not None:
+                refuse_names(own, agreed, party=self._named[held[0]])
+            if table.shape[1] != len(agreed):
+                raise ShapeError(
+                    f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{len(agreed)} features as input. Give the columns that fit was given."
+                )
         members = members_of(held, self._named)
         done = np.concatenate(
             [work(self.round_.parties[name], table[own]) for name, own in members.items()]
@@ -309,17 +311,6 @@ class CollaborativeTransformer(
         features = None if self.features is None else listed_features(self.features)
         table = take_features(cells, features)
         return table, party_labels(parties, n_rows=len(table))
-
-    def _refuse_columns(self, table: Matrix | nw.DataFrame[Any], *, party: str) -> None:
-        """Refuse other columns than those of `fit`."""
-        names, agreed = column_names(table), self.round_.agreement.columns
-        if names is not None and hasattr(self, "feature_names_in_"):
-            refuse_names(names, agreed, party=party)
-        if table.shape[1] != len(agreed):
-            raise ShapeError(
-                f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{len(agreed)} features as input. Give the columns that fit was given."
-            )
 
     def _options(self, *, n_features: int) -> dict[str, Any]:
         """Return what `simulate` is asked for."""
