@@ -74,23 +74,14 @@ def _secret(site):
     )
 
 
-def _join(site):
-    join(site.session("north"), site.root / "north" / "north.secret")
-
-
-def _propose(site):
-    ready = ready_from(site.session("north"), site.table("north"))
-    send(ready, site.root / "north" / "north.span")
+def _proposed(site):
+    send(ready_from(site.session("north"), site.table("north")), site.root / "north" / "north.span")
 
 
 def _span(site):
     """End the first exchange; a kill may leave nothing but to wait for uploads."""
     with suppress(WaitingError):
-        run(analyst_of(site))
-
-
-def _adopt(site):
-    adopt(site.session("north"), reply(site, "north", 0))
+        _run(site)
 
 
 def _prepare(site):
@@ -104,12 +95,8 @@ def _receive(site):
     receive(analyst_of(site), [site.root / "inbox"])
 
 
-def _run(site):
-    run(analyst_of(site))
-
-
-def _late(site):
-    run(analyst_of(site), again=["east"], confirmed=["east"])
+def _run(site, **options):
+    run(analyst_of(site), **options)
 
 
 def _parts(site):
@@ -117,49 +104,29 @@ def _parts(site):
     _run(site)
 
 
-def _receipt(site):
-    accept_news(site.session("north"), site.root / "icu.news")
-
-
 def _accept(site):
     accept(site.session("north"), reply(site, "north"))
     score(site.session("north"))
 
 
-def _remove(site, *, realign=False):
-    remove(analyst_of(site), "south", realign=realign)
-
-
-def _realign(site):
-    _remove(site, realign=True)
-
-
-def _destroy(site):
-    destroy(analyst_of(site), early=True, key=site.root / "lab.key")
-
-
-def _leave(site):
-    forget(site.session("north"))
-
-
 COMMANDS = {
     "secret": _secret,
-    "join": _join,
-    "propose": _propose,
+    "join": lambda site: join(site.session("north"), site.root / "north" / "north.secret"),
+    "propose": _proposed,
     "span": _span,
-    "adopt": _adopt,
+    "adopt": lambda site: adopt(site.session("north"), reply(site, "north", 0)),
     "prepare": _prepare,
     "receive": _receive,
     "proposals": _receive,
-    "receipt": _receipt,
+    "receipt": lambda site: accept_news(site.session("north"), site.root / "icu.news"),
     "run": _run,
     "parts": _parts,
     "accept": _accept,
-    "late": _late,
-    "remove": _remove,
-    "realign": _realign,
-    "destroy": _destroy,
-    "leave": _leave,
+    "late": lambda site: _run(site, again=["east"], confirmed=["east"]),
+    "remove": lambda site: remove(analyst_of(site), "south", realign=False),
+    "realign": lambda site: remove(analyst_of(site), "south", realign=True),
+    "destroy": lambda site: destroy(analyst_of(site), early=True, key=site.root / "lab.key"),
+    "leave": lambda site: forget(site.session("north")),
 }
 
 
@@ -260,12 +227,6 @@ def killed(folder, command, at, within, pipe):
     with at_call(at, die, counts=changes):
         COMMANDS[command](site_at(folder))
     return "it lived"
-
-
-def checked(folder, command, pipe):
-    """What is wrong with a round after a kill: before anything is repaired."""
-    del pipe
-    return problems(site_at(folder), command, whole=False)
 
 
 def retried(folder, command, pipe):

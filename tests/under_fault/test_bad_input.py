@@ -18,7 +18,6 @@ from under_fault import (
     in_uploads,
 )
 from under_fault.vectors import Lab, outcome_of
-from under_fault.warm import Warm
 
 MOST_SECONDS, MOST_MEMORY = 2, 256 * 2**20
 UPLOADS = (
@@ -163,7 +162,7 @@ def bomb(path, stored, *, says):
     craft(path, manifest, stored)
 
 
-def test_bombs_of_a_thousand_to_a_million_times_are_refused_in_little_memory(tmp_path):
+def test_bombs_of_a_thousand_to_a_million_times_are_refused_in_little_memory(warm, tmp_path):
     """In a child of its own, whose memory is measured."""
     write(tmp_path / "good.bomb")
     for power in (6, 7, 8, 9):
@@ -176,11 +175,7 @@ def test_bombs_of_a_thousand_to_a_million_times_are_refused_in_little_memory(tmp
     bomb(tmp_path / "undeclared.bomb", undeclared(bytes(10**8)), says=10**6)
     twice = zeros(10**9, declares=10**9)[:20_000]
     bomb(tmp_path / "cut.bomb", twice, says=10**7)
-    warm = Warm()
-    try:
-        codes, grown, left = warm.ask("bombs", folder=str(tmp_path))
-    finally:
-        warm.close()
+    codes, grown, left = warm.ask("bombs", folder=str(tmp_path))
     assert codes.pop("good.bomb") == "accepted"
     assert len(codes) == 18
     assert set(codes.values()) == {"CB803"}

@@ -10,24 +10,14 @@ from itertools import count
 
 import pytest
 
-from cobasis.disk.whole import make_folder
-from cobasis.errors import CobasisError, DiskError
+from cobasis.errors import CobasisError
 from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call
 from under_fault.checking import problems
-from under_fault.jobs import COMMANDS, build, site_at, unlock
+from under_fault.jobs import COMMANDS, site_at, unlock
 
 ACTS = {"full": FULL, "broken": BROKEN}
 FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
-
-
-@pytest.fixture(scope="module")
-def stages(in_memory):
-    """Folders just before each command."""
-    with pytest.MonkeyPatch.context() as patch:
-        unlock(patch)
-        build(str(in_memory), None)
-        yield in_memory
 
 
 class Trials:
@@ -35,6 +25,7 @@ class Trials:
 
     def __init__(self, stages, monkeypatch):
         self.stages, self.wrong, self.coded, self.failed = stages, [], 0, 0
+        unlock(monkeypatch)
         for name in ("MOST_CELLS", "BLOCK_BYTES"):  # "parts" changes them
             monkeypatch.setattr(aligned, name, getattr(aligned, name))
 
@@ -80,12 +71,6 @@ class Trials:
             COMMANDS[command](site_at(place))
         shutil.rmtree(place)
         return clock.count
-
-
-def test_a_folder_that_cannot_be_made_is_a_disk_error(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match=r"cannot be made: Not a directory.*\[CB601\]"):
-        make_folder(tmp_path / "file" / "rows")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

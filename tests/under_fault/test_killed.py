@@ -12,45 +12,40 @@ import numpy as np
 import pytest
 
 from under_fault.jobs import COMMANDS
-from under_fault.warm import Warm
 
 KILLS_OF_A_COMMAND = 3
 FEWEST = 1000
 
 
 @pytest.fixture(scope="module")
-def warm():
-    made = Warm()
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def stages(warm, in_memory):
-    """Folders just before each command, and the calls that each makes."""
-    root = in_memory
-    warm.ask("build", folder=str(root))
+def calls(warm, stages):
+    """The calls that each command makes."""
     called = {}
     for command in COMMANDS:
-        folder = shutil.copytree(root / command, root / "trial")
+        folder = shutil.copytree(stages / command, stages / "trial")
         called[command] = warm.ask("called", folder=str(folder), command=command)
         shutil.rmtree(folder)
-    return root, called
+    return called
 
 
-def test_every_command_changes_the_disk_by_calls_that_are_numbered(stages, tell):
-    counts = {command: len(called) for command, called in stages[1].items()}
+@pytest.fixture
+def cycles(warm, stages, calls):
+    return Cycles(warm, stages, calls)
+
+
+def test_every_command_changes_the_disk_by_calls_that_are_numbered(calls, tell):
+    counts = {command: len(called) for command, called in calls.items()}
     tell(f"calls that change the disk: {sum(counts.values())}: {counts}")
     assert sum(counts.values()) >= FEWEST
-    kinds = {name for called in stages[1].values() for name in called}
+    kinds = {name for called in calls.values() for name in called}
     assert {"open", "flock", "pwrite", "fsync", "replace", "unlink", "mkdir", "rmdir"} <= kinds
 
 
 class Cycles:
     """Kills and retries, and what was wrong after any of them."""
 
-    def __init__(self, warm, stages):
-        self.warm, (self.root, self.called) = warm, stages
+    def __init__(self, warm, root, called):
+        self.warm, self.root, self.called = warm, root, called
         self.kills, self.wrong = 0, []
 
     def cycle(self, command, at, *, within=False, again=None):
@@ -70,11 +65,9 @@ class Cycles:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_killed_now_and_then_nothing_is_lost_or_half_visible_and_a_retry_succeeds(
-    warm, stages, command
-):
+def test_killed_now_and_then_nothing_is_lost_or_half_visible_and_a_retry_succeeds(cycles, command):
     """After a few of its calls, spread over all of them."""
-    cycles, most = Cycles(warm, stages), len(stages[1][command])
+    most = len(cycles.called[command])
     first = 1 + list(COMMANDS).index(command) % 3
     for at in np.linspace(first, most, KILLS_OF_A_COMMAND).astype(int).tolist():
         cycles.cycle(command, at)
@@ -85,10 +78,10 @@ def test_killed_now_and_then_nothing_is_lost_or_half_visible_and_a_retry_succeed
 @pytest.mark.soak
 @pytest.mark.parametrize("command", COMMANDS)
 def test_killed_after_and_within_every_call_and_while_it_recovers_nothing_is_lost(
-    warm, stages, tell, command
+    cycles, tell, command
 ):
     """All commands together: more than a thousand kills, since they make more calls than that."""
-    cycles, rng, called = Cycles(warm, stages), np.random.default_rng(5), stages[1][command]
+    rng, called = np.random.default_rng(5), cycles.called[command]
     for at, name in enumerate(called, start=1):
         again = int(rng.integers(1, len(called) + 1)) if rng.random() < 0.3 else None
         cycles.cycle(command, at, again=again)
