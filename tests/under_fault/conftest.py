@@ -1,8 +1,6 @@
-"""The warm interpreter, what it builds for kills and failing calls, and what the tests print."""
+"""The warm interpreter, started once, and what the tests print."""
 
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +12,6 @@ def warm():
     made = Warm()
     yield made
     made.close()
-
-
-@pytest.fixture(scope="session")
-def stages(warm):
-    """Folders just before each command, in memory; they are copied, and never worked in."""
-    shared = Path("/dev/shm")  # noqa: S108 -- a folder of its own is made in it
-    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
-        warm.ask("build", folder=folder)
-        yield Path(folder)
 
 
 @pytest.fixture

@@ -14,10 +14,19 @@ from cobasis.errors import CobasisError
 from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call
 from under_fault.checking import problems
-from under_fault.jobs import COMMANDS, site_at, unlock
+from under_fault.jobs import COMMANDS, build, site_at, unlock
 
 ACTS = {"full": FULL, "broken": BROKEN}
 FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
+
+
+@pytest.fixture(scope="module")
+def stages(in_memory):
+    """Folders just before each command."""
+    with pytest.MonkeyPatch.context() as patch:
+        unlock(patch)
+        build(str(in_memory), None)
+        yield in_memory
 
 
 class Trials:
@@ -25,7 +34,6 @@ class Trials:
 
     def __init__(self, stages, monkeypatch):
         self.stages, self.wrong, self.coded, self.failed = stages, [], 0, 0
-        unlock(monkeypatch)
         for name in ("MOST_CELLS", "BLOCK_BYTES"):  # "parts" changes them
             monkeypatch.setattr(aligned, name, getattr(aligned, name))
 

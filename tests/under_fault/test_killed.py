@@ -18,6 +18,13 @@ FEWEST = 1000
 
 
 @pytest.fixture(scope="module")
+def stages(warm, in_memory):
+    """Folders just before each command; their keys are the warm interpreter's."""
+    warm.ask("build", folder=str(in_memory))
+    return in_memory
+
+
+@pytest.fixture(scope="module")
 def calls(warm, stages):
     """The calls that each command makes."""
     called = {}
