@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field
 from io import BytesIO, FileIO
 from pathlib import Path
-from typing import BinaryIO, Literal, NoReturn, cast
+from typing import BinaryIO, Literal, cast
 
 import zstandard
 
@@ -25,6 +25,7 @@ from cobasis.bundle.manifest import (
     Manifest,
     Part,
     read_manifest,
+    refuse,
     signed_message,
 )
 from cobasis.bundle.seal import Seal, look
@@ -39,7 +40,7 @@ from cobasis.disk.whole import (
     remove_tree,
     stamp_of,
 )
-from cobasis.errors import BundleError, DiskError, SealError, SignatureError
+from cobasis.errors import DiskError, SealError, SignatureError
 from cobasis.protocol.enrolment import PublicIdentity, verify
 
 MAX_BYTES = 2**34
@@ -67,6 +68,11 @@ class Bundle:
     digest: str  # SHA-256 of the sealed file
     path: Path
 
+    @property
+    def what(self) -> str:
+        """What to call it in an error."""
+        return f"the bundle '{self.path.name}' of '{self.manifest.sender}'"
+
     def discard(self) -> None:
         """Delete the opened parts; the sealed file stays."""
         for part in self.parts.values():
@@ -91,7 +97,7 @@ def open_bundle(
     what = f"the bundle '{path.name}'"
     n_bytes = look(path).n_bytes
     if n_bytes > max_bytes + max_bytes // 1000 + _SEALING:
-        _refuse(what, f"its {n_bytes:,} bytes are more than the {max_bytes:,} that are read")
+        refuse(what, f"its {n_bytes:,} bytes are more than the {max_bytes:,} that are read")
     with _folder(into), nameless_file(into) as file:
         plain = cast("BinaryIO", file)
         digest = _unsealed(path, plain, unseal=unseal, into=into, what=what)
@@ -99,7 +105,7 @@ def open_bundle(
         (expected or Expected()).check(manifest, what=what)
         total = sum(part.n_bytes for part in manifest.parts)
         if total > max_bytes:
-            _refuse(what, f"its parts' {total:,} bytes are more than the {max_bytes:,} read")
+            refuse(what, f"its parts' {total:,} bytes are more than the {max_bytes:,} read")
         _extract(plain, manifest, into=into, what=what)
     places = {part.name: into / part.name for part in manifest.parts}
     return Bundle(manifest=manifest, parts=places, digest=digest, path=path)
@@ -165,10 +171,10 @@ def _header(plain: BinaryIO, *, what: str) -> tuple[bytes, bytes]:
     """Read the manifest's text and its signature from the beginning of a plain stream."""
     start = plain.read(len(MAGIC) + LENGTH_BYTES)
     if not start.startswith(MAGIC):
-        _refuse(what, f"it does not begin with '{MAGIC.decode().strip()}'")
+        refuse(what, f"it does not begin with '{MAGIC.decode().strip()}'")
     length = int.from_bytes(start[len(MAGIC) :], "little")
     if not 0 < length <= MAX_MANIFEST:
-        _refuse(what, f"its manifest of {length:,} bytes is not 1 to {MAX_MANIFEST:,} bytes long")
+        refuse(what, f"its manifest of {length:,} bytes is not 1 to {MAX_MANIFEST:,} bytes long")
     return plain.read(length), plain.read(SIGNATURE_BYTES)
 
 
@@ -199,7 +205,7 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
     at = plain.tell()
     expected, found = at + sum(part.stored_bytes for part in manifest.parts), plain.seek(0, 2)
     if found != expected:
-        _refuse(what, f"it is {found:,} bytes long inside, and its manifest says {expected:,}")
+        refuse(what, f"it is {found:,} bytes long inside, and its manifest says {expected:,}")
     plain.seek(at)
     with ExitStack() as whole:
         files = []
@@ -233,7 +239,7 @@ def _store(plain: BinaryIO, file: WholeFile, *, part: Part, what: str) -> None:
 
     decompress(plain, write, stored_bytes=part.stored_bytes, n_bytes=part.n_bytes, what=what)
     if digest.hexdigest() != part.sha256:
-        _refuse(what, "its digest is not the one that its manifest says")
+        refuse(what, "its digest is not the one that its manifest says")
 
 
 def decompress(
@@ -247,12 +253,12 @@ def decompress(
             plain = unpacker.decompress(piece)
             made += len(plain)
             if made > n_bytes:
-                _refuse(what, f"it holds more than the {n_bytes:,} bytes that it declares")
+                refuse(what, f"it holds more than the {n_bytes:,} bytes that it declares")
             write(plain)
     except zstandard.ZstdError:
-        _refuse(what, "it is no zstd frame, or damaged")
+        refuse(what, "it is no zstd frame, or damaged")
     if made != n_bytes or not unpacker.eof:
-        _refuse(what, f"it holds {made:,} bytes instead of {n_bytes:,}")
+        refuse(what, f"it holds {made:,} bytes instead of {n_bytes:,}")
 
 
 def _blocks(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> Iterator[bytes]:
@@ -263,17 +269,17 @@ def _blocks(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> 
         nonlocal left
         data = source.read(count) if count <= left else b""
         if len(data) != count:
-            _refuse(what, "it is truncated")
+            refuse(what, "it is truncated")
         left -= count
         return data
 
     start = take(5)
     if not start.startswith(_ZSTD) or start[4] & _UNUSED:
-        _refuse(what, "it is no zstd frame")
+        refuse(what, "it is no zstd frame")
     start += take(zstandard.frame_header_size(start) - len(start))
     says = zstandard.get_frame_parameters(start)
     if says.content_size != n_bytes or says.dict_id:
-        _refuse(what, f"its frame does not declare {n_bytes:,} bytes, or needs a dictionary")
+        refuse(what, f"its frame does not declare {n_bytes:,} bytes, or needs a dictionary")
     yield start
     last = False
     while not last:
@@ -281,16 +287,12 @@ def _blocks(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> 
         told = int.from_bytes(head, "little")
         last, kind, size = bool(told & 1), told >> 1 & 3, told >> 3
         if kind == _RESERVED or size > _MAX_BLOCK:
-            _refuse(what, "one of its blocks is none")
+            refuse(what, "one of its blocks is none")
         yield head + take(1 if kind == _RLE else size)
     if says.has_checksum:
         yield take(_CHECKSUM)
     if left:
-        _refuse(what, f"{left:,} bytes stand behind its frame")
-
-
-def _refuse(what: str, reason: str) -> NoReturn:
-    raise BundleError(f"{what} cannot be used: {reason}. Ask its sender for a new one.")
+        refuse(what, f"{left:,} bytes stand behind its frame")
 
 
 _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES

@@ -128,14 +128,17 @@ def read_manifest(text: bytes, *, what: str) -> Manifest:
         places = [
             ".".join(map(str, each["loc"]))[:80] for each in error.errors(include_input=False)
         ]
-        problem = f"its manifest's {', '.join(sorted(set(places))[:5])} cannot stand"
+        refuse(what, f"its manifest's {', '.join(sorted(set(places))[:5])} cannot stand")
     except ValueError:
-        problem = "its manifest is no JSON object with every name once"
-    else:
-        problem = part_problem(manifest.kind, manifest.parts)
-        if not problem:
-            return manifest
-    raise BundleError(f"{what} cannot be used: {problem}. Ask its sender for a new one.")
+        refuse(what, "its manifest is no JSON object with every name once")
+    if problem := part_problem(manifest.kind, manifest.parts):
+        refuse(what, problem)
+    return manifest
+
+
+def refuse(what: str, reason: str) -> NoReturn:
+    """Raise BundleError."""
+    raise BundleError(f"{what} cannot be used: {reason}. Ask its sender for a new one.")
 
 
 def make_manifest(

@@ -3,18 +3,18 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
-from cobasis.bundle.manifest import Kind, Manifest, refuse_foreign
+from cobasis.bundle.manifest import Kind, Manifest, refuse, refuse_foreign
 from cobasis.bundle.payload import Payload, open_payload
 from cobasis.bundle.uploads import check_precision
 from cobasis.disk.tensors import make_header, read_header, read_tables
-from cobasis.errors import BundleError, ForeignBundleError, OptionError
+from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import decode_chain, encode_chain
@@ -23,10 +23,7 @@ from cobasis.protocol.messages import ConsensusSpan, Return, SpanProposal
 
 
 def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
-    """Return the upload of a bundle; its numbers stay on disk.
-
-    When it raises, the opened parts are deleted.
-    """
+    """Return the upload of a bundle, checked; its numbers stay on disk."""
     with _opened(bundle, "upload", agreement):
         payload, manifest = open_payload(bundle.parts["upload.safetensors"]), bundle.manifest
         digest, tag = payload.agreement_digest.hex(), payload.anchor_tag.hex()
@@ -34,9 +31,8 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
         signed = manifest.sender, manifest.agreement, manifest.anchor_tag, manifest.simulated
         if says != signed or told_of(payload) != manifest.told:
             raise ForeignBundleError(
-                f"the bundle '{bundle.path.name}' of '{manifest.sender}' holds an upload that says "
-                "other things of itself than the manifest: its party, anchor or shapes. Ask for a "
-                "new one."
+                f"{bundle.what} holds an upload that says other things of itself than the "
+                "manifest: its party, anchor or shapes. Ask for a new one."
             )
         _refuse_other_noise(manifest, agreement, n_rows=payload.n_rows)
         check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
@@ -44,25 +40,25 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
 
 
 def proposal_in(bundle: Bundle, *, agreement: Agreement) -> SpanProposal:
-    """Return the proposal of an opened bundle; refused as `upload_in` does."""
+    """Return the proposal of an opened bundle, checked."""
     with _opened(bundle, "proposal", agreement):
         manifest = bundle.manifest
         return SpanProposal(
             party=manifest.sender,
             agreement_digest=bytes.fromhex(manifest.agreement),
-            anchor_tag=_tag(manifest),
+            anchor_tag=bytes.fromhex(manifest.anchor_tag or ""),
             image=_table(bundle, "span.safetensors", tensor="image"),
             simulated=manifest.simulated,
         )
 
 
 def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
-    """Return the common span of an opened bundle; refused as `upload_in` does."""
+    """Return the common span of an opened bundle, checked."""
     with _opened(bundle, "consensus", agreement):
         manifest = bundle.manifest
         return ConsensusSpan(
             agreement_digest=bytes.fromhex(manifest.agreement),
-            anchor_tag=_tag(manifest),
+            anchor_tag=bytes.fromhex(manifest.anchor_tag or ""),
             rows=_table(bundle, "span.safetensors", tensor="rows"),
             contributors=_names(bundle, "contributors"),
             simulated=manifest.simulated,
@@ -70,10 +66,7 @@ def consensus_in(bundle: Bundle, *, agreement: Agreement) -> ConsensusSpan:
 
 
 def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
-    """Return what a party got back, from an opened bundle.
-
-    When it raises, the opened parts are deleted.
-    """
+    """Return what a party got back, from an opened bundle, checked."""
     with _opened(bundle, "return", agreement):
         told, manifest = bundle.manifest.told, bundle.manifest
         if told.get("party") != party or manifest.recipients != (party,):
@@ -84,7 +77,7 @@ def return_in(bundle: Bundle, *, agreement: Agreement, party: str) -> Return:
             )
         evidence = told.get("evidence")
         if evidence not in get_args(Evidence):
-            _refuse(bundle, "its evidence is none that a certificate has")
+            refuse(bundle.what, "its evidence is none that a certificate has")
         return Return(
             party=party,
             agreement_digest=bytes.fromhex(manifest.agreement),
@@ -101,9 +94,8 @@ def _model(bundle: Bundle, agreement: Agreement) -> Chain | None:
     """Return the model file's model; there is one unless the task is representation."""
     path = bundle.parts.get("model.safetensors")
     if (path is None) != (agreement.task == "representation"):
-        _refuse(
-            bundle, f"a return for {agreement.task} {'lacks' if path is None else 'has'} a model"
-        )
+        lacks = "lacks" if path is None else "has"
+        refuse(bundle.what, f"a return for {agreement.task} {lacks} a model")
     return None if path is None else model_in(path.read_bytes(), agreement)
 
 
@@ -123,7 +115,7 @@ def _opened(bundle: Bundle, kind: Kind, agreement: Agreement) -> Iterator[None]:
     try:
         refuse_foreign(
             bundle.manifest,
-            what=f"the bundle '{bundle.path.name}'",
+            what=bundle.what,
             kind=kind,
             round_id=agreement.round_id,
             agreement=agreement.digest().hex(),
@@ -170,9 +162,9 @@ def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
     places = read_header(path).places
     place = places.get(tensor)
     if set(places) != {tensor} or place is None or place.dtype != np.float64:
-        _refuse(bundle, f"its part {part} is not one table '{tensor}' of float64")
+        refuse(bundle.what, f"its part {part} is not one table '{tensor}' of float64")
     if place.shape != (told.get("n_rows"), told.get("n_columns")):
-        _refuse(bundle, f"its table '{tensor}' has another shape than its manifest says")
+        refuse(bundle.what, f"its table '{tensor}' has another shape than its manifest says")
     tables, _ = read_tables(path)
     return tables[tensor]
 
@@ -180,20 +172,8 @@ def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
 def _names(bundle: Bundle, word: str) -> tuple[str, ...]:
     found = bundle.manifest.told.get(word)
     if not isinstance(found, list):
-        _refuse(bundle, f"its manifest does not tell {word}")
+        refuse(bundle.what, f"its manifest does not tell {word}")
     return tuple(found)
-
-
-def _tag(manifest: Manifest) -> bytes:
-    """Return the anchor's tag; an empty one is refused by whoever compares it."""
-    return bytes.fromhex(manifest.anchor_tag or "")
-
-
-def _refuse(bundle: Bundle, reason: str) -> NoReturn:
-    raise BundleError(
-        f"the bundle '{bundle.path.name}' of '{bundle.manifest.sender}' cannot be used: {reason}. "
-        "Ask its sender for a new one."
-    )
 
 
 class Enclosed(NamedTuple):

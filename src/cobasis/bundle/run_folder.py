@@ -47,9 +47,7 @@ class StateFolder(MutableMapping[str, Kept]):
         try:
             tables, header = read_tables(path, max_header=_MAX_HEADER)
             return tables, json.loads(header.metadata["facts"])
-        except DiskError:  # it cannot be read today: that is not damage
-            raise
-        except (FileFormatError, KeyError, ValueError):
+        except (FileFormatError, KeyError, ValueError):  # a DiskError is not damage: it passes
             raise KeyError(name) from None
 
     def __setitem__(self, name: str, kept: Kept) -> None:
@@ -71,7 +69,7 @@ class StateFolder(MutableMapping[str, Kept]):
 
     def __len__(self) -> int:
         """Count what is there."""
-        return len(list(iter(self)))
+        return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
         """Whether a thing is there, readable or not; nothing is read."""

@@ -1,6 +1,7 @@
 """The outermost layer: age, to one or more X25519 recipients, as the age tool writes it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -50,6 +51,18 @@ class _Witness:
         """Leave it to whoever owns the stream."""
 
 
+@contextmanager
+def _witnessed(source: BinaryIO, target: BinaryIO) -> Iterator[tuple[_Witness, _Witness]]:
+    """Give the library two streams, and raise what their reading or writing raised, if anything."""
+    streams = _Witness(source), _Witness(target)
+    try:
+        yield streams
+    finally:
+        for stream in streams:
+            if stream.raised is not None:
+                raise stream.raised from None
+
+
 def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) -> None:
     """Encrypt a stream so that each recipient, and nobody else, can open it."""
     try:
@@ -61,39 +74,22 @@ def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) ->
             f"there is nobody to seal for: of the {len(recipients)} recipients none may be missing "
             "or malformed. Give the 'age1...' of every public identity."
         )
-    streams = _Witness(source), _Witness(target)
-    try:
+    with _witnessed(source, target) as streams:
         pyrage.encrypt_io(*streams, keys)
-    except (pyrage.EncryptError, OSError):
-        _raise_seen(*streams)
-        raise
-    _raise_seen(*streams)
 
 
 def decrypt(
     source: BinaryIO, target: BinaryIO, *, identity: "pyrage.x25519.Identity", what: str
 ) -> None:
     """Decrypt a stream that was sealed for an identity."""
-    streams = _Witness(source), _Witness(target)
-    try:
-        pyrage.decrypt_io(*streams, [identity])
-    except (pyrage.DecryptError, OSError) as error:
-        _raise_seen(*streams)
-        if "No matching keys" in str(error):
-            raise SealError(
-                f"{what} cannot be opened: it is not sealed for this key, or its seal is damaged. "
-                "Ask its sender to seal it for your enrolled public identity, or open it with the "
-                "right key."
-            ) from None
-        raise SealError(f"{what} cannot be opened: {_DAMAGED}") from None
-    _raise_seen(*streams)
-
-
-def _raise_seen(*streams: _Witness) -> None:
-    """Raise what reading or writing raised, if anything."""
-    for stream in streams:
-        if stream.raised is not None:
-            raise stream.raised from None
+    with _witnessed(source, target) as streams:
+        try:
+            pyrage.decrypt_io(*streams, [identity])
+        except (pyrage.DecryptError, OSError) as error:
+            other = "it is not sealed for this key, or its seal is damaged. Ask its sender to seal "
+            other += "it for your enrolled public identity, or open it with the right key."
+            reason = other if "No matching keys" in str(error) else _DAMAGED
+            raise SealError(f"{what} cannot be opened: {reason}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -186,10 +186,7 @@ def verify_transcript(path: Path, *, head: str | None = None) -> Checked:
 
 
 def _lines(descriptor: int, offset: int, last: Entry, path: Path) -> Iterator[Entry | bytes]:
-    """Read the lines from a place on, each of which has to follow the one before; a torn one last.
-
-    A line that a crash tore comes as the bytes that are left of it.
-    """
+    """Read the lines from a place on, and last what is left of one that a crash tore, as bytes."""
     with FileIO(descriptor, "r", closefd=False) as raw, BufferedReader(raw) as reader:
         reader.seek(offset)
         while line := reader.readline(MAX_LINE + 1):

@@ -232,11 +232,7 @@ def write_upload(
 
 
 class UploadFolder(View[Payload]):
-    """The uploads in a folder, by party name, in the names' order.
-
-    What is in the folder is looked at once, here; a file that is changed later is refused when
-    it is read.
-    """
+    """The uploads in a folder, in the order of the parties' names, looked at once, here."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)

@@ -208,10 +208,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
 
 
 def copy_whole(source: Path, target: Path) -> None:
-    """Copy a file, so that all of the copy is on the disk, or what stood there before.
-
-    A source that is written to meanwhile is copied as it was read: whoever has its digest compares.
-    """
+    """Copy a file as it is read, so that all of the copy is there, or what stood there before."""
     with opened(source) as (file, stamp), WholeFile(target, n_bytes=stamp.size) as whole:
         at = 0
         while piece := file.read(_PIECE):
