@@ -15,8 +15,7 @@ from benchmarks import goals
 from benchmarks.inputs import orthonormal
 from benchmarks.machine import in_a_child, peak_bytes
 from cobasis.analyst_side.passes import FilePasses
-from cobasis.bundle.payload import open_payload
-from cobasis.bundle.uploads import UploadFile
+from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import out_of_core
 from cobasis.models.trainer import train

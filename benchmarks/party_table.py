@@ -20,8 +20,7 @@ from polars.io.plugins import register_io_source
 from benchmarks import goals
 from benchmarks.machine import in_a_child, peak_bytes
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.bundle.payload import open_payload
-from cobasis.bundle.uploads import UploadFile
+from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.tables import open_table
 
 FEATURES, COMPONENTS, ROW_GROUP = 200, 50, 2**18

@@ -18,8 +18,8 @@ from benchmarks.machine import in_a_child
 from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, align, numeric_features
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
-from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.bundle.uploads import UploadFolder, write_upload
+from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
+from cobasis.bundle.uploads import write_upload
 from cobasis.protocol.messages import Upload
 
 A, L, BASES = 1000, 50, 16

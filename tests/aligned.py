@@ -10,7 +10,7 @@ from cobasis.algorithms.fits import Fit, Target
 from cobasis.algorithms.images import View
 from cobasis.algorithms.odc import ODC
 from cobasis.bundle import uploads as upload_files
-from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import open_payload
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import Upload
 

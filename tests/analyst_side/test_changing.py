@@ -8,7 +8,7 @@ import pytest
 
 from analyst_side.rounds import EARLY, NAMES, PAST, began, contents
 from cobasis.analyst_side.membership import check_removal
-from cobasis.bundle import run_folder
+from cobasis.bundle import folders
 from cobasis.errors import RetentionError, SignatureError, StepError, UnknownPartyError
 from cobasis.keys.identity import Identity
 from cobasis.models.chain_file import encode_chain
@@ -33,13 +33,13 @@ def changes(made, names):
 
 
 def test_a_late_party_is_fitted_to_the_frozen_target_and_nobody_elses_fit_changes(ran, monkeypatch):
-    before, read, real = changes(ran, EARLY), [], run_folder.read_tables
+    before, read, real = changes(ran, EARLY), [], folders.read_tables
 
     def reading(path, **options):
         read.append(path.name)
         return real(path, **options)
 
-    monkeypatch.setattr(run_folder, "read_tables", reading)
+    monkeypatch.setattr(folders, "read_tables", reading)
     late = add(ran, "west")
     assert read.count("target.safetensors") == 1
     for name, change in changes(ran, EARLY).items():

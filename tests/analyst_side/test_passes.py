@@ -125,8 +125,8 @@ from pathlib import Path
 from aligned import cut, rotation
 from benchmarks.machine import peak_bytes
 from cobasis.analyst_side.passes import FilePasses
-from cobasis.bundle.payload import open_payload
-from cobasis.bundle.run_folder import StateFolder
+from cobasis.bundle.uploads import open_payload
+from cobasis.bundle.folders import StateFolder
 from cobasis.models import out_of_core, trainer
 
 out_of_core.MAX_PASSES, trainer.SAMPLE_ROWS = 8, 60

@@ -7,7 +7,7 @@ import pytest
 
 from analyst_side.rounds import EARLY, NAMES, began, contents, real_round, verdicts
 from cobasis import Analyst, ConsortiumSecret, Party
-from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import open_payload
 from cobasis.errors import (
     AgreementError,
     AnchorTagError,

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 
-from cobasis.bundle.payload import open_payload
-from cobasis.bundle.uploads import UploadFile
+from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.protocol.messages import Upload, UploadHeader
 
 DIGEST, TAG = bytes(range(32)), bytes(range(32, 64))

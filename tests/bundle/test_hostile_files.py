@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bundle.payloads import craft, described, write
-from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import open_payload
 from cobasis.errors import CobasisError, DiskError, FileChangedError, FileFormatError
 
 STEADY = settings(max_examples=100, deadline=None, derandomize=True, database=None)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cobasis.algorithms.fits import Fit
-from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.disk import whole
 from cobasis.errors import (
     DiskError,
@@ -144,7 +144,7 @@ def test_what_is_damaged_is_not_given_and_can_be_deleted(tmp_path, kept):
 
 def test_whether_something_is_kept_is_told_without_reading_it(tmp_path, monkeypatch):
     StateFolder(tmp_path)["target"] = {"rows": np.eye(3)}, {}
-    monkeypatch.setattr("cobasis.bundle.run_folder.read_tables", pytest.fail)
+    monkeypatch.setattr("cobasis.bundle.folders.read_tables", pytest.fail)
     assert "target" in StateFolder(tmp_path)
     assert "iterate" not in StateFolder(tmp_path)
 
@@ -164,7 +164,7 @@ def test_a_party_has_one_fit_and_keeps_it(tmp_path):
 def test_a_second_process_may_read_but_not_write(tmp_path):
     script = (
         "import sys; from pathlib import Path\n"
-        "from cobasis.bundle.run_folder import FitFolder\n"
+        "from cobasis.bundle.folders import FitFolder\n"
         "fits = FitFolder(Path(sys.argv[1]))\n"
         "assert list(fits) == ['p0']\n"
         "fits.__enter__()\n"

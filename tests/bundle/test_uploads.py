@@ -11,12 +11,13 @@ from safetensors.numpy import load_file, save_file
 
 from bundle.payloads import DIGEST, TAG, craft, described, header, read_upload, tables, write
 from cobasis import Analyst
-from cobasis.bundle.payload import Payload, open_payload
+from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.uploads import (
+    Payload,
     UploadFile,
-    UploadFolder,
     check_precision,
     int8_scale,
+    open_payload,
     write_upload,
 )
 from cobasis.errors import (

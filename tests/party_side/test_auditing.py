@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cobasis.bundle.payload import open_payload
 from cobasis.bundle.transcript import verify_transcript
+from cobasis.bundle.uploads import open_payload
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.party_side.audit import Approval, Question, approve, audited, keep, require_approval
 from cobasis.party_side.rows import gathered

@@ -11,7 +11,7 @@ from cobasis.analyst_side import session as lab_session
 from cobasis.analyst_side.receive import receive
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.messages import enclose_upload, upload_in
-from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import open_payload
 from cobasis.errors import (
     AgreementError,
     AuditBlockedError,

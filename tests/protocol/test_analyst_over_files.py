@@ -11,8 +11,7 @@ from rich.console import Console
 
 from cobasis import GOPP, ODC, Analyst, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms import images
-from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.bundle.uploads import UploadFolder
+from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.disk.tensors import read_header
 from cobasis.errors import AnotherRunError, FileChangedError, StepError

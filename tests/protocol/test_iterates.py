@@ -9,8 +9,7 @@ import pytest
 from cobasis import GOPP, align
 from cobasis.algorithms import gopp
 from cobasis.algorithms.gopp import Iterate
-from cobasis.bundle.run_folder import StateFolder
-from cobasis.bundle.uploads import UploadFolder
+from cobasis.bundle.folders import StateFolder, UploadFolder
 from protocol.upload_folders import align_folder, write_folder
 
 N_PARTIES = 12

@@ -8,8 +8,7 @@ import sys
 import numpy as np
 
 from cobasis import Agreement, Analyst, ConsortiumSecret, numeric_features
-from cobasis.bundle.run_folder import FitFolder, StateFolder
-from cobasis.bundle.uploads import UploadFolder
+from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.disk.tensors import make_header
 from cobasis.progress import silent
 
@@ -81,7 +80,7 @@ from pathlib import Path
 from cobasis import ODC
 from cobasis.algorithms import images
 from cobasis.disk import whole
-from cobasis.bundle.run_folder import FitFolder
+from cobasis.bundle.folders import FitFolder
 from protocol.upload_folders import align_folder
 
 uploads, to, stop, step, count, shard_bytes = sys.argv[1:]

@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
-from cobasis.bundle.payload import open_payload
-from cobasis.bundle.uploads import UploadFile
+from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.progress import silent
 from cobasis.protocol.secrets import public_rows_digest
 from cobasis.tables import open_table

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from safetensors import safe_open
 
-from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import open_payload
 from cobasis.errors import DtypeError, FeatureError, LabelError, NotFiniteError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.protocol import projection

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from cobasis import Analyst, Party
-from cobasis.bundle.payload import open_payload
+from cobasis.bundle.uploads import open_payload
 from cobasis.errors import (
     AgreementError,
     FileChangedError,

@@ -12,7 +12,7 @@ from cobasis.analyst_side.membership import remove
 from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.analyst_side.session import AnalystSession, WorkFolder
-from cobasis.bundle.run_folder import FitFolder
+from cobasis.bundle.folders import FitFolder
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cobasis.analyst_side.history import FORGOTTEN, KEY_DESTROYED, Received
 from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.messages import upload_in
-from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.whole import file_digest, move_whole, remove_tree
 from cobasis.errors import RetentionError, StepError
 from cobasis.protocol.agreement import moment_of, moment_text

@@ -22,8 +22,8 @@ from cobasis.analyst_side.history import ADDED, CONSENSUS, RUN, Outcome, Receive
 from cobasis.analyst_side.passes import passes_for
 from cobasis.analyst_side.plan import Plan, lost_spans, planned
 from cobasis.analyst_side.session import AnalystSession
+from cobasis.bundle.folders import FitFolder, StateFolder
 from cobasis.bundle.messages import enclose_consensus, enclose_return, model_in, proposal_in
-from cobasis.bundle.run_folder import FitFolder, StateFolder
 from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import file_digest, make_folder, remove_tree, write_whole
 from cobasis.errors import AgreementError, RemoteError, RetentionError, StepError, WaitingError

@@ -11,9 +11,8 @@ from cobasis.analyst_side.history import OPENED, RECEIVED, history_of
 from cobasis.analyst_side.membership import check_removal
 from cobasis.analyst_side.session import NEWS, SUFFIX, WorkFolder
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
-from cobasis.bundle.run_folder import FitFolder, StateFolder
+from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.bundle.transcript import Checked, Entry, verify_transcript
-from cobasis.bundle.uploads import UploadFolder
 from cobasis.disk.whole import file_digest, opened
 from cobasis.errors import (
     CobasisError,

@@ -11,8 +11,7 @@ import numpy.typing as npt
 from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.manifest import Kind, Manifest, refuse, refuse_foreign
-from cobasis.bundle.payload import Payload, open_payload
-from cobasis.bundle.uploads import check_precision
+from cobasis.bundle.uploads import Payload, check_precision, open_payload
 from cobasis.disk.tensors import make_header, read_header, read_tables
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix

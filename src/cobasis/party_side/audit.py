@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.payload import Payload, open_payload
 from cobasis.bundle.transcript import now
+from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns

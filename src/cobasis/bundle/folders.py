@@ -1,4 +1,4 @@
-"""What a run keeps on disk: the fits that were made, and what making them goes on from.
+"""Folders: everybody's uploads, and what a run keeps: the fits that were made, and its state.
 
 Fits stand in shards of some megabytes, `fits-00000.safetensors` and on; each thing of the state
 (the target, an iterate, how far a training has come) in a file of its own. Each file is there
@@ -7,6 +7,7 @@ whole or not at all, so that a run that was killed at any moment goes on where t
 
 import json
 from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -14,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cobasis.algorithms.fits import Fit
+from cobasis.algorithms.images import View
+from cobasis.bundle.uploads import Payload, open_payload
+from cobasis.disk.calls import READABLE, explained
 from cobasis.disk.lock import Lock
 from cobasis.disk.tensors import read_header, read_tables, write_tables
 from cobasis.disk.whole import Stamp, make_folder, read_array, remove_tree
@@ -29,8 +33,35 @@ _MAX_HEADER = 2**26  # files of one's own; the target's names everybody who shap
 _NUMBERS = np.dtype("<f8")
 _TENSOR = "fit of "  # before a party's name: a name may be any text, the format's own words too
 
+SUFFIX = ".safetensors"
+_SHARED = ("agreement_digest", "anchor_tag", "image_place", "labels_place", "rows_place")
+
 Kept = tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]
 """Tables, and facts that JSON can hold."""
+
+
+class UploadFolder(View[Payload]):
+    """The uploads in a folder, in the order of the parties' names, looked at once, here."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        found: dict[str, Payload] = {}
+        alike: dict[object, Any] = {}  # of 20,000 headers most say the same: it is kept once
+        with explained(f"the folder '{path}' cannot be read", advice=READABLE):
+            files = [each for each in self.path.iterdir() if each.suffix == SUFFIX]
+        for file in sorted(each for each in files if not each.name.startswith(".")):
+            payload = open_payload(file)
+            if payload.party in found:
+                raise DuplicatePartyError(
+                    f"'{found[payload.party].path}' and '{payload.path}' are both uploads of party "
+                    f"'{payload.party}': one is a duplicate or an impostor's. Remove it from the "
+                    "folder."
+                )
+            said = {word: getattr(payload, word) for word in _SHARED}
+            once = {word: alike.setdefault(each, each) for word, each in said.items()}
+            found[payload.party] = replace(payload, **once)
+        payloads = dict(sorted(found.items()))
+        super().__init__(payloads, read=payloads.__getitem__)  # their numbers stay on disk
 
 
 class StateFolder(MutableMapping[str, Kept]):
