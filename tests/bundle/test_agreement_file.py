@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bundle.agreements import FILLED, SECRET, edited, signed, whole, written
-from cobasis import Agreement, numeric_features
+from cobasis import Agreement
 from cobasis.bundle.agreement_file import (
     complete,
     read_agreement,
@@ -239,9 +239,3 @@ def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only
     assert found.agreement.n_features == 6
     with pytest.raises(UnsignedError, match="missing: north, south, lab"):
         found.check_sealed()
-
-
-def test_hundreds_of_features_are_read_at_once(tmp_path):
-    features = numeric_features([f"x{column}" for column in range(500)])
-    path = whole(tmp_path, features=features, n_anchor_rows=500)
-    assert read_agreement(path).agreement.features == features

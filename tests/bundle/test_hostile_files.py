@@ -51,18 +51,15 @@ def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
             read()
 
 
-def test_a_file_that_is_gone_is_refused(path):
+def test_what_is_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
     payload = open_payload(path)
     path.unlink()
     with pytest.raises(DiskError, match="No such file"):
         payload.read_image()
-
-
-def test_a_folder_and_a_pipe_are_no_files(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
+    for other in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(DiskError, match="it is no file"):
-            open_payload(path)
+            open_payload(other)
 
 
 def test_a_header_that_claims_gigabytes_costs_no_memory(path):

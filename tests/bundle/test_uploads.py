@@ -128,13 +128,6 @@ def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path)
     np.testing.assert_array_equal(theirs.read_image(), image)
 
 
-def test_an_upload_goes_to_a_file_and_back(tmp_path):
-    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
-    write(first, labels="int64")
-    write_upload(read_upload(first), second)
-    assert first.read_bytes() == second.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("labels", "steps", "error", "words"),
     [

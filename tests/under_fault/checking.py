@@ -38,7 +38,11 @@ def problems(site, command, *, whole):
     if whole or command not in CHANGING:  # returns are replaced one by one
         found += _two_models(site)
     if whole:
-        found += [*_left_over(site), *UNDONE[command](site)]
+        found += _left_over(site)
+        if command in UNDONE:
+            found += UNDONE[command](site)
+        elif not DONE[command](site):
+            found.append(f"{command} has not kept what it should")
     return found
 
 
@@ -157,14 +161,9 @@ def _uncommitted(site):
         yield "the agreement is not committed to the secret that was sent"
 
 
-def _not_joined(site):
-    if secret_bytes(site.session("north").round.secret()) != site.key:
-        yield "the vault has not the secret"
-
-
 def _not_proposed(site):
     desk, path = site.session("north"), site.folder("north") / "north.span"
-    told = verify_transcript(desk.transcript.path).entries[-1].told
+    told = _last_line(site).told
     if told.get("proposal") != file_digest(path):
         yield "the proposal is not the transcript's last"
     ready = ready_from(desk, site.table("north"))
@@ -178,11 +177,6 @@ def _no_common_span(site):
     written = {path.name.split(".")[1] for path in site.root.glob("returns/*-span")}
     if events.count(CONSENSUS) != 1 or not desk.work.span.exists() or written != set(NAMES):
         yield "the common span was not made once and sent to all"
-
-
-def _not_adopted(site):
-    if site.session("north").round.consensus() is None:
-        yield "the common span is not kept"
 
 
 def _not_prepared(site):
@@ -236,22 +230,28 @@ def _not_destroyed(site):
         yield f"not destroyed: {left}"
 
 
-def _not_left(site):
-    desk = site.session("north")
-    if desk.round.joined or list(desk.work.iterdir()):
-        yield "the round is not forgotten"
-
-
-def _not_accepted(site):
+def _accepted(site):
     kept = site.session("north").round.accepted()
-    if kept is None or kept.bundle != file_digest(reply(site, "north")):
-        yield "the return is not kept"
+    return kept is not None and kept.bundle == file_digest(reply(site, "north"))
 
 
-def _not_countersigned(site):
-    entries = verify_transcript(site.session("north").transcript.path).entries
-    if entries[-1].event != "receipt":
-        yield "the receipt is not in the transcript"
+def _left(site):
+    desk = site.session("north")
+    return not desk.round.joined and not list(desk.work.iterdir())
+
+
+def _last_line(site):
+    return verify_transcript(site.session("north").transcript.path).entries[-1]
+
+
+DONE = {
+    "join": lambda site: secret_bytes(site.session("north").round.secret()) == site.key,
+    "adopt": lambda site: site.session("north").round.consensus() is not None,
+    "receipt": lambda site: _last_line(site).event == "receipt",
+    "accept": _accepted,
+    "leave": _left,
+}
+"""Whether the vault, or the party's transcript, has what the command keeps there."""
 
 
 def _not_returned(site, names, *, models=1):
@@ -271,20 +271,15 @@ def _not_returned(site, names, *, models=1):
 CHANGING = {"late", "remove", "realign"}
 CERTIFICATES = {"removal-south.json", "removal-south.txt"}
 UNDONE = {
-    "join": _not_joined,
     "propose": _not_proposed,
     "span": _no_common_span,
-    "adopt": _not_adopted,
     "prepare": _not_prepared,
     "receive": _not_received,
     "proposals": _not_received,
-    "receipt": _not_countersigned,
     "run": _not_trained,
     "parts": _not_trained,
-    "accept": _not_accepted,
     "late": _not_added,
     "remove": _not_removed,
     "realign": _not_removed,
     "destroy": _not_destroyed,
-    "leave": _not_left,
 }
