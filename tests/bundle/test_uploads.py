@@ -96,7 +96,7 @@ def test_what_is_written_in_parts_in_any_order_is_read_in_any_parts(  # noqa: PL
 
     found = open_payload(path)
     assert (found.party, found.agreement_digest, found.anchor_tag) == (party, DIGEST, TAG)
-    assert (found.n_rows, found.n_components, found.n_anchor_rows) == shape
+    assert (found.n_rows, found.n_components, found.image_shape[0]) == shape
     for at in range(0, n_rows, 2):
         stop = min(at + 2, n_rows)
         np.testing.assert_array_equal(found.row_block(at, stop), rows[at:stop], strict=True)

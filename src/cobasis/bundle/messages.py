@@ -131,7 +131,7 @@ def told_of(payload: Payload) -> dict[str, Any]:
     return {
         "n_rows": payload.n_rows,
         "n_components": payload.n_components,
-        "n_anchor_rows": payload.n_anchor_rows,
+        "n_anchor_rows": payload.image_shape[0],
         "rows_dtype": payload.rows_place.dtype.name,
         "image_dtype": payload.image_place.dtype.name,
         "labels_dtype": "none" if labels is None else labels.dtype.name,

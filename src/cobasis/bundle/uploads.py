@@ -73,11 +73,6 @@ class Payload:
         return self.rows_place.shape[1]
 
     @property
-    def n_anchor_rows(self) -> int:
-        """How many rows the anchor has."""
-        return self.image_place.shape[0]
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         """Of the rows as they are read: float64 as such, and float32 for all that is smaller."""
         stored = self.rows_place.dtype
@@ -242,7 +237,7 @@ class UploadFile:
         with WholeFile(self.path, n_bytes=last.offset + last.n_bytes) as self._file:
             self._file.write(start, offset=0)
             yield self
-            self._refuse_incomplete()
+            self._refuse_incomplete()  # before the file gets its name
 
     def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
         """Write ``A F_i``, of shape (n_anchor_rows, n_components)."""
