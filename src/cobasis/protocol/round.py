@@ -102,19 +102,19 @@ class Round(Readable):
                 require_known(name, {*given} & {*self.parties})
         proposes = BASES[self.agreement.basis].exchanges > 1
         consensus = self._agree_on_a_span(rows) if proposes else None
-        uploads = [  # lines 1 to 6, at each party
-            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # 3, 4
+        uploads = [  # at each party; line 2, the anchor, is drawn where a party opens its secret
+            party.prepare(*rows[name], consensus=consensus, basis=kept[name])  # lines 3, 4
             for name, party in self.parties.items()
         ]
         for upload in uploads:
             self.traffic[upload.party].up += upload.n_bytes
-            self.analyst.receive(upload)  # 5, 9
-        returns = self.analyst.run(  # lines 7 to 16, at the analyst
+            self.analyst.receive(upload)  # lines 5, 9
+        returns = self.analyst.run(  # lines 10 to 15: align, train, return
             exclude=exclude, model=model, allow_row_carrying=allow_row_carrying
         )
-        for name, returned in returns.items():  # lines 17 to 20, at each party
+        for name, returned in returns.items():
             self.traffic[name].down += returned.n_bytes
-            self.parties[name].accept(returned)  # 18
+            self.parties[name].accept(returned)  # line 18; `predict` is line 19
         return self
 
     def predict(
