@@ -15,9 +15,13 @@ from aligners import (
     make_toy,
     on_every_condition,
 )
+from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import align
+from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami, eigen_weights
+from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
 
@@ -171,3 +175,25 @@ SINGULAR = np.diag([1.0, 1.0, 1.0, 0.0])
 def test_an_option_that_does_not_exist_is_refused(aligner, reason):
     with pytest.raises(OptionError, match=rf"{reason}.*\[CB107\]"):
         align(aligner, make_toy("samespan").images)
+
+
+@pytest.mark.parametrize("anchor", ["isometric", "gaussian"])
+@pytest.mark.parametrize("method", [ODC, GOPP, Whitened, Imakura, Kawakami])
+def test_aligned_sizes_do_not_depend_on_the_method(method, anchor):
+    """The papers' Imakura features shrink as 1/sqrt(a) and Kawakami's by 1/sqrt(c) more."""
+    toy = make_toy("samespan_orth", anchor=anchor)
+    scale = {} if method in {ODC, GOPP} else {"scale": anchor_gain(anchor, 30)}
+    products = toy.products(align(method(**scale), toy.images))
+    for product in products.values():
+        assert np.sqrt(np.mean(np.sum(product**2, axis=0))) == pytest.approx(1.0, rel=0.25)
+
+
+@pytest.mark.parametrize("method", [Whitened, Imakura, Kawakami])
+def test_the_measured_gain_is_that_of_the_images(method):
+    """Root mean square length of an image's columns: one, for orthonormal bases and anchors."""
+    images = make_toy("diffspan_orth", anchor="isometric").images
+    rows = align(method(scale="measured"), images).target.rows
+    assert np.linalg.norm(rows) == pytest.approx(2.0)
+    louder = {party: 5 * image for party, image in images.items()}
+    rows = align(method(scale="measured"), louder).target.rows
+    assert np.linalg.norm(rows) == pytest.approx(10.0)

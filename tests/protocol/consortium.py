@@ -56,6 +56,17 @@ class Consortium:
         """Every party's upload, prepared now; not yet received."""
         return {name: party.prepare(*self.rows[name]) for name, party in self.parties.items()}
 
+    def proposals(self):
+        """Every party's proposal, made now."""
+        return {name: party.propose(self.rows[name][0]) for name, party in self.parties.items()}
+
+    def agreed(self, proposals):
+        """The span that the analyst makes of proposals, with uploads through it received."""
+        span = self.analyst.consensus(proposals.values())
+        for name, party in self.parties.items():
+            self.analyst.receive(party.prepare(*self.rows[name], consensus=span))
+        return span
+
     def received(self, *, without=()):
         """The analyst, after everybody's upload is in but for some."""
         for name, upload in self.uploads().items():

@@ -1,4 +1,4 @@
-"""A run that is stopped anywhere goes on where it stopped, and ends as if it had not been."""
+"""A run over files: stopped anywhere it goes on, and its memory does not grow with the parties."""
 
 import io
 import os
@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cobasis import GOPP, ODC, Analyst, Imakura, Kawakami, Whitened, align
+from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
 from cobasis.algorithms import images
-from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
+from cobasis.bundle.folders import FitFolder, UploadFolder
 from cobasis.cli.bar import shown
 from cobasis.disk.tensors import read_header
-from cobasis.errors import AnotherRunError, FileChangedError, StepError
-from protocol.upload_folders import agreement_of, align_folder, run_child, write_folder
+from cobasis.errors import AnotherRunError
+from protocol.upload_folders import (
+    align_folder,
+    measured,
+    run_child,
+    write_folder,
+)
 
 N_PARTIES = 60
 
@@ -90,8 +95,11 @@ def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
     assert bars[1].startswith("fitting")
 
 
-@pytest.mark.parametrize("aligner", ALIGNERS, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("stop", [("making the target", 1), ("fitting", 1), ("fitting", 41)])
+STOPS = [("making the target", 1), ("fitting", 1), ("fitting", 41)]
+STOPPED = [(ODC(), stop) for stop in STOPS] + [(each, STOPS[-1]) for each in ALIGNERS[1:]]
+
+
+@pytest.mark.parametrize(("aligner", "stop"), STOPPED, ids=repr)
 def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads, aligner, stop):
     stopper = Stopper(*stop)
     with pytest.raises(KeyboardInterrupt):
@@ -108,44 +116,26 @@ def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads,
         assert "making the target" not in {step for step, _, _ in again.told}
 
 
-@pytest.mark.parametrize(
-    ("stop", "step", "count"),
-    [
-        ("SIGKILL", "making the target", 1),
-        ("SIGKILL", "fitting", 1),
-        ("SIGKILL", "fitting", 35),
-        ("SIGINT", "fitting", 35),
-        ("SIGKILL", "fsync", 1),
-        ("SIGKILL", "fsync", 2),
-        ("SIGKILL", "fsync", 3),
-        ("SIGKILL", "fsync", 4),
-    ],
-    ids=str,
-)
-def test_after_a_kill_at_any_moment_the_same_call_ends_the_same(
-    tmp_path, uploads, stop, step, count
-):
-    """fsync: in the middle of writing the target, the first or second shard."""
+KILLS = {
+    "in fitting": ("SIGKILL", "fitting", 50, range(25, 50)),  # it loses the shard under way
+    "by Ctrl-C": ("SIGINT", "fitting", 50, range(33, 50)),  # it loses the batches under way
+    "in writing a shard": ("SIGKILL", "fsync", 4, {0, 9}),
+}
+
+
+@pytest.mark.parametrize("where", KILLS)
+def test_after_a_kill_at_any_moment_the_same_call_ends_the_same(tmp_path, uploads, where):
+    stop, step, count, kept = KILLS[where]
     to = tmp_path / "fits"
     done = run_child(uploads, to, stop=stop, step=step, count=count)
     assert done.returncode in {-9, -2}
     assert "done" not in done.stdout
     for path in to.glob("*.safetensors"):
         assert read_header(path).places  # what has its name is whole
+    assert len(FitFolder(to)) in kept
     found = align_folder(uploads, aligner=ODC(), to=to)
     assert_same(found, in_memory(uploads, ODC()))
     assert [path.name for path in to.glob("*.part")] == []
-
-
-@pytest.mark.parametrize(("stop", "kept"), [("SIGINT", range(33, 50)), ("SIGKILL", range(25, 50))])
-def test_ctrl_c_loses_the_batches_under_way_and_a_kill_the_shard_under_way(
-    tmp_path, uploads, stop, kept
-):
-    done = run_child(uploads, tmp_path / "fits", stop=stop, step="fitting", count=50)
-    assert done.returncode in {-9, -2}
-    fits = FitFolder(tmp_path / "fits")
-    assert len(fits) in kept
-    assert StateFolder(tmp_path / "fits")["target"][1]["shaped_by"] == ["party-000000"]
 
 
 def test_a_finished_run_is_read_back_without_reading_an_image(tmp_path, uploads):
@@ -156,29 +146,12 @@ def test_a_finished_run_is_read_back_without_reading_an_image(tmp_path, uploads)
     assert_same(second, first)
 
 
-def test_an_upload_that_changes_between_target_and_fit_stops_the_run(tmp_path):
-    write_folder(tmp_path / "uploads", n_parties=5)
-
-    def report(step, done, _):
-        if (step, done) == ("fitting", 0):
-            os.utime(tmp_path / "uploads" / "000002.safetensors", ns=(0, 1))
-
-    with pytest.raises(FileChangedError, match="party 'party-000002'"):
-        align_folder(tmp_path / "uploads", aligner=ODC(), to=tmp_path / "fits", report=report)
-
-
 @pytest.mark.parametrize("spoil", [Path.unlink, partial(os.truncate, length=100)])
 def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads, spoil):
     align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
     spoil(tmp_path / "fits" / "target.safetensors")
     with pytest.raises(AnotherRunError, match="not the target that they were made to"):
         align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
-
-
-def test_without_an_upload_there_is_nothing_to_align():
-    agreement = agreement_of(n_parties=1)
-    with pytest.raises(StepError, match="no upload is in"):
-        Analyst(agreement, uploads={}).align()
 
 
 def test_late_parties_and_leavers_change_nobody_elses_fit(tmp_path, uploads):
@@ -192,3 +165,65 @@ def test_late_parties_and_leavers_change_nobody_elses_fit(tmp_path, uploads):
     for name in set(first.fits) & set(later.fits):
         before, after = first.fits[name].change_of_basis, later.fits[name].change_of_basis
         np.testing.assert_array_equal(before, after)
+
+
+FROM_FILES = """
+import sys
+from cobasis import ODC
+from protocol.upload_folders import align_folder
+found = align_folder(Path(sys.argv[1]), aligner=ODC(), to=Path(sys.argv[2]))
+result = [len(found.fits), found.changes_of_basis["party-001999"].shape]
+"""
+
+WITHOUT_FILES = """
+import sys
+from collections.abc import Mapping
+import numpy as np
+from cobasis import ODC, align
+
+class Simulated(Mapping):
+    def __init__(self, n_parties):
+        self.n_parties = n_parties
+        self.seen = np.random.default_rng(0).normal(size=(64, 8))
+
+    def __getitem__(self, party):
+        return np.roll(self.seen, int(party) % 8, axis=1)
+
+    def __iter__(self):
+        return map(str, range(self.n_parties))
+
+    def __len__(self):
+        return self.n_parties
+
+class Counted(dict):
+    n_fits = 0
+
+    def __setitem__(self, party, fit):
+        self.n_fits += 1
+
+    def update(self, fits):
+        for party, fit in fits.items():
+            self[party] = fit
+
+sink = Counted()
+align(ODC(), Simulated(int(sys.argv[1])), sink=sink)
+result = sink.n_fits
+"""
+
+
+@pytest.mark.soak
+def test_two_thousand_parties_of_400_megabytes_align_in_300(tmp_path):
+    write_folder(tmp_path / "uploads", n_parties=2000, n_anchor_rows=1000, n_components=50)
+    size = sum(path.stat().st_size for path in (tmp_path / "uploads").iterdir())
+    assert size > 400e6
+    result, peak = measured(FROM_FILES, tmp_path / "uploads", tmp_path / "fits")
+    assert result == [2000, [50, 50]]
+    assert peak < 300
+
+
+def test_ten_times_the_parties_take_hardly_more_memory():
+    """Simulated, without files, into a sink that only counts; 100,000 at full size do the same."""
+    few, peak_of_few = measured(WITHOUT_FILES, 1_000)
+    many, peak_of_many = measured(WITHOUT_FILES, 10_000)
+    assert (few, many) == (1_000, 10_000)
+    assert peak_of_many - peak_of_few < 20

@@ -1,11 +1,13 @@
 """What the analyst refuses: one coded error each, and nothing half done."""
 
-import dataclasses
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from cobasis import Analyst, ConsortiumSecret, PartyKey, SecretBasis, simulate
+from cobasis import Analyst, ConsortiumSecret, PartyKey, simulate
+from cobasis.algorithms import AlignerName
 from cobasis.errors import (
     AnchorImageError,
     AnchorTagError,
@@ -16,11 +18,12 @@ from cobasis.errors import (
     MessageError,
     RemoteError,
     ScaleError,
+    StepError,
     UndeterminedFitError,
     UnknownPartyError,
 )
 from cobasis.protocol import analyst as analyst_module
-from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, consortium, state, tables, trained
+from protocol.consortium import COMPONENTS, NAMES, agree, consortium, state, tables, trained
 
 
 @pytest.fixture(scope="module")
@@ -39,111 +42,91 @@ def nan_in(table):
     return spoilt
 
 
-FORGERIES = {
-    "another's digest": (lambda _: {"agreement_digest": bytes(32)}, MessageError, "another agree"),
-    "a name nobody enrolled": (lambda _: {"party": "ghost"}, UnknownPartyError, "'ghost'"),
-    "NaN in the rows": (lambda u: {"rows": nan_in(u.rows)}, MessageError, "used: "),
-    "NaN in the image": (
-        lambda u: {"anchor_image": nan_in(u.anchor_image)},
-        MessageError,
-        "used: ",
-    ),
-    "infinite rows": (lambda u: {"rows": u.rows * np.inf}, MessageError, "used: "),
-    "huge rows": (lambda u: {"rows": u.rows * 1e60}, MessageError, "1e\\+50"),
-    "rows too wide": (
-        lambda u: {"rows": np.hstack([u.rows, u.rows])},
-        MessageError,
-        r"rows of shape \(30, 6\)",
-    ),
-    "rows transposed": (lambda u: {"rows": u.rows.T}, MessageError, r"rows of shape \(3, 30\)"),
-    "no rows": (lambda u: {"rows": u.rows[:0], "labels": u.labels[:0]}, MessageError, "used: "),
-    "rows of text": (lambda u: {"rows": u.rows.astype(str)}, MessageError, "used: "),
-    "complex rows": (lambda u: {"rows": u.rows + 0j}, MessageError, "used: "),
-    "byte-swapped image": (
-        lambda u: {"anchor_image": u.anchor_image.astype(">f8")},
-        MessageError,
-        "used: ",
-    ),
-    "rows missing": (lambda _: {"rows": None}, MessageError, "used: "),
+UNUSABLE = {
+    "NaN in the rows": lambda u: {"rows": nan_in(u.rows)},
+    "NaN in the image": lambda u: {"anchor_image": nan_in(u.anchor_image)},
+    "infinite rows": lambda u: {"rows": u.rows * np.inf},
+    "no rows": lambda u: {"rows": u.rows[:0], "labels": u.labels[:0]},
+    "rows of text": lambda u: {"rows": u.rows.astype(str)},
+    "complex rows": lambda u: {"rows": u.rows + 0j},
+    "rows missing": lambda _: {"rows": None},
+    "byte-swapped image": lambda u: {"anchor_image": u.anchor_image.astype(">f8")},
+    "image one-dimensional": lambda _: {"anchor_image": np.ones(8)},
+}
+LABELS = {
+    "in two columns": lambda y: np.stack([y, y], axis=1),
+    "that are no integers": lambda y: y.astype(float),
+    "of text": lambda y: y.astype(str),
+    "too high": lambda y: y + 1,
+    "negative": lambda y: y - 1,
+}
+SIZES = {
+    "rows too wide": (lambda u: {"rows": np.hstack([u.rows, u.rows])}, r"rows of shape \(30, 6\)"),
+    "rows transposed": (lambda u: {"rows": u.rows.T}, r"rows of shape \(3, 30\)"),
     "image too wide": (
         lambda _: {"anchor_image": np.linalg.qr(np.ones((8, 4)) + np.eye(8, 4))[0]},
-        MessageError,
         "an anchor image of shape .*4",
     ),
-    "image too short": (
-        lambda u: {"anchor_image": u.anchor_image[:-1]},
-        MessageError,
-        r"image of shape \(7, 3\)",
-    ),
-    "image one-dimensional": (lambda _: {"anchor_image": np.ones(8)}, MessageError, "used: "),
-    "image zero": (lambda u: {"anchor_image": 0 * u.anchor_image}, AnchorImageError, "is zero"),
-    "image of rank two": (
-        lambda u: {"anchor_image": u.anchor_image @ np.diag([1, 1, 0])},
-        AnchorImageError,
-        "rank 2 of 3",
-    ),
-    "image ill-conditioned": (
-        lambda u: {"anchor_image": u.anchor_image @ np.diag([1, 1, 1e-12])},
-        ConditionError,
-        "condition number",
-    ),
-    "a label too few": (lambda u: {"labels": u.labels[1:]}, MessageError, "29 labels"),
-    "no labels": (lambda _: {"labels": None}, MessageError, "None labels"),
-    "labels of no dimension": (lambda _: {"labels": np.array(1)}, MessageError, "1 labels"),
-    "labels in two columns": (
-        lambda u: {"labels": np.stack([u.labels, u.labels], axis=1)},
-        MessageError,
-        "labels of party 'north'",
-    ),
-    "labels that are no integers": (
-        lambda u: {"labels": u.labels.astype(float)},
-        MessageError,
-        "task='classification'",
-    ),
-    "labels of text": (lambda u: {"labels": u.labels.astype(str)}, MessageError, "labels of party"),
-    "a class too high": (lambda u: {"labels": u.labels + 1}, MessageError, "labels of party"),
-    "a negative class": (lambda u: {"labels": u.labels - 1}, MessageError, "labels of party"),
+    "image too short": (lambda u: {"anchor_image": u.anchor_image[:-1]}, r"shape \(7, 3\)"),
+    "a label too few": (lambda u: {"labels": u.labels[1:]}, "29 labels"),
+    "no labels": (lambda _: {"labels": None}, "None labels"),
+    "labels of no dimension": (lambda _: {"labels": np.array(1)}, "1 labels"),
+    "another's digest": (lambda _: {"agreement_digest": bytes(32)}, "another agree"),
+    "huge rows": (lambda u: {"rows": u.rows * 1e60}, "1e\\+50"),
 }
 
 
-@pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_forged_upload_is_refused_and_changes_nothing(made, uploads, forgery):
-    change, error, words = FORGERIES[forgery]
-    analyst = Analyst(made.agreement)
-    analyst.receive(uploads["south"])
+def image_times(*factors):
+    return lambda u: {"anchor_image": u.anchor_image @ np.diag(factors)}
+
+
+FORGERIES = {
+    **{kind: (change, MessageError, "used: ") for kind, change in UNUSABLE.items()},
+    **{kind: (change, MessageError, words) for kind, (change, words) in SIZES.items()},
+    **{
+        f"labels {kind}": (
+            lambda u, change=change: {"labels": change(u.labels)},
+            MessageError,
+            "labels of party 'north' are not what task='classification' needs",
+        )
+        for kind, change in LABELS.items()
+    },
+    "a name nobody enrolled": (lambda _: {"party": "ghost"}, UnknownPartyError, "'ghost'"),
+    "image zero": (image_times(0, 0, 0), AnchorImageError, "is zero"),
+    "image of rank two": (image_times(1, 1, 0), AnchorImageError, "rank 2 of 3"),
+    "image ill-conditioned": (image_times(1, 1, 1e-12), ConditionError, "condition number"),
+}
+
+
+def refuse(analyst, upload, error, words=""):
+    """See that an upload is refused, and that nothing has changed."""
     before = state(analyst)
-    forged = dataclasses.replace(uploads["north"], **change(uploads["north"]))
     with pytest.raises(error, match=words) as caught:
-        analyst.receive(forged)
+        analyst.receive(upload)
     assert str(caught.value).endswith(f"[{error.code}]")
     assert caught.value.exit_code == (3 if issubclass(error, RemoteError) else 2)
     assert state(analyst) == before
-    analyst.receive(uploads["north"])
-    assert tuple(analyst.uploads) == ("south", "north")
 
 
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_a_forged_late_upload_leaves_the_alignment_alone(made, uploads, forgery):
-    change, error, _ = FORGERIES[forgery]
+def test_a_forged_upload_is_refused_and_changes_nothing_in_time_or_late(made, uploads, forgery):
+    change, error, words = FORGERIES[forgery]
     analyst = Analyst(made.agreement)
-    for name in NAMES[1:]:
-        analyst.receive(uploads[name])
+    forged = replace(uploads["north"], **change(uploads["north"]))
+    analyst.receive(uploads["south"])
+    refuse(analyst, forged, error, words)
     analyst.align()
     analyst.certify()
-    before = state(analyst)
-    with pytest.raises(error):
-        analyst.receive(dataclasses.replace(uploads["north"], **change(uploads["north"])))
-    assert state(analyst) == before
+    refuse(analyst, forged, error, words)
+    analyst.receive(uploads["north"])
+    assert tuple(analyst.uploads) == ("south", "north")
 
 
 def test_a_second_upload_of_one_name_is_refused(made, uploads):
     analyst = Analyst(made.agreement)
     analyst.receive(uploads["north"])
-    before = state(analyst)
-    impostor = dataclasses.replace(uploads["south"], party="north")
-    with pytest.raises(DuplicatePartyError, match=r"party 'north' is in already.*\[CB307\]$"):
-        analyst.receive(impostor)
-    assert state(analyst) == before
+    impostor = replace(uploads["south"], party="north")
+    refuse(analyst, impostor, DuplicatePartyError, "party 'north' is in already")
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
@@ -154,7 +137,15 @@ def test_regression_labels_that_are_not_finite_are_refused(wrong):
     labels = upload.labels.copy()
     labels[0] = wrong
     with pytest.raises(MessageError, match="task='regression'"):
-        regression.analyst.receive(dataclasses.replace(upload, labels=labels))
+        regression.analyst.receive(replace(upload, labels=labels))
+
+
+def holding(made, uploads):
+    """An analyst that has taken these uploads in."""
+    analyst = Analyst(made.agreement)
+    for upload in uploads.values():
+        analyst.receive(upload)
+    return analyst
 
 
 def test_unequal_anchor_tags_are_found_before_any_residual(made, uploads, monkeypatch):
@@ -163,35 +154,25 @@ def test_unequal_anchor_tags_are_found_before_any_residual(made, uploads, monkey
     def never(*_arguments, **_options):
         pytest.fail("images were compared before the tags")
 
-    monkeypatch.setattr(analyst_module, "align", never)
-    analyst = Analyst(made.agreement)
-    for name, upload in uploads.items():
-        tag = b"another" if name in {"south", "west"} else upload.anchor_tag
-        analyst.receive(dataclasses.replace(upload, anchor_tag=tag))
+    tagged = {name: replace(uploads[name], anchor_tag=b"another") for name in ("south", "west")}
+    analyst = holding(made, {**uploads, **tagged})
     before = state(analyst)
-    with pytest.raises(AnchorTagError, match=r"2 different anchors: north, east \| south, west"):
-        analyst.align()
+    with monkeypatch.context() as patched:
+        patched.setattr(analyst_module, "align", never)
+        with pytest.raises(AnchorTagError, match=r"different anchors: north, east \| south, west"):
+            analyst.align()
     assert state(analyst) == before
+    in_time = holding(made, {name: uploads[name] for name in NAMES[:3]})
+    in_time.align()
+    refuse(in_time, tagged["west"], AnchorTagError, r"\| west")
 
 
-def test_a_late_party_with_another_tag_is_refused(made, uploads):
-    analyst = Analyst(made.agreement)
-    for name in NAMES[:3]:
-        analyst.receive(uploads[name])
-    analyst.align()
-    before = state(analyst)
-    with pytest.raises(AnchorTagError, match=r"\| west"):
-        analyst.receive(dataclasses.replace(uploads["west"], anchor_tag=b"another"))
-    assert state(analyst) == before
-
-
-@pytest.mark.parametrize("of_image", [1.0, 1000.0, 1e-3])
+@pytest.mark.parametrize("of_image", [1.0, 1000.0])
 @pytest.mark.parametrize("of_rows", [1000.0, 1e-3, 0.0])
 def test_another_scale_is_refused_by_name(made, uploads, of_rows, of_image):
-    analyst, east = Analyst(made.agreement), uploads["east"]
+    east = uploads["east"]
     scaled = {"rows": east.rows * of_rows, "anchor_image": east.anchor_image * of_image}
-    for upload in {**uploads, "east": dataclasses.replace(east, **scaled)}.values():
-        analyst.receive(upload)
+    analyst = holding(made, {**uploads, "east": replace(east, **scaled)})
     with pytest.raises(ScaleError, match=r"of party 'east' (are|is) more than 10 times.*CB309"):
         analyst.run()
     assert set(analyst.run(exclude=["east"])) == {"north", "south", "west"}
@@ -199,10 +180,9 @@ def test_another_scale_is_refused_by_name(made, uploads, of_rows, of_image):
 
 def test_the_scale_band_is_a_field_of_the_agreement():
     wide = consortium(scale_band=1e4)
-    for name, upload in wide.uploads().items():
-        factor = 1000.0 if name == "east" else 1.0
-        wide.analyst.receive(dataclasses.replace(upload, rows=upload.rows * factor))
-    assert set(wide.analyst.run()) == set(NAMES)
+    sent = wide.uploads()
+    sent["east"] = replace(sent["east"], rows=1000 * sent["east"].rows)
+    assert set(holding(wide, sent).run()) == set(NAMES)
 
 
 def with_wrong_anchor(*, liar="east", names=NAMES):
@@ -211,7 +191,7 @@ def with_wrong_anchor(*, liar="east", names=NAMES):
     made, other = (consortium(**how, secret=ConsortiumSecret(bytes([i] * 32))) for i in (1, 2))
     for name, upload in made.uploads().items():
         image = other.uploads()[name].anchor_image if name == liar else upload.anchor_image
-        made.analyst.receive(dataclasses.replace(upload, anchor_image=image))
+        made.analyst.receive(replace(upload, anchor_image=image))
     return made
 
 
@@ -227,8 +207,7 @@ def test_a_wrong_anchor_under_the_right_tag_stops_nothing_and_reads_cannot_tell(
 def test_a_party_left_out_by_name_leaves_no_trace():
     made = with_wrong_anchor(liar="north")
     for returned in made.analyst.run(exclude=["north"]).values():
-        assert "north" not in returned.trained_on
-        assert "north" not in returned.target_carries
+        assert "north" not in (*returned.trained_on, *returned.target_carries)
     rows, labels = tables(n_rows=100)["south"]
     party = made.parties["south"]
     party.accept(trained(made.analyst)["south"])
@@ -236,64 +215,100 @@ def test_a_party_left_out_by_name_leaves_no_trace():
 
 
 def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads):
-    analyst = Analyst(made.agreement)
-    for upload in uploads.values():
-        analyst.receive(upload)
+    analyst = holding(made, uploads)
     fits = analyst.align().fits
-    turned = dataclasses.replace(fits["south"], change_of_basis=-fits["south"].change_of_basis)
-    forged = fits.having("south", turned)
-    analyst._alignment = dataclasses.replace(analyst.alignment, fits=forged)
+    turned = replace(fits["south"], change_of_basis=-fits["south"].change_of_basis)
+    analyst._alignment = replace(analyst.alignment, fits=fits.having("south", turned))
     analyst.certify()
     with pytest.raises(FitCheckError, match=r"of party 'south' is not the fit.*CB207"):
         analyst.train()
 
 
-@pytest.mark.parametrize("excluded", [["ghost"], ["north", "ghost"]])
-def test_excluding_a_party_that_is_not_in_changes_nothing(made, uploads, excluded):
-    analyst = Analyst(made.agreement)
-    for upload in uploads.values():
-        analyst.receive(upload)
+@pytest.mark.parametrize(
+    ("excluded", "error", "words"),
+    [
+        (["ghost"], UnknownPartyError, "'ghost'"),
+        (["north", "ghost"], UnknownPartyError, "'ghost'"),
+        (NAMES, StepError, "all 4 parties are excluded"),
+    ],
+)
+def test_excluding_who_is_not_in_or_everybody_changes_nothing(
+    made, uploads, excluded, error, words
+):
+    analyst = holding(made, uploads)
     analyst.run()
     before = state(analyst)
-    with pytest.raises(UnknownPartyError, match="'ghost'"):
+    with pytest.raises(error, match=words):
         analyst.run(exclude=excluded)
     assert state(analyst) == before
 
 
-def test_an_undetermined_fit_is_refused():
+def test_a_run_that_fails_keeps_the_uploads_it_was_to_exclude(made, uploads):
+    class Broken:
+        def fit(self, *_):
+            raise ZeroDivisionError
+
+        def get_params(self, **_):
+            return {}
+
+    analyst = holding(made, {**uploads, "west": replace(uploads["west"], anchor_tag=bytes(32))})
+    with pytest.raises(AnchorTagError):
+        analyst.run(exclude=["north"])
+    assert set(analyst.uploads) == set(NAMES)
+    assert set(analyst.run(exclude=["west"])) == {"north", "south", "east"}
+    late = holding(made, uploads)
+    with pytest.raises(ZeroDivisionError):
+        late.run(exclude=["north"], model=Broken())
+    assert set(late.uploads) == set(NAMES)
+    with pytest.raises(StepError, match="nothing is aligned yet"):  # not one of fewer parties
+        late.certify()
+
+
+@pytest.mark.parametrize("aligner", get_args(AlignerName))
+def test_a_party_with_nothing_in_common_is_refused_by_every_aligner(aligner):
     """Disjoint features under an isometric anchor: nothing corresponds to anything."""
-    made = consortium()
-    directions = np.eye(WIDTH)
-    for name, party in made.parties.items():
-        half = directions[:, COMPONENTS:] if name == "west" else directions[:, :COMPONENTS]
-        basis = SecretBasis(half, party=name)
-        made.analyst.receive(party.prepare(*made.rows[name], basis=basis))
-    with pytest.raises(UndeterminedFitError, match=r"3 of the 3 directions of party 'west'"):
-        made.analyst.run()
+    rng = np.random.default_rng(0)
+    rows = {}
+    for name in "abcd":
+        table = np.zeros((40, 12))
+        columns = slice(6, 12) if name == "d" else slice(0, 6)
+        table[:, columns] = rng.normal(size=(40, 6)) * [9, 8, 7, 0.1, 0.1, 0.1]
+        rows[name] = (table, np.arange(40) % 2)
+    with pytest.raises(UndeterminedFitError, match=r"'d'.*\[CB205\]$") as caught:
+        simulate(rows, rng=rng, n_components=3, aligner=aligner)
+    assert caught.value.parties == ("d",)
 
 
-def test_all_labels_of_one_class_are_refused():
-    made = consortium(rows={name: (X, 0 * y) for name, (X, y) in tables().items()})
-    made.received()
+@pytest.mark.parametrize("aligner", ["imakura", "kawakami", "whitened"])
+def test_an_oblique_basis_is_not_taken_for_an_undetermined_one(aligner):
+    """A_i' Z is as ill-conditioned as E_i; the angles between the spans do not see E_i."""
+    rng = np.random.default_rng(1)
+    rows = {name: (rng.normal(size=(90, 60)), np.arange(90) % 2) for name in "abcd"}
+    options = {"span_condition": "diffspan", "model": "ridge", "aligner": aligner}
+    analyst = simulate(rows, rng=rng, n_components=45, **options).analyst
+    target = analyst.alignment.target.rows
+    ratios = [
+        1 / (np.linalg.cond(analyst.uploads[name].anchor_image.T @ target) * each.smallest_cosine)
+        for name, each in analyst.certificate.parties.items()
+    ]
+    assert min(ratios) < 0.1
+
+
+def test_labels_of_one_class_are_refused_of_all_and_legal_of_one_party():
+    alike = consortium(rows={name: (X, 0 * y) for name, (X, y) in tables().items()})
     with pytest.raises(LabelError, match=r"all 120 rows are of one class"):
-        made.analyst.run()
-
-
-def test_a_party_that_holds_one_class_only_is_legal():
+        alike.received().run()
     rows = tables()
     rows["north"] = (rows["north"][0], np.zeros(30, dtype=int))
     assert set(consortium(rows=rows).received().run()) == set(NAMES)
 
 
-def test_real_uploads_never_train_a_model_that_carries_rows():
+def test_a_model_that_carries_rows_is_for_simulated_uploads_behind_a_flag():
     analyst = consortium(model="svm").received()
     with pytest.raises(ValueError, match=r"SVC stores training rows.*\[CB401\]$"):
         analyst.run()
     with pytest.raises(ValueError, match=r"allow_row_carrying is for simulations.*\[CB401\]$"):
         analyst.run(allow_row_carrying=True)
-
-
-def test_simulated_uploads_may_train_one_behind_the_flag():
     options = {"n_components": COMPONENTS, "model": "svm"}
     done = simulate(tables(), rng=np.random.default_rng(0), allow_row_carrying=True, **options)
     assert hasattr(done.parties["north"]._return.model.estimator, "support_vectors_")
@@ -304,6 +319,4 @@ def test_simulated_uploads_may_train_one_behind_the_flag():
 def test_the_analyst_of_another_round_refuses_everything(uploads):
     other = Analyst(agree(ConsortiumSecret(), round_id="icu-2027"))
     for upload in uploads.values():
-        with pytest.raises(MessageError, match="'icu-2027'"):
-            other.receive(upload)
-    assert tuple(other.uploads) == ()
+        refuse(other, upload, MessageError, "'icu-2027'")

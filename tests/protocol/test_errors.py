@@ -13,7 +13,6 @@ from cobasis.errors import (
     LocalError,
     PrivacyWarning,
     RemoteError,
-    ShapeError,
     UndeterminedFitError,
     UnsignedError,
     WaitingError,
@@ -28,45 +27,28 @@ LEAVES = [each for each in EVERY if not each.__subclasses__()]
 DRAWN = dict(re.findall(r"^ +[|` ] +[|`]-- (\w+) +(CB\d{3})  ", errors.__doc__, re.MULTILINE))
 
 
-def test_there_are_leaves_of_both_kinds():
-    assert {LocalError, RemoteError} == {each.__mro__[1] for each in LEAVES}
-    assert len(LEAVES) == len(EVERY) - 3
-
-
 @pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
-def test_the_code_closes_the_message_in_brackets(leaf):
+def test_the_code_closes_the_message_and_the_exit_code_says_which_side_has_to_act(leaf):
     assert str(leaf("what, why, what to do.")) == f"what, why, what to do. [{leaf.code}]"
     assert re.fullmatch(r"CB[1-8]\d\d", leaf.code)
-
-
-@pytest.mark.parametrize("leaf", LEAVES, ids=lambda leaf: leaf.__name__)
-def test_the_exit_code_says_which_side_has_to_change_something(leaf):
     waits = leaf in {UnsignedError, WaitingError}
     assert leaf("x").exit_code == (4 if waits else 2 if issubclass(leaf, LocalError) else 3)
     assert issubclass(leaf, ValueError)
 
 
-def test_no_code_is_used_twice():
+def test_the_tree_at_the_top_is_the_tree_that_exists_in_its_order():
+    assert {LocalError, RemoteError} == {each.__mro__[1] for each in LEAVES}
+    assert len(LEAVES) == len(EVERY) - 3
     codes = [each.code for each in (*LEAVES, PrivacyWarning)]
     assert len(set(codes)) == len(codes)
-
-
-def test_the_tree_at_the_top_is_the_tree_that_exists():
     assert {each.__name__: each.code for each in LEAVES} == DRAWN
     assert re.search(rf"PrivacyWarning +{PrivacyWarning.code} ", errors.__doc__)
-
-
-def test_the_tree_draws_each_leaf_under_its_own_parent():
     local, remote = errors.__doc__.split("`-- RemoteError")
     for leaf in LEAVES:
         branch = local if issubclass(leaf, LocalError) else remote
         assert f"-- {leaf.__name__} " in branch
-
-
-def test_leaves_stand_in_the_file_in_the_order_of_the_tree():
-    lines = {each: inspect.getsourcelines(each)[1] for each in LEAVES}
-    written = [each.__name__ for each in sorted(lines, key=lines.get)]
-    assert written == list(DRAWN)
+    places = [Path(errors.__file__).read_text().index(f"class {name}(") for name in DRAWN]
+    assert places == sorted(places)
 
 
 def test_every_leaf_is_raised_somewhere_in_the_package():
@@ -81,12 +63,7 @@ def test_the_privacy_warning_is_a_warning_and_no_error():
     assert not issubclass(PrivacyWarning, CobasisError)
 
 
-def test_an_error_that_comes_from_another_process_names_its_code_once():
-    error = pickle.loads(pickle.dumps(ShapeError("hello.")))  # noqa: S301 -- our own bytes
-    assert str(error) == "hello. [CB102]"
-
-
-def test_whose_fit_is_undetermined_is_known_in_another_process_too():
+def test_an_error_that_comes_from_another_process_names_its_code_once_and_the_parties():
     error = pickle.loads(pickle.dumps(UndeterminedFitError("hello.", ("a", "b"))))  # noqa: S301
     assert str(error) == "hello. [CB205]"
     assert error.parties == ("a", "b")

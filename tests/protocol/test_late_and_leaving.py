@@ -20,17 +20,22 @@ def frozen(analyst):
 
 
 @pytest.mark.parametrize("aligner", get_args(AlignerName))
-def test_a_late_party_changes_no_other_change_of_basis_bitwise(aligner):
+def test_who_comes_late_or_leaves_changes_no_other_change_of_basis_bitwise(aligner):
     made = consortium(aligner=aligner)
     analyst = made.received(without=["west"])
     analyst.run()
     changes, target = frozen(analyst)
     analyst.receive(made.parties["west"].prepare(*made.rows["west"]))
-    changes_after, target_after = frozen(analyst)
+    whole, target_after = frozen(analyst)
     assert target_after == target
-    assert {name: changes_after[name] for name in changes} == changes
-    assert "west" in changes_after
+    assert {name: whole[name] for name in changes} == changes
+    assert set(whole) == set(NAMES)
     assert "west" not in analyst.alignment.target.shaped_by
+    for leaver in ("north", "east"):  # also who was the reference
+        analyst.remove(leaver)
+        del whole[leaver]
+        assert frozen(analyst) == (whole, target)
+        assert tuple(analyst.uploads) == tuple(whole)
 
 
 def test_a_late_party_is_trained_with_after_a_new_certificate():
@@ -46,35 +51,6 @@ def test_a_late_party_is_trained_with_after_a_new_certificate():
     made.parties["west"].accept(returns["west"])
     rows, labels = tables(n_rows=100)["west"]
     assert np.mean(made.parties["west"].predict(rows) == labels) > 0.9
-
-
-def test_a_late_party_gets_what_it_would_have_got_in_time():
-    """Under ODC the target is the first party's image, so being late costs nothing."""
-    made = consortium()
-    uploads = made.uploads()
-    late, in_time = Analyst(made.agreement), Analyst(made.agreement)
-    for name in NAMES[:3]:
-        late.receive(uploads[name])
-    late.align()
-    late.receive(uploads["west"])
-    for upload in uploads.values():
-        in_time.receive(upload)
-    in_time.align()
-    assert frozen(late) == frozen(in_time)
-
-
-@pytest.mark.parametrize("aligner", get_args(AlignerName))
-@pytest.mark.parametrize("leaver", ["north", "east"])
-def test_a_party_that_leaves_changes_no_other_change_of_basis(aligner, leaver):
-    """Also when it was the reference (north)."""
-    analyst = consortium(aligner=aligner).received()
-    analyst.run()
-    changes, target = frozen(analyst)
-    analyst.remove(leaver)
-    changes_after, target_after = frozen(analyst)
-    assert changes_after == {name: each for name, each in changes.items() if name != leaver}
-    assert target_after == target
-    assert tuple(analyst.uploads) == tuple(name for name in NAMES if name != leaver)
 
 
 def test_returns_name_whose_trace_the_target_still_carries():
@@ -132,21 +108,25 @@ def test_a_party_that_left_may_come_back_as_a_late_party():
     assert frozen(analyst)[0] == changes
 
 
-def test_removing_twice_or_somebody_unknown_is_refused():
+def test_removing_somebody_unknown_is_refused_and_when_all_have_left_nothing_is_aligned():
     analyst = consortium().received()
+    analyst.run()
     analyst.remove("south")
     for name in ("south", "ghost"):
         with pytest.raises(UnknownPartyError, match=rf"'{name}' is not known here.*\[CB304\]$"):
             analyst.remove(name)
-        assert name not in analyst.uploads
-    assert len(analyst.uploads) == 3
-
-
-def test_when_everybody_has_left_nothing_is_aligned_any_more():
-    analyst = consortium().received()
-    analyst.run()
-    for name in NAMES:
+        assert len(analyst.uploads) == 3
+    for name in tuple(analyst.uploads):
         analyst.remove(name)
     for step in (analyst.certify, analyst.train, analyst.align):
         with pytest.raises(StepError):
             step()
+
+
+def test_a_consensus_keeps_the_trace_of_who_left_even_after_realigning():
+    made = consortium(basis="consensus")
+    made.agreed(made.proposals())
+    made.analyst.remove("east")
+    returned = made.analyst.run(realign=True)["north"]
+    assert "east" in returned.target_carries
+    assert "east" not in returned.trained_on

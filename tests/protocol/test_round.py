@@ -33,23 +33,6 @@ def test_the_round_by_hand_learns_the_common_labels():
         assert np.mean(party.predict(rows) == labels) > 0.9
 
 
-def test_round_run_does_what_the_steps_by_hand_do():
-    secret, keys = ConsortiumSecret(), {name: PartyKey() for name in NAMES}
-    hand = by_hand(consortium(secret=secret, keys=keys))
-    other = consortium(secret=secret, keys=keys)
-    run = Round(agreement=other.agreement, parties=other.parties, analyst=other.analyst)
-    assert run.run(other.rows) is run
-    rows, _ = fresh_test_rows()
-    for name in NAMES:
-        np.testing.assert_array_equal(
-            run.parties[name].transform(rows), hand.parties[name].transform(rows)
-        )
-        np.testing.assert_array_equal(
-            run.parties[name].predict(rows), hand.parties[name].predict(rows)
-        )
-    assert set(run.analyst.certificate.parties) == set(hand.analyst.certificate.parties)
-
-
 def test_parties_with_one_span_agree_on_every_prediction():
     """Concordance: F_i G_i is one matrix for all where the spans are one (basis='haar')."""
     made = by_hand(consortium(basis="haar"))
@@ -85,30 +68,23 @@ def test_traffic_counts_every_array_that_went_up_and_came_down():
         arrays = upload.rows.nbytes + upload.anchor_image.nbytes + upload.labels.nbytes
         assert done.traffic[name].up == arrays
         assert done.traffic[name].down > 8 * COMPONENTS**2
-
-
-def test_simulate_marks_everything_it_makes_as_simulated():
-    rows = tables()
-    done = simulate(rows, rng=np.random.default_rng(1), n_components=COMPONENTS, basis="consensus")
-    assert all(done.analyst.uploads[name].simulated for name in NAMES)
-    assert all(each.simulated for each in trained(done.analyst).values())
-    proposals = {name: party.propose(rows[name][0]) for name, party in done.parties.items()}
-    assert all(each.simulated for each in proposals.values())
-    assert done.analyst.consensus(proposals.values()).simulated
+    with_span = simulate(
+        tables(), rng=np.random.default_rng(0), n_components=COMPONENTS, basis="consensus"
+    )
+    assert with_span.traffic["north"].up > done.traffic["north"].up
+    assert repr(done).endswith("of north, south, east, west>")
 
 
 def test_a_weighted_consensus_round_is_the_steps_by_hand():
     """Directions go out by their energy; everybody's basis has the span that came back."""
     made = consortium(basis="weighted_consensus")
-    sent = {name: party.propose(made.rows[name][0]) for name, party in made.parties.items()}
+    sent = made.proposals()
     rows, _ = made.rows["north"]
     values = np.linalg.svd(rows, compute_uv=False)[:COMPONENTS] / np.sqrt(len(rows))
     np.testing.assert_allclose(np.linalg.svd(sent["north"].image, compute_uv=False), values)
-    span = made.analyst.consensus(sent.values())
-    for name, party in made.parties.items():
-        upload = party.prepare(*made.rows[name], consensus=span)
+    span = made.agreed(sent)
+    for upload in made.analyst.uploads.values():
         assert principal_cosines(span.rows, upload.anchor_image).min() > 1 - 1e-12
-        made.analyst.receive(upload)
     returns = made.analyst.run()
     for name, party in made.parties.items():
         party.accept(returns[name])
@@ -116,23 +92,37 @@ def test_a_weighted_consensus_round_is_the_steps_by_hand():
     assert np.mean(made.parties["north"].predict(test) == labels) > 0.9
 
 
-def test_real_secrets_and_keys_mark_nothing_as_simulated():
-    made = consortium(basis="consensus")
-    proposals = [party.propose(made.rows[name][0]) for name, party in made.parties.items()]
-    span = made.analyst.consensus(proposals)
-    for name, party in made.parties.items():
-        made.analyst.receive(party.prepare(*made.rows[name], consensus=span))
-    returns = made.analyst.run()
-    uploads = [made.analyst.uploads[name] for name in NAMES]
-    assert not any(each.simulated for each in [*proposals, span, *uploads, *returns.values()])
+MARKED = {
+    "nothing": {},
+    "the secret": {"secret": ConsortiumSecret(bytes(32), simulated=True)},
+    "one key": {
+        "keys": {name: PartyKey(bytes([9] * 32), simulated=name == "west") for name in NAMES}
+    },
+}
 
 
-@pytest.mark.parametrize("seeded", ["secret", "key"])
-def test_one_seeded_secret_is_enough_to_mark_an_upload(seeded):
-    secret = ConsortiumSecret(bytes(32), simulated=seeded == "secret")
-    key = PartyKey(bytes(32), simulated=seeded == "key")
-    party = Party("north", agreement=agree(secret), secret=secret, key=key)
-    assert party.prepare(*tables()["north"]).simulated
+@pytest.mark.parametrize("seeded", MARKED)
+def test_what_a_seed_has_touched_is_marked_and_nothing_else(seeded):
+    made = consortium(basis="consensus", **MARKED[seeded])
+    proposals = made.proposals()
+    by_secret = seeded == "the secret"
+    expected = {name: by_secret or (seeded, name) == ("one key", "west") for name in NAMES}
+    assert {name: each.simulated for name, each in proposals.items()} == expected
+    assert made.agreed(proposals).simulated == (seeded != "nothing")
+    everything = [*made.analyst.uploads.values(), *made.analyst.run().values()]
+    assert {each.simulated for each in everything} == {seeded != "nothing"}
+
+
+def test_one_simulated_upload_marks_everybodys_return_and_no_mark_can_be_taken_off():
+    keys = MARKED["one key"]["keys"]
+    made = consortium(keys=keys)
+    done = Round(agreement=made.agreement, parties=made.parties, analyst=made.analyst)
+    done.run(made.rows)
+    sent = [done.analyst.uploads[name].simulated for name in NAMES]
+    assert sent == [False, False, False, True]
+    assert all(party.returned.simulated for party in done.parties.values())
+    with pytest.raises(AttributeError):
+        keys["west"].simulated = False
 
 
 def test_equal_generators_give_equal_rounds_and_others_do_not():
@@ -163,11 +153,20 @@ def test_real_parties_differ_every_time():
     assert np.abs(one.anchor_image - two.anchor_image).max() > 0.01
 
 
-def test_a_kept_basis_gives_the_same_image_in_a_later_round():
-    done = simulate(tables(), rng=np.random.default_rng(3), n_components=COMPONENTS)
-    party, basis = done.parties["east"], done.parties["east"].basis
-    image = party.prepare(*tables()["east"], basis=basis).anchor_image
-    np.testing.assert_array_equal(image, done.analyst.uploads["east"].anchor_image)
+def test_a_later_round_with_the_kept_basis_shows_the_same_span_in_another_order():
+    secret, rows = ConsortiumSecret(), tables()["north"]
+    first, later = (
+        Party(
+            "north", agreement=agree(secret, round_id=each), secret=secret, key=PartyKey(bytes(32))
+        )
+        for each in ("icu-2026", "icu-2027")
+    )
+    one = first.prepare(*rows)
+    two = later.prepare(*rows, basis=first.basis)
+    assert not np.allclose(one.rows, two.rows)
+    np.testing.assert_allclose(np.sort(one.rows, axis=0), np.sort(two.rows, axis=0))
+    again = first.prepare(*rows, basis=first.basis)
+    np.testing.assert_array_equal(one.anchor_image, again.anchor_image)
 
 
 def test_a_new_upload_forgets_the_return_that_belonged_to_the_old_one():

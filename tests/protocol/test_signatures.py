@@ -1,16 +1,21 @@
-"""Signatures under an agreement: all of them, of this very text, or nobody is bound."""
+"""Who is who, and who signed: all of them, this very text, or nobody is bound."""
+
+import json
 
 import pytest
+from pydantic import BaseModel
 
 from cobasis import ConsortiumSecret
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
-from cobasis.protocol.enrolment import verify
+from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify
 from cobasis.protocol.signatures import PREFIX, Signature, check_sealed, sign_agreement, signers
 from protocol.consortium import NAMES, agree
 from protocol.people import ANALYST, KEYS, PEOPLE
 
 SECRET = ConsortiumSecret(bytes(32))
 EVERYBODY = (*NAMES, "lab")
+RECIPIENT = "age1ujxxdgvry06l6fw6hsu3ete0ed6udrft983ptc6kc2zt0yg35uusmnwxtu"
+NORTH = PublicIdentity(name="north", role="party", signing_key="0" * 64, recipient=RECIPIENT)
 
 
 def real(**changes):
@@ -47,30 +52,47 @@ def test_what_is_signed_is_the_digest_behind_a_prefix():
     assert made.agreement == real().digest().hex()
 
 
-@pytest.mark.parametrize("absent", [("lab",), ("south",), ("north", "west"), EVERYBODY])
-def test_who_is_missing_is_named(absent):
-    given = [each for each in all_signed() if each.name not in absent]
-    match = rf"missing: {', '.join(absent)}; {5 - len(absent)} of 5 are good.*\[CB311\]$"
-    with pytest.raises(UnsignedError, match=match) as caught:
-        check_sealed(real(), signatures=given)
+def forged(who, **changes):
+    return Signature(**{**signed(who).model_dump(), **changes})
+
+
+def unlike(name):
+    return [each for each in all_signed() if each.name != name]
+
+
+UNSEALED = {
+    "one is missing": (lambda: unlike("lab"), "missing: lab; 4 of 5 are good"),
+    "all are": (list, "missing: north, south, east, west, lab; 0 of 5 are good"),
+    "another's key": (
+        lambda: [forged("north", signature=signed("lab").signature), *unlike("north")],
+        "signature not valid: north; 4 of 5 are good",
+    ),
+    "not enrolled": (
+        lambda: [forged("north", name="paris"), *all_signed()],
+        "not enrolled: paris; 5 of 5 are good",
+    ),
+    "a good one beside a bad one": (
+        lambda: [forged("north", signature=signed("lab").signature), *all_signed()],
+        "signature not valid: north; 5 of 5 are good",
+    ),
+    **{
+        f"another {field}": (
+            lambda field=field, value=value: all_signed(real(**{field: value})),
+            "signed another version: north, south, east, west, lab",
+        )
+        for field, value in (("retention_days", 91), ("n_components", 2), ("scale_band", 11.0))
+    },
+}
+
+
+@pytest.mark.parametrize("case", UNSEALED)
+def test_what_is_wrong_with_signatures_is_told_by_name(case):
+    given, words = UNSEALED[case]
+    with pytest.raises(UnsignedError, match=rf"{words}.*\[CB311\]$") as caught:
+        check_sealed(real(), signatures=given())
     assert caught.value.exit_code == 4
-
-
-@pytest.mark.parametrize(
-    "change", [{"retention_days": 91}, {"n_components": 2}, {"scale_band": 11.0}], ids=str
-)
-def test_a_changed_field_makes_signatures_void(change):
-    with pytest.raises(
-        UnsignedError, match="signed another version: north, south, east, west, lab"
-    ):
-        check_sealed(real(**change), signatures=all_signed())
-
-
-def test_a_signature_by_another_key_is_not_valid():
-    forged = Signature(**{**signed("north").model_dump(), "signature": signed("lab").signature})
-    given = [forged, *[each for each in all_signed() if each.name != "north"]]
-    with pytest.raises(UnsignedError, match="signature not valid: north; 4 of 5 are good"):
-        check_sealed(real(), signatures=given)
+    with pytest.raises(UnsignedError, match="nobody enrolled"):
+        check_sealed(agree(SECRET), signatures=[])
 
 
 def test_every_bit_of_a_signature_counts():
@@ -78,20 +100,8 @@ def test_every_bit_of_a_signature_counts():
     for position in range(0, 128, 7):
         digit = "0" if made.signature[position] != "0" else "1"
         text = made.signature[:position] + digit + made.signature[position + 1 :]
-        bad = Signature(**{**made.model_dump(), "signature": text})
         with pytest.raises(UnsignedError, match="signature not valid: north"):
-            check_sealed(real(), signatures=[bad, *all_signed()[1:]])
-
-
-def test_a_name_that_is_not_enrolled_is_told():
-    stranger = Signature(**{**signed("north").model_dump(), "name": "paris"})
-    with pytest.raises(UnsignedError, match="not enrolled: paris; 5 of 5 are good"):
-        check_sealed(real(), signatures=[stranger, *all_signed()])
-
-
-def test_an_agreement_in_which_nobody_is_enrolled_is_never_sealed():
-    with pytest.raises(UnsignedError, match="nobody enrolled"):
-        check_sealed(agree(SECRET), signatures=[])
+            check_sealed(real(), signatures=[forged("north", signature=text), *unlike("north")])
 
 
 @pytest.mark.parametrize("empty", ["purpose", "threat_model", "label"])
@@ -127,6 +137,68 @@ def test_a_signature_file_reads_back():
     ],
     ids=lambda text: text[:40],
 )
-def test_what_is_no_signature_is_refused(text):
+def test_what_is_no_signature_and_no_identity_is_refused(text):
     with pytest.raises(AgreementError, match=r"signature of an agreement.*\[CB303\]$"):
         Signature.from_text(text)
+    with pytest.raises(AgreementError, match=r"public identity.*\[CB303\]$"):
+        PublicIdentity.from_text(text)
+
+
+def test_its_text_is_one_line_and_comes_back():
+    assert NORTH.text() == (
+        '{"format":"cobasis/identity/1","name":"north","recipient":"' + RECIPIENT + '",'
+        '"role":"party","signing_key":"' + "0" * 64 + '"}\n'
+    )
+    assert PublicIdentity.from_text(NORTH.text()) == NORTH
+    assert PublicIdentity.from_text(json.dumps(json.loads(NORTH.text()), indent=2)) == NORTH
+
+
+def test_its_fingerprint_can_be_read_out_and_is_another_for_every_field():
+    assert NORTH.fingerprint == "f006 8ff9 4156 08a3"
+    other = PublicIdentity(name="north", role="party", signing_key="1" * 64, recipient=RECIPIENT)
+    assert other.fingerprint != NORTH.fingerprint
+    changed = {**NORTH.model_dump(), "role": "analyst"}
+    assert PublicIdentity(**changed).fingerprint != NORTH.fingerprint
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ".north"},
+        {"name": "north\n"},
+        {"name": "no/rth"},
+        {"name": 1},
+        {"signing_key": "0" * 63},
+        {"signing_key": "A" * 64},
+        {"recipient": "age1"},
+        {"recipient": RECIPIENT.upper()},
+        {"recipient": "ssh-ed25519 AAAA"},
+        {"extra": 1},
+        {"role": "author"},
+    ],
+)
+def test_a_field_of_another_form_is_refused(changes):
+    fields = {**NORTH.model_dump(), **changes}
+    with pytest.raises(AgreementError, match="cannot stand"):
+        PublicIdentity(**fields)
+    with pytest.raises(AgreementError):
+        PublicIdentity.from_text(json.dumps({"format": "cobasis/identity/1", **fields}))
+
+
+def test_it_stands_inside_other_models():
+    class Holder(BaseModel):
+        enrolled: tuple[PublicIdentity, ...]
+
+    made = Holder(enrolled=(NORTH,))
+    assert Holder.model_validate_json(made.model_dump_json()) == made
+
+
+def test_a_key_that_is_no_point_verifies_nothing():
+    broken = PublicIdentity(name="north", role="party", signing_key="f" * 64, recipient=RECIPIENT)
+    assert not verify(broken, b"", signature=bytes(64))
+
+
+def test_names_are_files_names():
+    assert is_identity_name("icu-2026_north.a")
+    assert not is_identity_name("north\n")
+    assert not is_identity_name("..")

@@ -11,20 +11,18 @@ from cobasis import (
     ODC,
     ConsortiumSecret,
     Party,
-    PartyKey,
     PrivacyWarning,
-    SecretBasis,
     numeric_features,
     simulate,
 )
 from cobasis.algorithms import AlignerName
-from cobasis.errors import DimensionError, OptionError, ShapeError, StepError
+from cobasis.errors import AgreementError, DimensionError, OptionError, ShapeError, StepError
 from protocol.consortium import COMPONENTS, NAMES, WIDTH, agree, tables, trained
 
 
 def run(rows=None, *, seed=0, **options):
     """A simulated round with a quick model."""
-    chosen = {"n_components": COMPONENTS, "model": "ridge", **options}
+    chosen = {"n_components": np.int64(COMPONENTS), "model": "ridge", **options}
     return simulate(tables() if rows is None else rows, rng=np.random.default_rng(seed), **chosen)
 
 
@@ -44,64 +42,45 @@ def test_every_aligner_learns_from_every_basis_that_needs_no_public_rows(aligner
     assert accuracy(run(aligner=aligner, basis=basis)) > 0.9
 
 
-def test_a_haar_basis_spans_the_same_for_everybody():
-    done = run(basis="haar")
+COMMON = {"haar": {}, "public": {"public_rows": public_rows()}}
+
+
+@pytest.mark.parametrize("basis", COMMON)
+def test_a_common_basis_spans_the_same_for_everybody(basis):
+    done = run(basis=basis, **COMMON[basis])
     assert accuracy(done) > 0.7
     for figures in done.analyst.certificate.parties.values():
         assert figures.residual < 1e-10
 
 
-def test_a_public_basis_under_an_isometric_anchor_warns_of_nothing():
-    done = run(basis="public", public_rows=public_rows())
-    assert accuracy(done) > 0.9
-    assert done.analyst.certificate.parties["north"].residual < 1e-10
+ANCHORS = {
+    "isometric": ({}, WIDTH, None),
+    "gaussian": ({}, 1000, None),
+    "uniform": ({}, 1000, r"\[CB501\]$"),
+    "public": ({"public_rows": public_rows()}, len(public_rows()), "colluder"),
+    "smote": ({"public_rows": public_rows()}, 1000, "mixes public rows"),
+}
 
 
-def test_gaussian_anchors_warn_of_nothing_and_learn():
-    done = run(anchor="gaussian")
-    assert done.agreement.n_anchor_rows == 1000
-    assert accuracy(done) > 0.9
-
-
-def test_uniform_anchors_learn_and_warn_once():
-    with pytest.warns(PrivacyWarning, match=r"\[CB501\]$") as caught:
-        done = run(anchor="uniform")
-    assert len(caught) == 1
-    assert accuracy(done) > 0.9
-
-
-def test_public_anchors_take_their_size_from_the_rows_and_warn():
-    with pytest.warns(PrivacyWarning, match="colluder"):
-        done = run(anchor="public", public_rows=public_rows())
-    assert done.agreement.n_anchor_rows == len(public_rows())
-    assert accuracy(done) > 0.9
-
-
-@pytest.mark.parametrize("aligner", get_args(AlignerName))
-def test_smote_anchors_mix_public_rows_learn_and_warn_once(aligner):
-    with pytest.warns(PrivacyWarning, match="mixes public rows") as caught:
-        done = run(anchor="smote", public_rows=public_rows(), aligner=aligner)
-    assert len(caught) == 1
-    assert done.agreement.n_anchor_rows == 1000
+@pytest.mark.parametrize("anchor", ANCHORS)
+def test_every_anchor_learns_and_warns_once_where_it_tells_of_rows(anchor):
+    options, n_rows, warning = ANCHORS[anchor]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        done = run(anchor=anchor, **options)
+    assert [each.category for each in caught] == [PrivacyWarning] * (warning is not None)
+    assert all(re.search(warning, str(each.message)) for each in caught)
+    assert done.agreement.n_anchor_rows == n_rows
     assert accuracy(done) > 0.9
 
 
 @pytest.mark.parametrize("condition", ["samespan_orth", "samespan", "diffspan_orth", "diffspan"])
-def test_the_papers_span_conditions_run_with_whitened_alignment(condition):
+def test_the_papers_span_conditions_are_what_they_are_called(condition):
     done = run(span_condition=condition, aligner="whitened")
     assert accuracy(done) > 0.9
-
-
-@pytest.mark.parametrize(("condition", "same"), [("samespan_orth", True), ("diffspan_orth", False)])
-def test_span_conditions_are_what_they_are_called(condition, same):
-    done = run(span_condition=condition)
-    residuals = [each.residual for each in done.analyst.certificate.parties.values()]
-    assert (max(residuals) < 1e-10) is same
-
-
-def test_a_word_that_is_no_span_condition_is_refused():
-    with pytest.raises(OptionError, match=r"'otherspan' does not exist"):
-        run(span_condition="otherspan")
+    if condition.endswith("_orth"):
+        residuals = [each.residual for each in done.analyst.certificate.parties.values()]
+        assert (max(residuals) < 1e-10) is (condition == "samespan_orth")
 
 
 WRONG = {
@@ -114,6 +93,12 @@ WRONG = {
     "basis": ({"basis": "pcs"}, "basis='pcs' does not exist; there are svd, pca, lpp, haar"),
     "task": ({"task": "ranking"}, "there are classification, regression, representation"),
     "model": ({"model": "forest"}, "model='forest' does not exist; there are logistic, ridge"),
+    "a number for a model": ({"model": 3}, "model is n"),
+    "span condition": ({"span_condition": "otherspan"}, "'otherspan' does not exist"),
+    "a condition and a basis": (
+        {"basis": "haar", "span_condition": "samespan"},
+        "basis='haar' would have no effect",
+    ),
     "rng": ({"rng": 7}, r"np.random.default_rng\(seed\)"),
     "no features": ({"features": ()}, "features is empty"),
     "names": ({"features": ["age"]}, r"features holds 'age'.*numeric_features\(names\)"),
@@ -222,17 +207,6 @@ def test_too_few_rows_are_an_error_unless_the_simulation_completes_bases():
         run(few_rows())
     done = run(few_rows(), complete_bases=True)
     assert done.analyst.uploads["west"].rows.shape == (2, COMPONENTS)
-
-
-def test_completing_a_basis_that_is_complete_changes_nothing():
-    rows = tables()["north"][0]
-    plain, completed = run(), run(complete_bases=True)
-    np.testing.assert_array_equal(
-        plain.parties["north"].transform(rows), completed.parties["north"].transform(rows)
-    )
-
-
-def test_completing_a_real_basis_is_refused():
     secret = ConsortiumSecret()
     with pytest.raises(OptionError, match=r"complete_basis at party 'north'.*\[CB107\]$"):
         Party("north", agreement=agree(secret), secret=secret, complete_basis=True)
@@ -243,39 +217,8 @@ def test_a_party_with_two_rows_takes_part_through_a_consensus_basis(basis):
     assert accuracy(run(few_rows(), basis=basis), NAMES[1:]) > 0.9
 
 
-def test_consensus_counts_its_second_exchange():
-    plain, consensus = run(), run(basis="consensus")
-    assert consensus.traffic["north"].up > plain.traffic["north"].up
-    assert consensus.traffic["north"].down > plain.traffic["north"].down
-
-
-def test_nobody_to_simulate_is_a_shape_error():
+def test_public_rows_of_too_low_a_rank_and_nobody_are_refused():
+    with pytest.raises(AgreementError, match=r"5 public rows have 1 independent.*\[CB303\]$"):
+        run(basis="public", public_rows=np.ones((5, WIDTH)))
     with pytest.raises(ShapeError, match="no party"):
         run({})
-
-
-def test_the_default_round_raises_no_warning_at_all():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        run()
-    assert caught == []
-
-
-def test_an_oblique_basis_is_for_simulation_and_says_so():
-    columns = np.ones((WIDTH, COMPONENTS))
-    with pytest.raises(ValueError, match=r"not orthonormal.*\[CB202\]$"):
-        SecretBasis(columns, party="north")
-    assert SecretBasis(columns, party="north", oblique=True).shape == (WIDTH, COMPONENTS)
-
-
-def test_simulated_keys_are_thirty_two_bytes_of_the_generator():
-    """The one door for seeds: equal generator states give equal keys, whatever came before."""
-    one, two = (PartyKey(np.random.default_rng(4).bytes(32), simulated=True) for _ in range(2))
-    assert one.stream("order").words(1) == two.stream("order").words(1)
-
-
-def test_numpy_s_own_integers_are_numbers_of_components_too():
-    rows = tables()
-    done = simulate(rows, rng=np.random.default_rng(0), n_components=np.int64(2))
-    assert done.agreement.n_components == 2
-    assert repr(done).endswith("of north, south, east, west>")

@@ -1,11 +1,13 @@
-"""Steps out of order, and messages that came to the wrong door."""
+"""Steps out of order, messages that came to the wrong door, and what a party does with a return."""
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 
-from cobasis import Analyst, ConsortiumSecret, Party
+from cobasis import Analyst, Party, Round
 from cobasis.errors import (
     AgreementError,
     AnchorTagError,
@@ -15,7 +17,9 @@ from cobasis.errors import (
     StepError,
     UnknownPartyError,
 )
-from protocol.consortium import COMPONENTS, NAMES, agree, consortium, tables, trained
+from cobasis.models.chain import Chain
+from cobasis.models.sources import read_chain
+from protocol.consortium import COMPONENTS, NAMES, consortium, tables, trained
 
 
 def test_no_step_of_the_analyst_can_be_skipped():
@@ -52,18 +56,26 @@ def test_no_step_of_the_party_can_be_skipped():
             step(rows[0])
     north.accept(returned)
     assert north.predict(rows[0]).shape == (30,)
-
-
-def test_prepare_waits_for_the_consensus_where_the_agreement_says_so():
-    made = consortium(basis="consensus")
-    with pytest.raises(StepError, match=r"party 'north' has no consensus yet.*\[CB305\]$"):
-        made.parties["north"].prepare(*made.rows["north"])
-
-
-def test_there_is_nothing_to_propose_where_bases_are_own():
-    made = consortium()
     with pytest.raises(StepError, match="takes one exchange"):
-        made.parties["north"].propose(made.rows["north"][0])
+        north.propose(rows[0])
+    waiting = consortium(basis="consensus").parties["north"]
+    with pytest.raises(StepError, match=r"party 'north' has no consensus yet.*\[CB305\]$"):
+        waiting.prepare(*rows)
+    with pytest.raises(UnknownPartyError, match=r"party 'ghost' is not in the agreement.*CB304"):
+        Party("ghost", agreement=made.agreement, secret=made.secret)
+
+
+@pytest.mark.parametrize("change", ["missing", "unknown"])
+def test_rows_of_other_parties_than_the_rounds_are_refused_before_anything_is_sent(change):
+    made = consortium()
+    done = Round(agreement=made.agreement, parties=made.parties, analyst=made.analyst)
+    rows = dict(made.rows)
+    rows["ghost"] = rows["west"]
+    if change == "missing":
+        del rows["west"], rows["ghost"]
+    with pytest.raises(UnknownPartyError, match=r"'(west|ghost)'.*\[CB304\]$"):
+        done.run(rows)
+    assert tuple(made.analyst.uploads) == ()
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +92,8 @@ RETURNS = {
     "not finite": lambda r: {"change_of_basis": r.change_of_basis * np.nan},
     "of one dimension": lambda r: {"change_of_basis": r.change_of_basis[0]},
     "of text": lambda r: {"change_of_basis": r.change_of_basis.astype(str)},
+    "of another width than its model": lambda r: {"change_of_basis": r.change_of_basis[:, :2]},
+    "without a model": lambda _: {"model": None},
 }
 
 
@@ -87,7 +101,7 @@ RETURNS = {
 def test_a_return_that_is_not_the_partys_is_refused_and_not_kept(run, kind):
     made, returns = run
     north = made.parties["north"]
-    forged = dataclasses.replace(returns["north"], **RETURNS[kind](returns["north"]))
+    forged = replace(returns["north"], **RETURNS[kind](returns["north"]))
     with pytest.raises(MessageError, match=r"\[CB306\]$") as caught:
         north.accept(forged)
     assert caught.value.exit_code == 3
@@ -104,7 +118,7 @@ def test_the_return_of_another_party_is_refused_though_all_shapes_fit(run):
 def asked():
     """A consensus round up to the span."""
     made = consortium(basis="consensus")
-    proposals = {name: party.propose(made.rows[name][0]) for name, party in made.parties.items()}
+    proposals = made.proposals()
     return made, proposals, made.analyst.consensus(proposals.values())
 
 
@@ -121,7 +135,7 @@ SPANS = {
 def test_a_consensus_of_another_round_is_refused(asked, kind):
     made, _, span = asked
     change, words = SPANS[kind]
-    forged = dataclasses.replace(span, **change(span))
+    forged = replace(span, **change(span))
     party = Party("north", agreement=made.agreement, secret=made.secret)
     with pytest.raises(MessageError, match=words):
         party.prepare(*made.rows["north"], consensus=forged)
@@ -131,38 +145,31 @@ def test_a_consensus_of_another_round_is_refused(asked, kind):
 def test_a_consensus_that_no_anchor_hides_is_the_analysts_mistake(asked):
     """An analyst that made up a span would need the anchor to make it pass."""
     made, _, span = asked
+    np.testing.assert_allclose(span.rows.T @ span.rows, np.eye(COMPONENTS), atol=1e-12)
+    assert (span.contributors, span.n_bytes) == (NAMES, 8 * 8 * COMPONENTS)
     invented = np.linalg.qr(np.random.default_rng(0).normal(size=span.rows.shape))[0]
     with pytest.raises(MessageError, match=r"party 'north' got is no orthonormal span.*\[CB306\]$"):
-        made.parties["north"].prepare(
-            *made.rows["north"], consensus=dataclasses.replace(span, rows=invented)
-        )
-
-
-def test_a_consensus_is_orthonormal_and_names_who_shaped_it(asked):
-    _, _, span = asked
-    np.testing.assert_allclose(span.rows.T @ span.rows, np.eye(COMPONENTS), atol=1e-12)
-    assert span.contributors == NAMES
-    assert span.n_bytes == 8 * 8 * COMPONENTS
+        made.parties["north"].prepare(*made.rows["north"], consensus=replace(span, rows=invented))
 
 
 PROPOSALS = {
     "two parties only": (lambda p: [p["north"], p["south"]], AgreementError),
     "one party twice": (lambda p: [p["north"], *p.values()], DuplicatePartyError),
     "a stranger": (
-        lambda p: [*p.values(), dataclasses.replace(p["north"], party="ghost")],
+        lambda p: [*p.values(), replace(p["north"], party="ghost")],
         UnknownPartyError,
     ),
     "another agreement": (
-        lambda p: [*list(p.values())[1:], dataclasses.replace(p["north"], agreement_digest=b"x")],
+        lambda p: [*list(p.values())[1:], replace(p["north"], agreement_digest=b"x")],
         MessageError,
     ),
     "another anchor": (
-        lambda p: [*list(p.values())[1:], dataclasses.replace(p["north"], anchor_tag=b"x")],
+        lambda p: [*list(p.values())[1:], replace(p["north"], anchor_tag=b"x")],
         AnchorTagError,
     ),
     "too few directions": (
         lambda p: [
-            dataclasses.replace(p[name], image=p["north"].image[:, :1] * size)
+            replace(p[name], image=p["north"].image[:, :1] * size)
             for name, size in zip(NAMES[:3], (1.0, 2.0, 3.0), strict=True)
         ],
         ConsensusError,
@@ -193,7 +200,75 @@ def test_rows_without_any_direction_cannot_be_proposed():
         made.parties["north"].propose(np.zeros((5, 6)))
 
 
-def test_a_party_outside_the_agreement_cannot_join():
-    secret = ConsortiumSecret()
-    with pytest.raises(UnknownPartyError, match=r"party 'ghost' is not in the agreement.*CB304"):
-        Party("ghost", agreement=agree(secret), secret=secret)
+TASKS = {"classification": ((0, 1), "ridge"), "regression": ((), "rff")}
+
+
+def finished(task="classification"):
+    """A round, its returns, and the same returns with the model as a chain."""
+    classes, model = TASKS[task]
+    rows = tables()
+    if task == "regression":
+        rows = {name: (table, table[:, 0] - table[:, 1] ** 2) for name, (table, _) in rows.items()}
+    made = consortium(rows=rows, task=task, classes=classes, model=model)
+    returns = made.received().run()
+    chains = {
+        name: replace(each, model=read_chain(each.model, task=task, n_classes=len(classes)))
+        for name, each in returns.items()
+    }
+    return made, returns, chains
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_chain_predicts_what_the_model_does_and_so_does_the_exported_graph(task):
+    made, returns, chains = finished(task)
+    output = "label" if task == "classification" else "prediction"
+    for name, party in made.parties.items():
+        rows = made.rows[name][0]
+        party.accept(returns[name])
+        wanted = party.predict(rows)
+        close = {"rtol": 0, "atol": 1e-12 * np.abs(wanted).max()}
+        assert len(np.unique(wanted)) > 1
+        for each in (returns[name], chains[name]):
+            party.accept(each)
+            assert party.predict(rows).dtype == wanted.dtype
+            np.testing.assert_allclose(party.predict(rows), wanted, **close)
+            graph = onnxruntime.InferenceSession(
+                party.export_graph(), providers=["CPUExecutionProvider"]
+            )
+            given = {f"x{column}": rows[:, [column]] for column in range(rows.shape[1])}
+            np.testing.assert_allclose(graph.run([output], given)[0], wanted, **close)
+
+
+def test_a_graph_is_of_float32_on_request_and_takes_a_model():
+    made, _, chains = finished()
+    party = made.parties["south"]
+    party.accept(chains["south"])
+    graph = onnx.ModelProto.FromString(party.export_graph(precision="float32")).graph
+    assert {each.type.tensor_type.elem_type for each in graph.input} == {onnx.TensorProto.FLOAT}
+    bare = consortium(task="representation", classes=(), model=None)
+    returned = bare.received().run()["north"]
+    with pytest.raises(StepError, match="has no return yet"):
+        bare.parties["north"].export_graph()
+    bare.parties["north"].accept(returned)
+    with pytest.raises(StepError, match="trained no model"):
+        bare.parties["north"].export_graph()
+
+
+def test_a_return_weighs_its_model():
+    for returns in finished()[1:]:
+        change = COMPONENTS * COMPONENTS * 8
+        assert returns["north"].n_bytes == change + returns["north"].model.n_bytes
+
+
+def test_a_chain_for_another_task_or_other_classes_is_not_accepted():
+    made, _, chains = finished()
+    party = made.parties["north"]
+    party.accept(chains["north"])
+    kept, model = party.returned, chains["north"].model
+    last = model.layers[-1]
+    wide = replace(last, weights=np.hstack([last.weights] * 2), offset=np.tile(last.offset, 2))
+    more = Chain(family=model.family, layers=(*model.layers[:-1], wide), head=model.head)
+    for other in (more, finished("regression")[2]["north"].model):
+        with pytest.raises(MessageError, match="does not go with task='classification'"):
+            party.accept(replace(chains["north"], model=other))
+    assert party.returned is kept

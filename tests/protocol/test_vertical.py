@@ -14,7 +14,6 @@ from cobasis import (
     PartyKey,
     SecretBasis,
     Whitened,
-    align,
     join_vertical,
     simulate,
 )
@@ -87,14 +86,23 @@ def made():
     return Partitioned()
 
 
+def join(made, *uploads, party="first"):
+    return join_vertical(uploads, party=party, agreement=made.whole)
+
+
 def test_a_joined_upload_holds_both_parts_side_by_side_and_the_labels_once(made):
     ward, lab = made.pair()
-    joined = join_vertical([ward, lab], party="first", agreement=made.whole)
+    joined = join(made, ward, lab)
     assert np.array_equal(joined.rows, np.hstack([ward.rows, lab.rows]))
     assert np.array_equal(joined.anchor_image, np.hstack([ward.anchor_image, lab.anchor_image]))
+    gram = joined.anchor_image.T @ joined.anchor_image
+    assert np.allclose(gram, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
     assert np.array_equal(joined.labels, ward.labels)
     assert (joined.party, joined.anchor_tag) == ("first", ward.anchor_tag)
     assert joined.agreement_digest == made.whole.digest()
+    assert np.array_equal(join(made, replace(ward, labels=None), lab).labels, lab.labels)
+    assert not joined.simulated
+    assert join(made, ward, replace(lab, simulated=True)).simulated
 
 
 def test_rows_of_the_joined_upload_are_those_of_one_person(made):
@@ -109,155 +117,116 @@ def test_rows_of_the_joined_upload_are_those_of_one_person(made):
     assert np.array_equal(joined.labels, made.labels["second"][order])
 
 
-def test_the_joined_basis_is_orthonormal_so_that_its_image_is_isometric(made):
-    for joined in made.joined().values():
-        gram = joined.anchor_image.T @ joined.anchor_image
-        assert np.allclose(gram, np.eye(4), atol=1e-12)
-
-
 def test_an_analyst_takes_joined_uploads_like_any_and_returns_to_each_block(made):
     analyst = Analyst(made.whole)
-    joined = made.joined()
-    for upload in joined.values():
+    for upload in made.joined().values():
         analyst.receive(upload)
     returns = analyst.run()
     assert set(returns) == set(BLOCKS)
-    first = returns["first"].change_of_basis
-    assert first.shape == (4, 4)
-    assert np.allclose(first.T @ first, np.eye(4))
+    change = returns["second"].change_of_basis
+    assert np.allclose(change.T @ change, np.eye(4))
     tests = np.random.default_rng(1).normal(size=(200, WIDTH)) + 0.5
-    predicted = returns["second"].model.predict(
-        made.projected("second", tests) @ returns["second"].change_of_basis
-    )
+    predicted = returns["second"].model.predict(made.projected("second", tests) @ change)
     assert np.mean(predicted == (tests.sum(axis=1) > 3)) > 0.75
 
 
 @pytest.mark.parametrize("aligner", [ODC(), Whitened(), Imakura()], ids=repr)
-def test_blocks_whose_parts_share_spans_are_concordant_after_the_join(aligner):
+def test_blocks_whose_parts_share_spans_are_concordant_in_any_order_of_parts(aligner):
     made, rng = Partitioned(), np.random.default_rng(2)
     spans = {part: np.zeros((WIDTH, 2)) for part in HELD}
     for part, held in HELD.items():
         spans[part][held == 1] = np.linalg.qr(rng.normal(size=(3, 2)))[0]
-    analyst = Analyst(made.whole, aligner=aligner)
-    for block in BLOCKS:
+    analyst, orders = Analyst(made.whole, aligner=aligner), {}
+    for block, order in zip(BLOCKS, (1, -1, 1), strict=True):
         turned = {part: span @ haar(rng, 2) for part, span in spans.items()}
         pair = [made.upload(f"{block}/{part}", columns=turned[part]) for part in HELD]
-        analyst.receive(join_vertical(pair, party=block, agreement=made.whole))
+        analyst.receive(join(made, *pair[::order], party=block))
+        orders[block] = order
     changes = analyst.align().changes_of_basis
     tests = rng.normal(size=(10, WIDTH))
-    seen = [made.projected(block, tests) @ changes[block] for block in BLOCKS]
+    seen = []
+    for block, order in orders.items():
+        columns = [0, 1, 2, 3] if order == 1 else [2, 3, 0, 1]
+        seen.append(made.projected(block, tests)[:, columns] @ changes[block])
     assert np.linalg.norm(seen[0]) > 1
     assert np.allclose(seen[0], seen[1])
     assert np.allclose(seen[0], seen[2])
 
 
-def test_the_order_of_the_parts_does_not_matter_after_alignment(made):
-    ward, lab = made.pair()
-    one = join_vertical([ward, lab], party="first", agreement=made.whole)
-    other = join_vertical([lab, ward], party="second", agreement=made.whole)
-    images = {each.party: each.anchor_image for each in (one, other)}
-    changes = align(ODC(), images).changes_of_basis
-    assert np.allclose(one.rows @ changes["first"], other.rows @ changes["second"])
+def unseen(ward, lab):
+    """Two columns orthogonal to both images, as of features that nobody has."""
+    return np.linalg.svd(np.hstack([ward.anchor_image, lab.anchor_image]))[0][:, 4:6]
 
 
+def other_order(made):
+    party = Party("first/lab", agreement=made.parts, secret=made.secret, key=PartyKey())
+    return party.prepare(made.rows["first"] * HELD["lab"], made.labels["first"])
+
+
+OVERLAPPING = np.array([0, 0, 1, 1, 1, 1])
 REFUSED = {
     "one upload only": (lambda _, w, __: [w], ShapeError, "takes two"),
     "none": (lambda *_: [], ShapeError, "0 upload"),
     "twice the same party": (lambda _, w, __: [w, w], DuplicatePartyError, "first/ward"),
-    "different agreements": (
-        lambda _, w, other: [w, replace(other, agreement_digest=bytes(32))],
-        MessageError,
-        "different agreements",
-    ),
     "different anchors": (
-        lambda _, w, other: [w, replace(other, anchor_tag=bytes(32))],
+        lambda _, w, lab: [w, replace(lab, anchor_tag=bytes(32))],
         AnchorTagError,
         "2 different anchors",
     ),
+}
+CHANGED = {
+    "different agreements": (lambda *_: {"agreement_digest": bytes(32)}, "different agreements"),
     "a row less": (
-        lambda _, w, other: [w, replace(other, rows=other.rows[1:], labels=other.labels[1:])],
-        MessageError,
+        lambda _, lab: {"rows": lab.rows[1:], "labels": lab.labels[1:]},
         "30 of 'first/ward', 29 of 'first/lab'",
     ),
     "an anchor row less": (
-        lambda _, w, other: [w, replace(other, anchor_image=other.anchor_image[1:])],
-        MessageError,
+        lambda _, lab: {"anchor_image": lab.anchor_image[1:]},
         "numbers of anchor rows",
     ),
-    "one label differs": (
-        lambda _, w, other: [
-            w,
-            replace(other, labels=np.r_[1 - other.labels[:1], other.labels[1:]]),
-        ],
-        MessageError,
+    "one label": (
+        lambda _, lab: {"labels": np.r_[1 - lab.labels[:1], lab.labels[1:]]},
         "not the same row by row",
     ),
-    "NaN in a part": (
-        lambda _, w, other: [w, replace(other, rows=other.rows * np.nan)],
-        MessageError,
-        "upload of party 'first' cannot be used",
-    ),
-    "a feature held by both": (
-        lambda m, w, _: [w, m.upload("first/lab", held=np.array([0, 0, 1, 1, 1, 1]))],
-        MessageError,
-        "overlap",
-    ),
-    "labels of nobody": (
-        lambda _, w, other: [replace(w, labels=None), replace(other, labels=None)],
-        MessageError,
-        "None labels",
-    ),
-    "a third part, too wide": (
-        lambda _, w, other: [w, other, replace(w, party="third", anchor_image=_unseen(w, other))],
-        MessageError,
+    "NaN": (lambda _, lab: {"rows": lab.rows * np.nan}, "upload of party 'first' cannot be used"),
+    "an image of too many columns": (
+        lambda w, lab: {"anchor_image": np.hstack([lab.anchor_image, unseen(w, lab)])},
         "columns",
     ),
 }
 
 
-def _unseen(ward, lab):
-    """Two columns orthogonal to both images, as of features that nobody has."""
-    both = np.hstack([ward.anchor_image, lab.anchor_image])
-    return np.linalg.svd(both)[0][:, 4:6]
-
-
 @pytest.mark.parametrize("case", REFUSED)
 def test_parts_that_are_not_one_block_are_refused(made, case):
     change, error, words = REFUSED[case]
-    with pytest.raises(error, match=words) as caught:
-        join_vertical(change(made, *made.pair()), party="first", agreement=made.whole)
-    assert str(caught.value).endswith(f"[{error.code}]")
+    with pytest.raises(error, match=rf"{words}.*\[{error.code}\]$"):
+        join(made, *change(made, *made.pair()))
 
 
-def test_a_block_that_the_agreement_does_not_name_is_refused(made):
-    with pytest.raises(UnknownPartyError, match="ghost"):
-        join_vertical(made.pair(), party="ghost", agreement=made.whole)
-
-
-def test_rows_in_another_order_show_in_the_labels(made):
-    own = Party("first/lab", agreement=made.parts, secret=made.secret, key=PartyKey())
-    lab = own.prepare(made.rows["first"] * HELD["lab"], made.labels["first"])
-    with pytest.raises(MessageError, match="share one PartyKey"):
-        join_vertical([made.upload("first/ward"), lab], party="first", agreement=made.whole)
-
-
-def test_labels_of_one_part_are_enough(made):
+@pytest.mark.parametrize("case", CHANGED)
+def test_a_part_that_does_not_go_with_the_other_is_refused(made, case):
+    change, words = CHANGED[case]
     ward, lab = made.pair()
-    joined = join_vertical([replace(ward, labels=None), lab], party="first", agreement=made.whole)
-    assert np.array_equal(joined.labels, lab.labels)
+    with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
+        join(made, ward, replace(lab, **change(ward, lab)))
+
+
+def test_features_of_both_rows_in_another_order_and_labels_of_nobody_are_refused(made):
+    ward, lab = made.pair()
+    with pytest.raises(MessageError, match="overlap"):
+        join(made, ward, made.upload("first/lab", held=OVERLAPPING))
+    with pytest.raises(MessageError, match="share one PartyKey"):
+        join(made, ward, other_order(made))
+    with pytest.raises(MessageError, match="None labels"):
+        join(made, replace(ward, labels=None), replace(lab, labels=None))
+    with pytest.raises(UnknownPartyError, match="ghost"):
+        join(made, ward, lab, party="ghost")
 
 
 def test_a_basis_that_mixes_all_features_is_refused():
     made = Partitioned(basis="haar")
     with pytest.raises(AgreementError, match="mixes all features"):
-        join_vertical(made.pair(), party="first", agreement=made.whole)
-
-
-def test_what_was_simulated_stays_marked(made):
-    ward, lab = made.pair()
-    marked = [ward, replace(lab, simulated=True)]
-    assert join_vertical(marked, party="first", agreement=made.whole).simulated
-    assert not join_vertical([ward, lab], party="first", agreement=made.whole).simulated
+        join(made, *made.pair())
 
 
 def test_disjoint_features_of_other_rows_are_refused_not_aligned():

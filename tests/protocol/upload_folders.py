@@ -115,22 +115,11 @@ def run_child(uploads, to, *, stop="SIGKILL", step="", count=0, shard_bytes=1000
     return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
 
 
-PEAK = """
-import json
-from pathlib import Path
-
-def peak():
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)
-"""
-"""Peak memory of this process in MiB; the usual call also counts the process that started it."""
-
-
 def measured(script, *arguments):
-    """Run a script in a process of its own; return what `result` holds, and its peak memory."""
-    ends = "\nprint(json.dumps([result, peak()]))\n"
-    command = [sys.executable, "-c", PEAK + script + ends, *map(str, arguments)]
+    """Run a script in a process of its own; return what `result` holds, and its peak in MiB."""
+    ends = "\nprint(json.dumps([result, peak_bytes() / 2**20]))\n"
+    starts = "import json\nfrom pathlib import Path\nfrom benchmarks.machine import peak_bytes\n"
+    command = [sys.executable, "-c", starts + script + ends, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName, Scale
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS, MAX_ISOMETRIC_FEATURES, anchor_gain
@@ -29,7 +29,7 @@ from cobasis.features.contract import Feature, width_of
 from cobasis.models import ModelName, Task
 from cobasis.models.families import FAMILIES, family
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
-from cobasis.protocol.enrolment import PublicIdentity, field_findings
+from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
 from cobasis.strict_json import canonical_json
 
 MOMENT = "%Y-%m-%dT%H:%M:%SZ"
@@ -65,7 +65,7 @@ def _as_moment(text: str) -> str:
 Moment = Annotated[str, AfterValidator(_as_moment)]
 
 
-class Agreement(BaseModel):
+class Agreement(Strict):
     """What all parties and the analyst agree on before anything is sent.
 
     Attributes
@@ -137,8 +137,6 @@ class Agreement(BaseModel):
     **Who sees what.** Everybody sees all of it. **Cost.** None.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     round_id: Name
     parties: Annotated[tuple[Name, ...], Field(min_length=1)]
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
@@ -169,6 +167,7 @@ class Agreement(BaseModel):
     dp: DPTerms | None = None
 
     _digest: bytes = PrivateAttr()
+    _members: frozenset[str] = PrivateAttr()
 
     if not TYPE_CHECKING:
 
@@ -181,7 +180,7 @@ class Agreement(BaseModel):
             self._settle()
 
     def _settle(self) -> None:
-        """Refuse contradictions; make the digest once, for every message asks for it."""
+        """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
         problems = [
             *_repeats("parties", self.parties),
@@ -202,6 +201,7 @@ class Agreement(BaseModel):
         told = self.model_dump(mode="json")
         if self.dp is None:  # absent and not null: part of the digest's definition
             del told["dp"]
+        self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(told)).digest()
 
     @classmethod
@@ -242,6 +242,10 @@ class Agreement(BaseModel):
     def digest(self) -> bytes:
         """Return the SHA-256 of the agreement's canonical JSON; every message names it."""
         return self._digest
+
+    def names(self, party: str) -> bool:
+        """Tell whether a party is one of the agreement's, in one look however many there are."""
+        return party in self._members
 
     def anchor_recipe(self) -> bytes:
         """Return what determines the anchor besides the secret; the party list does not."""

@@ -120,7 +120,8 @@ class Analyst:
         """
         received: dict[str, SpanProposal] = {}
         for proposal in proposals:
-            refusals.check_envelope(proposal, self.agreement)
+            what = f"the proposal of party '{proposal.party}'"
+            refusals.check_origin(proposal, self.agreement, what=what)
             refusals.refuse_second(proposal.party, received)
             received[proposal.party] = proposal
         refusals.refuse_different_anchors(received)
@@ -280,6 +281,7 @@ class Analyst:
             model=self.agreement.model if model is None else model,
             task=self.agreement.task,
             n_classes=len(self.agreement.classes),
+            # known to all: whoever has the uploads and the agreement makes the same model again
             seed=int.from_bytes(self.agreement.digest()[:4]),
             over=over,
             state=self._state,
@@ -299,6 +301,8 @@ class Analyst:
         if self._model is None and self.agreement.task != "representation":
             raise StepError("no model is trained yet. Call train() first.")
         uploads, alignment = self.uploads, self.alignment
+        trained_on = tuple(uploads)
+        carried = self.target_carries
         simulated = any(each.simulated for each in uploads.values())
         for party in uploads:
             yield Return(
@@ -307,8 +311,8 @@ class Analyst:
                 change_of_basis=alignment.fits[party].change_of_basis,
                 model=self._model,
                 evidence=self.certificate.parties[party].evidence,
-                trained_on=tuple(uploads),
-                target_carries=self.target_carries,
+                trained_on=trained_on,
+                target_carries=carried,
                 simulated=simulated,
             )
 

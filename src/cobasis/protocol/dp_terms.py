@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
 from cobasis.algorithms.bases import BASES
 from cobasis.privacy.gaussian import epsilon_of
 from cobasis.privacy.mechanism import MAX_LABEL_EPSILON, SAMPLER, Calibration, calibrated
 from cobasis.privacy.sensitivity import Adjacency, sensitivity_of
+from cobasis.protocol.enrolment import Strict
 
 if TYPE_CHECKING:
     from cobasis.protocol.agreement import Agreement
@@ -30,7 +31,7 @@ _HALF = 65504.0
 """The largest number of float16."""
 
 
-class DPTerms(BaseModel):
+class DPTerms(Strict):
     """Under which differential privacy every party's upload leaves.
 
     Attributes
@@ -57,12 +58,8 @@ class DPTerms(BaseModel):
 
     Notes
     -----
-    **Who sees what.** Public. Radius and centre must not come from private rows.
-
-    **Cost.** None.
+    **Who sees what.** Public. Radius and centre must not come from private rows. **Cost.** None.
     """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     epsilon: Epsilon
     delta: Annotated[float, Field(ge=1e-12, lt=1)] = 1e-6

@@ -30,10 +30,14 @@ def field_findings(error: ValidationError, *, whole: str) -> list[str]:
     ]
 
 
-class OneLine(BaseModel):
-    """A few fields that travel as a small file of their own: one line of canonical JSON."""
+class Strict(BaseModel):
+    """Fields of exactly their types, never more of them, and never changed."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+
+class OneLine(Strict):
+    """A few fields that travel as a small file of their own: one line of canonical JSON."""
 
     form: ClassVar[str]
     what: ClassVar[str]  # in words

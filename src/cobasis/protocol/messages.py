@@ -7,7 +7,7 @@ out of a message's representation, so that no log shows what a person's row was 
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -178,18 +178,15 @@ class Return(Message):
     ----------
     party : str
         Whom it is for, and for nobody else.
-    agreement_digest : bytes
-        Which agreement it belongs to.
-    change_of_basis : ndarray of shape (n_components, n_components)
-        G_i.
+    agreement_digest, change_of_basis : bytes, ndarray of shape (n_components, n_components)
+        Which agreement it belongs to; G_i.
     model : Chain, TrainedModel or None
         What travels, or an estimator in a simulation; None for representation.
     evidence : {"not a random turn", "cannot tell"}
         What the certificate says of this party.
-    trained_on : tuple of str
-        The parties whose rows shaped the model.
-    target_carries : tuple of str
-        The parties whose trace target or consensus basis carry, those that left included.
+    trained_on, target_carries : tuple of str
+        The parties whose rows shaped the model; whose trace target or consensus basis carry,
+        those that left included.
     simulated : bool
         Drawn from a seed.
 
@@ -274,15 +271,6 @@ def decode_labels(predicted: Labels, agreement: Agreement) -> npt.NDArray[np.gen
         classes: npt.NDArray[np.generic] = np.array(agreement.classes)
         return classes[predicted.astype(np.int64)]
     return predicted
-
-
-def scored(
-    labels: npt.ArrayLike, predicted: npt.NDArray[np.generic], *, agreement: Agreement, party: str
-) -> float:
-    """Check labels as a party's and return how good predictions of them are."""
-    truth = encode_labels(labels, agreement, n_rows=len(predicted), party=party)
-    known = decode_labels(cast("Labels", truth), agreement)
-    return figure_of(known, predicted, task=agreement.task)
 
 
 def figure_of(

@@ -1,7 +1,7 @@
 """What each side refuses of what the other sent, and why."""
 
 import hmac
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
@@ -11,6 +11,7 @@ import numpy as np
 from cobasis.algorithms.certificate import Certificate, refuse_wrong_fit
 from cobasis.algorithms.fits import DETERMINED
 from cobasis.algorithms.images import check_image
+from cobasis.algorithms.readable import named
 from cobasis.errors import (
     AnchorTagError,
     DuplicatePartyError,
@@ -33,7 +34,6 @@ from cobasis.protocol.messages import (
     Upload,
 )
 
-LISTED = 5
 BLOCK_CELLS = 2**21
 """How many numbers of a party's rows are read at a time: 16 MB as float64."""
 
@@ -54,13 +54,19 @@ def refuse_second(party: str, received: Iterable[str]) -> None:
         )
 
 
-def check_envelope(message: SpanProposal | ReadableUpload, agreement: Agreement) -> None:
-    """Refuse a message of an unknown party or of another agreement."""
-    require_known(message.party, agreement.parties)
+def check_origin(
+    message: SpanProposal | ReadableUpload | ConsensusSpan | Return,
+    agreement: Agreement,
+    *,
+    what: str,
+) -> None:
+    """Refuse a message from or to an unknown party, or of another agreement."""
+    if not isinstance(message, ConsensusSpan) and not agreement.names(message.party):
+        require_known(message.party, agreement.parties)
     if message.agreement_digest != agreement.digest():
         raise MessageError(
-            f"the message of party '{message.party}' belongs to another agreement than round "
-            f"'{agreement.round_id}'. Ask the party to prepare it with the signed one."
+            f"{what} belongs to another agreement than round '{agreement.round_id}'. Ask its "
+            "sender to make it with the signed one."
         )
 
 
@@ -77,15 +83,16 @@ def as_message_error(what: str) -> Iterator[None]:
 
 def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     """Refuse an upload of another agreement or of other sizes; no number of it is read."""
-    check_envelope(upload, agreement)
+    what = f"the upload of party '{upload.party}'"
+    check_origin(upload, agreement, what=what)
     rows, image = (upload.n_rows, upload.n_components), upload.image_shape
     width, height = agreement.n_components, agreement.n_anchor_rows
     expected = None if agreement.task == "representation" else rows[0]
     if rows[1] != width or image != (height, width) or upload.n_labels != expected:
         raise MessageError(
-            f"the upload of party '{upload.party}' holds rows of shape {rows}, {upload.n_labels} "
-            f"labels and an anchor image of shape {image}; {width} columns, {expected} labels and "
-            f"{(height, width)} are needed. Ask the party to prepare it again."
+            f"{what} holds rows of shape {rows}, {upload.n_labels} labels and an anchor image of "
+            f"shape {image}; {width} columns, {expected} labels and {(height, width)} are needed. "
+            "Ask the party to prepare it again."
         )
 
 
@@ -94,8 +101,9 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
 
     Rows are read block by block.
     """
+    what = f"the upload of party '{upload.party}'"
     if isinstance(upload, Upload):
-        with as_message_error(f"the upload of party '{upload.party}'"):
+        with as_message_error(what):
             rows = as_matrix(upload.rows, name="its table of rows")
             image = as_matrix(upload.anchor_image, name="its anchor image")
         told = None if upload.labels is None else cast("Labels", np.atleast_1d(upload.labels))
@@ -113,7 +121,7 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
                 f"the labels of party '{upload.party}' are not what task='{agreement.task}' needs. "
                 "Ask the party to prepare its upload again."
             )
-    with as_message_error(f"the upload of party '{upload.party}'"):
+    with as_message_error(what):
         check_image(upload.party, upload.read_image(), n_rows=agreement.n_anchor_rows)
         for block in row_blocks(upload):
             refuse_huge(as_matrix(block, name=name), name=name)
@@ -122,8 +130,9 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
 
 def check_proposal(proposal: SpanProposal, agreement: Agreement) -> None:
     """Refuse a proposal that no common span could be made of."""
-    check_envelope(proposal, agreement)
-    with as_message_error(f"the proposal of party '{proposal.party}'"):
+    what = f"the proposal of party '{proposal.party}'"
+    check_origin(proposal, agreement, what=what)
+    with as_message_error(what):
         check_image(proposal.party, proposal.image, n_rows=agreement.n_anchor_rows)
 
 
@@ -131,22 +140,24 @@ def check_consensus(
     consensus: ConsensusSpan, agreement: Agreement, *, anchor_tag: bytes, party: str
 ) -> None:
     """Refuse a consensus of another agreement, another anchor or another shape."""
-    _refuse_foreign(consensus.agreement_digest, agreement, what="consensus", party=party)
+    what = f"the consensus for party '{party}'"
+    check_origin(consensus, agreement, what=what)
     shape = (agreement.n_anchor_rows, agreement.n_components)
     same = hmac.compare_digest(consensus.anchor_tag, anchor_tag)
     if not same or np.shape(consensus.rows) != shape:
         raise MessageError(
-            f"the consensus for party '{party}' was made with another anchor or has shape "
-            f"{np.shape(consensus.rows)} instead of {shape}. Ask the analyst for this round's."
+            f"{what} was made with another anchor or has shape {np.shape(consensus.rows)} instead "
+            f"of {shape}. Ask the analyst for this round's."
         )
-    with as_message_error(f"the consensus for party '{party}'"):
+    with as_message_error(what):
         as_matrix(consensus.rows, name="its table")
 
 
 def check_return(returned: Return, agreement: Agreement, *, n_components: int, party: str) -> None:
     """Refuse a return of another agreement, for another party or of another shape."""
-    _refuse_foreign(returned.agreement_digest, agreement, what="return", party=party)
-    with as_message_error(f"the return to party '{party}'"):
+    what = f"the return to party '{party}'"
+    check_origin(returned, agreement, what=what)
+    with as_message_error(what):
         change = as_matrix(returned.change_of_basis, name="its change of basis")
     if returned.party != party or change.shape[0] != n_components:
         raise MessageError(
@@ -165,16 +176,8 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
         fits = task != "representation" and len(model.axes) == width
     if not fits:
         raise MessageError(
-            f"the model in the return to party '{party}' does not go with task='{task}' and "
-            f"{width} aligned columns. Ask the analyst for another."
-        )
-
-
-def _refuse_foreign(digest: bytes, agreement: Agreement, *, what: str, party: str) -> None:
-    if not hmac.compare_digest(digest, agreement.digest()):
-        raise MessageError(
-            f"this {what} belongs to another agreement than round '{agreement.round_id}' of party "
-            f"'{party}'. Ask the analyst for this round's."
+            f"the model in {what} does not go with task='{task}' and {width} aligned columns. Ask "
+            "the analyst for another."
         )
 
 
@@ -191,17 +194,11 @@ def refuse_different_anchors(messages: Mapping[str, SpanProposal | ReadableUploa
     for party, message in messages.items():
         groups.setdefault(message.anchor_tag, []).append(party)
     if len(groups) > 1:
-        listed = " | ".join(_few(names) for names in groups.values())
+        listed = " | ".join(named(names) for names in groups.values())
         raise AnchorTagError(
             f"the parties used {len(groups)} different anchors: {listed}. Their images cannot be "
             "compared. Have those in the minority check the consortium secret and prepare again."
         )
-
-
-def _few(names: Sequence[str]) -> str:
-    """Return "north, south and 7 more"."""
-    more = len(names) - LISTED
-    return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from cobasis.errors import LabelError, StepError
 from cobasis.models import Estimator
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
-from cobasis.protocol.messages import ConsensusSpan, scored
+from cobasis.protocol.messages import ConsensusSpan, Labels, decode_labels, encode_labels, figure_of
 from cobasis.protocol.party import Party
 from cobasis.protocol.refusals import require_known
 from cobasis.protocol.secrets import SecretBasis
@@ -178,10 +179,12 @@ class Round(Readable):
                 "parties, or neither is one. Give both by party, or one table and its labels."
             )
         truth = labels if isinstance(labels, Mapping) else dict.fromkeys(found, labels)
-        return {
-            name: scored(truth[name], predicted, agreement=self.agreement, party=name)
-            for name, predicted in found.items()
-        }
+        scores: dict[str, float] = {}
+        for name, predicted in found.items():
+            told = encode_labels(truth[name], self.agreement, n_rows=len(predicted), party=name)
+            known = decode_labels(cast("Labels", told), self.agreement)
+            scores[name] = figure_of(known, predicted, task=self.agreement.task)
+        return scores
 
     def _table(self) -> Table:
         """Show what everybody sent and got, and what the certificate says."""

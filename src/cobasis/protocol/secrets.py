@@ -79,7 +79,6 @@ class ConsortiumSecret(_Key):
     Notes
     -----
     **Who sees what.** Parties only. With it and an upload, anybody has the party's basis.
-
     **Cost.** None.
 
     Examples
@@ -105,7 +104,7 @@ class ConsortiumSecret(_Key):
     def anchor(self, agreement: Agreement, *, public_rows: Matrix | None = None) -> Anchor:
         """Draw the round's anchor; parties of one process that hold one secret share one."""
         recipe = agreement.anchor_recipe()
-        found = self._anchors.get(recipe)
+        found = self._anchors.get(recipe)  # weakly: an anchor of 8,192 features is 512 MB
         if found is None:
             found = self._anchors[recipe] = draw_anchor(
                 agreement.anchor,
@@ -127,6 +126,7 @@ class ConsortiumSecret(_Key):
 
     def _mac(self, use: bytes, message: bytes) -> bytes:
         """Return HMAC-SHA256 under the secret."""
+        # each use has its own prefix: the tag that travels must say nothing of the anchor's key
         return hmac.digest(self._key, b"cobasis/1/" + use + b"\0" + message, "sha256")
 
 
@@ -140,16 +140,9 @@ class PartyKey(_Key):
     simulated : bool
         Marks a key that came from a seed.
 
-    Raises
-    ------
-    SecretError
-        The key is an integer, text, or of another length.
-
     Notes
     -----
-    **Who sees what.** One party only.
-
-    **Cost.** None.
+    **Who sees what.** One party only. **Cost.** None.
 
     Examples
     --------
@@ -173,11 +166,6 @@ class SecretBasis(Hidden):
     oblique : bool
         Accept columns that are not orthonormal; simulation of the papers' conditions only.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Features and components.
-
     Raises
     ------
     OrthonormalityError
@@ -186,7 +174,6 @@ class SecretBasis(Hidden):
     Notes
     -----
     **Who sees what.** One party only. With F_i, everything it uploads can be read.
-
     **Cost.** One check of ``2 m l^2`` operations.
     """
 
@@ -201,7 +188,7 @@ class SecretBasis(Hidden):
                 "it: take the Q of a QR factorisation."
             )
         self._columns, self.oblique = table, oblique
-        self.shape = (table.shape[0], table.shape[1])
+        self.shape = (table.shape[0], table.shape[1])  # features and components
 
     def project(self, rows: Matrix) -> Matrix:
         """Return ``X F_i``."""
@@ -277,6 +264,7 @@ class Chooser:
 
     def turned(self, span: Matrix, *, use: str = "rotation") -> Matrix:
         """Return the span's basis turned by a rotation of the party's own, E_i."""
+        # a Haar E_i makes columns of no meaning, and of parties with one span unlike bases
         size = span.shape[1]
         return span @ haar_columns(self.key.stream(use), n_rows=size, n_columns=size)
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from cobasis.errors import (
     AgreementError,
@@ -22,7 +22,7 @@ from cobasis.errors import (
     UnsignedError,
 )
 from cobasis.protocol.agreement import Agreement, Digest, Moment, missing_fields
-from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, verify
+from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
 from cobasis.strict_json import canonical_json, json_object
 
 PREFIX = b"cobasis/agreement/1\0"
@@ -39,7 +39,6 @@ _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersi
 
 _RoundId = Annotated[str, Field(min_length=1, max_length=100)]
 _Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
-_STRICT = ConfigDict(strict=True, frozen=True, extra="forbid")
 
 
 class Signature(OneLine):
@@ -153,10 +152,8 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
         )
 
 
-class Receipt(BaseModel):
+class Receipt(Strict):
     """What the analyst signs of a file."""
-
-    model_config = _STRICT
 
     round_id: _RoundId
     agreement: Digest
@@ -174,10 +171,8 @@ class Receipt(BaseModel):
         return _RECEIPT + canonical_json(self.model_dump())
 
 
-class SignedReceipt(BaseModel):
+class SignedReceipt(Strict):
     """A receipt with the analyst's signature, and the party's once it has checked it."""
-
-    model_config = _STRICT
 
     receipt: Receipt
     signature: _Signed  # the analyst's
@@ -236,10 +231,8 @@ def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None
         )
 
 
-class News(BaseModel):
+class News(Strict):
     """How a round stands at the analyst."""
-
-    model_config = _STRICT
 
     round_id: _RoundId
     agreement: Digest

@@ -5,15 +5,12 @@ for that until the first call.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import partial
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName, SpanCondition
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
-from cobasis.algorithms.base import Aligner
 from cobasis.algorithms.bases import bases_under
 from cobasis.errors import FeatureError, LabelError, OptionError, ShapeError
 from cobasis.features.contract import (
@@ -24,8 +21,9 @@ from cobasis.features.contract import (
     width_of,
 )
 from cobasis.features.encoder import column_names, encode
+from cobasis.linalg.arrays import as_table
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.models import Estimator, ModelName, Task
+from cobasis.models import ModelName, Task
 from cobasis.models.families import DEFAULT_MODELS
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.analyst import Analyst
@@ -45,80 +43,65 @@ WORDS: Final[Mapping[str, Any]] = {
 }
 """The options that are one of some words; an aligner and a model may be objects as well."""
 
+
 _PAIR = 2
-_OF_THE_RUN = ("exclude", "allow_row_carrying")
 
 
-def round_of(
-    *,
-    rows: Rows,
-    rng: np.random.Generator,
-    complete_bases: bool,
-    span_condition: SpanCondition | None,
-    aligner: AlignerName | Aligner,
-    public_rows: npt.ArrayLike | None,
-    **options: Any,  # noqa: ANN401
-) -> tuple[Round, dict[str, SecretBasis] | None]:
+def round_of(*, rows: Rows, **given: Any) -> tuple[Round, dict[str, SecretBasis] | None]:  # noqa: ANN401
     """Return a round ready to run, and everybody's basis where a condition makes them."""
-    given = options | {"span_condition": span_condition, "public_rows": public_rows}
-    _refuse_options(rows, rng=rng, aligner=aligner, **given)
-    table, _ = next(iter(rows.values()))
-    try:
-        shape = np.shape(table)
-    except ValueError:  # of rows of several lengths
-        shape = ()
-    if len(shape) != 2:  # noqa: PLR2004 -- a table has two dimensions
-        raise ShapeError(
-            f"the first party's rows are no table: they have shape {shape}, or are of several "
-            "lengths. Give 2 dimensions, every row as long as the others."
-        )
+    _refuse_options(rows, given)
+    rng, aligner, condition = given["rng"], given["aligner"], given["span_condition"]
     secret = ConsortiumSecret(rng.bytes(KEY_BYTES), simulated=True)
     keys = {name: PartyKey(rng.bytes(KEY_BYTES), simulated=True) for name in rows}
-    agreement = _agreement(
-        *(rows, secret, f"simulation-{rng.bytes(8).hex()}"),
-        aligner=aligner if isinstance(aligner, str) else "odc",
-        public_rows=public_rows,
-        **{name: value for name, value in options.items() if name not in _OF_THE_RUN},
-    )
-    join = partial(Party, agreement=agreement, secret=secret, complete_basis=complete_bases)
-    parties = {name: join(name, key=key, public_rows=public_rows) for name, key in keys.items()}
+    agreement = _agreement(rows, secret, f"simulation-{rng.bytes(8).hex()}", given)
+    parties = {
+        name: Party(
+            name,
+            agreement=agreement,
+            secret=secret,
+            key=key,
+            public_rows=given["public_rows"],
+            complete_basis=given["complete_bases"],
+        )
+        for name, key in keys.items()
+    }
     analyst = Analyst(agreement, aligner=None if isinstance(aligner, str) else aligner)
     made = Round(agreement=agreement, parties=parties, analyst=analyst)
-    return made, span_condition and _under(span_condition, rows, agreement, keys)
+    return made, condition and _under(condition, rows, agreement, keys)
 
 
-def _refuse_options(rows: object, *, rng: object, **options: Any) -> None:  # noqa: ANN401
+def _refuse_options(rows: object, given: Mapping[str, Any]) -> None:
     """Raise OptionError for all that the call gave and `simulate` does not take."""
-    aligner, model, public_rows = options["aligner"], options["model"], options["public_rows"]
-    public = options["anchor"] in FROM_PUBLIC_ROWS or options["basis"] == "public"
-    wrong = {
-        "rows is no mapping of party names to (X, y)": not isinstance(rows, Mapping),
-        "rng is no numpy.random.Generator; take np.random.default_rng(seed)": not isinstance(
-            rng, np.random.Generator
+    aligner, model, dp = given["aligner"], given["model"], given["dp"]
+    public = given["anchor"] in FROM_PUBLIC_ROWS or given["basis"] == "public"
+    made = hasattr(aligner, "fit_kind") and not isinstance(aligner, type)
+    right = {
+        "rows is no mapping of party names to (X, y)": isinstance(rows, Mapping),
+        "rng is no numpy.random.Generator; take np.random.default_rng(seed)": (
+            isinstance(given["rng"], np.random.Generator)
         ),
-        "aligner is neither a name nor an aligner such as ODC()": not isinstance(aligner, str)
-        and (isinstance(aligner, type) or not hasattr(aligner, "fit_kind")),
-        "model is neither a family's name nor an estimator with fit": not (
+        "aligner is neither a name nor an aligner such as ODC()": isinstance(aligner, str) or made,
+        "model is neither a family's name nor an estimator with fit": (
             isinstance(model, str | None) or hasattr(model, "fit")
         ),
-        "dp is no DPTerms": not isinstance(options["dp"], DPTerms | None),
-        "public_rows go with a public basis or a public or smote anchor, only with one": public
-        != (public_rows is not None),
+        "dp is no DPTerms": isinstance(dp, DPTerms | None),
+        "public_rows go with a public basis or a public or smote anchor, only with one": (
+            public == (given["public_rows"] is not None)
+        ),
     }
-    found = [what for what, it_is in wrong.items() if it_is]
+    found = [what for what, it_is in right.items() if not it_is]
     for name, words in WORDS.items():
-        value, taken = options[name], get_args(words)
+        value, taken = given[name], get_args(words)
         if value not in taken and (isinstance(value, str) or name in {"task", "anchor", "basis"}):
             found.append(f"{name}={value!r} does not exist; there are {', '.join(taken)}")
     for name in ("n_components", "n_anchor_rows"):
-        value = options[name]
+        value = given[name]
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
         if not whole and (name, value) != ("n_anchor_rows", None):
             found.append(f"{name}={value!r} is no whole number above zero")
     if isinstance(rows, Mapping):
         pairs = (isinstance(own, tuple | list) and len(own) == _PAIR for own in rows.values())
-        named = all(isinstance(name, str) and name for name in rows)
-        if not (named and all(pairs)):
+        if not all(isinstance(name, str) and name for name in rows) or not all(pairs):
             found.append("rows is not all of the form {'north': (X, y)}; without labels (X, None)")
     if found:
         raise OptionError(f"{'; '.join(found)}. Nothing has run yet: correct it.")
@@ -129,58 +112,55 @@ def _refuse_options(rows: object, *, rng: object, **options: Any) -> None:  # no
 
 
 def _agreement(
-    rows: Rows,
-    secret: ConsortiumSecret,
-    round_id: str,
-    *,
-    task: Task,
-    n_components: int,
-    anchor: AnchorKind,
-    n_anchor_rows: int | None,
-    model: ModelName | Estimator | None,
-    features: Iterable[NumericFeature | CategoryFeature] | None,
-    public_rows: npt.ArrayLike | None,
-    **fields: Any,  # noqa: ANN401
+    rows: Rows, secret: ConsortiumSecret, round_id: str, given: Mapping[str, Any]
 ) -> Agreement:
     """Write the agreement that the simulated parties would have signed."""
-    table, _ = next(iter(rows.values()))
-    if features is not None:
-        named = listed_features(features)
-    elif hasattr(table, "columns"):
-        named = numeric_features(_names_of(table))
-    else:
-        named = numeric_features(f"x{column}" for column in range(np.shape(table)[1]))
-    n_features = width_of(named)
+    task, anchor = given["task"], given["anchor"]
+    model, public = given["model"], given["public_rows"]
+    classes = _classes(rows) if task == "classification" else ()
+    features = _features(rows, given["features"])
+    n_features, n_anchor_rows = width_of(features), given["n_anchor_rows"]
     if n_anchor_rows is None:
         n_anchor_rows = n_features if anchor == "isometric" else max(1000, n_features)
-        if public_rows is not None and anchor == "public":
-            n_anchor_rows = len(np.asarray(public_rows))
-    family = cast("ModelName", model) if isinstance(model, str) else DEFAULT_MODELS[task]
+        if anchor == "public":
+            n_anchor_rows = len(np.asarray(public))
+    if model is None or hasattr(model, "fit"):
+        model = DEFAULT_MODELS.get(task)
     return Agreement(
         round_id=round_id,
         parties=tuple(rows),
-        features=named,
+        features=features,
         task=task,
-        n_components=int(n_components),
-        classes=_classes(rows) if task == "classification" else (),
+        n_components=int(given["n_components"]),
+        classes=classes,
         anchor=anchor,
         n_anchor_rows=int(n_anchor_rows),
-        public_rows_sha256=None if public_rows is None else public_rows_digest(public_rows),
-        model=None if task == "representation" else family,
+        public_rows_sha256=None if public is None else public_rows_digest(public),
+        basis=given["basis"],
+        aligner="odc" if hasattr(given["aligner"], "fit_kind") else given["aligner"],
+        model=None if task == "representation" else model,
         commitment=secret.commitment(round_id),
-        **fields,
+        dp=given["dp"],
     )
 
 
-def _names_of(frame: object) -> tuple[str, ...]:
-    """Return the names of a data frame's columns; FeatureError where they are no text."""
-    names = column_names(frame)
+def _features(
+    rows: Rows, features: Iterable[NumericFeature | CategoryFeature] | None
+) -> tuple[NumericFeature | CategoryFeature, ...]:
+    """Return the features that were given, or the first party's columns as numbers."""
+    if features is not None:
+        return listed_features(features)
+    party, (table, _) = next(iter(rows.items()))
+    if not hasattr(table, "columns"):
+        n_columns = as_table(table, name=f"the rows of party '{party}'").shape[1]
+        return numeric_features(f"x{column}" for column in range(n_columns))
+    names = column_names(table)
     if names is None:
         raise FeatureError(
             "the first party's data frame has columns without a name that is text. Write "
             "X.columns = X.columns.astype(str), or give arrays."
         )
-    return names
+    return numeric_features(names)
 
 
 def _classes(rows: Rows) -> tuple[Any, ...]:

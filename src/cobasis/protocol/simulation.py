@@ -85,10 +85,8 @@ def simulate(
 
     Raises
     ------
-    OptionError
-        A word or number that an option does not take; the message lists those that it does.
     CobasisError
-        As the steps of the round.
+        OptionError for what an option does not take, with a list of what it does; as the steps.
 
     Warns
     -----
@@ -98,9 +96,7 @@ def simulate(
     Notes
     -----
     **Who sees what.** Everything is in one process, for research and for trying out. Between
-    organisations use `Party` and `Analyst`, which have no seed.
-
-    **Cost.** As ``Round.run``.
+    organisations use `Party` and `Analyst`, which have no seed. **Cost.** As ``Round.run``.
 
     Examples
     --------
