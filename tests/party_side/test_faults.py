@@ -37,7 +37,7 @@ def outside(site):
 def killed(site, folder, work, *, step):
     """Kill some work at every step-th call, each time in a copy of its own."""
     for number in count(1, step):
-        place = copied(site, folder / f"{work.__name__}-{number}")
+        place = copied(site, folder / f"{work.__name__}-{number}-of-{step}")
         if not died(dying_after, number, lambda place=place: work(place)):
             return
         yield place

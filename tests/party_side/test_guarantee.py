@@ -87,7 +87,7 @@ def test_a_kill_anywhere_leaves_at_most_one_charge_and_the_same_numbers_after_it
 ):
     begun = []
     for number in count(1, step):
-        site = copied(noisy, in_memory / str(number))
+        site = copied(noisy, in_memory / f"{number}-of-{step}")
         if not died(dying_after, number, lambda site=site: prepared(site)):
             break
         drawn = list(site.session("north").work.glob("upload.safetensors*"))
