@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import socket
 import sys
 from functools import partial
 from pathlib import Path
@@ -97,32 +96,21 @@ def test_an_upload_that_a_worker_cannot_use_is_the_same_error(over, tmp_path):
         train(damaged, model="ridge", over=over, **CLASSES)
 
 
-def test_what_a_cluster_does_not_train_is_refused_before_it_is_asked(tmp_path):
-    for model in ("mlp", "boosted_trees"):
+def test_where_no_cluster_can_train_it_is_an_error_that_says_why(monkeypatch):
+    def refused(error, words, *, model="ridge", at="tcp://127.0.0.1:1"):
         with (
-            pytest.raises(OptionError, match=f"model='{model}' is not trained on a cluster"),
-            passes_for(model, folder=tmp_path, cluster="tcp://nowhere:1", report=silent),
+            pytest.raises(error, match=words),
+            passes_for(model, folder=Path(), cluster=at, report=silent),
         ):
             pass
 
-
-def test_an_address_without_an_answer_is_refused(monkeypatch):
+    for model in ("mlp", "boosted_trees"):
+        refused(OptionError, f"model='{model}' is not trained on a cluster", model=model)
     monkeypatch.setattr(passes, "_ANSWER_SECONDS", 1)
     for address in ("tcp://127.0.0.1:1", "no://where"):
-        with (
-            pytest.raises(OptionError, match=f"no cluster answers at '{address}'"),
-            passes_for("ridge", folder=Path(), cluster=address, report=silent),
-        ):
-            pass
-
-
-def test_without_distributed_the_extra_is_named(monkeypatch):
+        refused(OptionError, f"no cluster answers at '{address}'", at=address)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with (
-        pytest.raises(MissingExtraError, match=r"pip install 'cobasis\[dask\]'"),
-        passes_for("ridge", folder=Path(), cluster="tcp://here:1", report=silent),
-    ):
-        pass
+    refused(MissingExtraError, r"pip install 'cobasis\[dask\]'")
 
 
 def fail_once(rows, share, *, path):
@@ -155,51 +143,24 @@ def _index(_, index):
     return index
 
 
-def test_a_scheduler_is_reached_by_either_kind_of_address_and_named_where_there_is_none(
-    monkeypatch,
-):
-    asked = []
+def test_a_pass_that_killed_its_workers_and_a_scheduler_without_a_way_end_in_words(aligned):
+    from distributed import KilledWorker  # noqa: PLC0415
 
-    def way_to(address):
-        return passes._address(SimpleNamespace(scheduler=SimpleNamespace(address=address)))
+    def killed(**_):
+        raise KilledWorker("a task", SimpleNamespace(address="tcp://there:9"), 3)
 
-    class Probe:
-        def __init__(self, family, _):
-            asked.append(family)
-
-        __enter__ = lambda self: self  # noqa: E731
-        __exit__ = connect = lambda *_: None
-
-        def getsockname(self):
-            return ("::1" if asked[-1] == socket.AF_INET6 else "127.0.0.1", 9)
-
-    monkeypatch.setattr(socket, "socket", Probe)
-    assert (way_to("tcp://[::1]:8786"), way_to("tcp://127.0.0.1:8786")) == ("::1", "127.0.0.1")
-
-    def unknown(*_, **__):
-        raise socket.gaierror(-2, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(OptionError, match="no way to its scheduler 'nowhere'"):
-        way_to("tcp://nowhere:8786")
-
-
-def die(rows, index):
-    """End the worker's process, once for each worker."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    return rows, index
-
-
-def test_workers_that_die_one_after_the_other_end_a_pass(aligned):
-    import dask  # noqa: PLC0415
-    from distributed import Client, LocalCluster  # noqa: PLC0415
-
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    with once, LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
-        over = ClusterPasses(client, silent)
-        with pytest.raises(OptionError, match=r"lost its workers|no workers left"):
-            list(over(die, aligned, step="dying"))
+    client = SimpleNamespace(
+        nthreads=lambda: {"a worker": 1},
+        submit=lambda *_, **__: SimpleNamespace(result=killed),
+        cancel=lambda _: None,
+        scheduler_info=lambda **_: {"workers": {"a worker": {"local_directory": ""}}},
+        scheduler=SimpleNamespace(address="tcp://nowhere.invalid:8786"),
+    )
+    over = ClusterPasses(client, silent)
+    with pytest.raises(OptionError, match="lost its workers"):
+        list(over(_index, aligned, step="dying"))
+    with pytest.raises(OptionError, match=r"no way to its scheduler 'nowhere.invalid'"):
+        over.together(fail_once, aligned)
 
 
 def test_a_cluster_without_workers_is_refused(aligned):

@@ -126,10 +126,8 @@ from aligned import cut, rotation
 from benchmarks.machine import peak_bytes
 from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.uploads import open_payload
-from cobasis.bundle.folders import StateFolder
-from cobasis.models import out_of_core, trainer
+from cobasis.models import trainer
 
-out_of_core.MAX_PASSES, trainer.SAMPLE_ROWS = 8, 60
 folder, models, killed_at = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
 changes = {name: rotation(50, place).T for place, name in enumerate(uploads)}
@@ -141,11 +139,9 @@ def report(step, done, total):
 
 before = peak_bytes()
 over = FilePasses(report, folder=folder / "scratch")
-rows = cut(uploads, changes, n_blocks={"mlp": 4}.get(models, 40))
-state = StateFolder(folder / "run")
-told = {"over": over, "state": state, "report": report}
+rows = cut(uploads, changes, n_blocks=40)
 for model in models.split():
-    trainer.train(rows, model=model, task="classification", seed=0, **told)
+    trainer.train(rows, model=model, task="classification", seed=0, over=over)
 print(peak_bytes() - before)
 """
 
@@ -177,11 +173,3 @@ def test_after_a_kill_the_next_training_clears_what_was_left(tmp_path):
     assert list((tmp_path / "scratch" / "rows").iterdir())
     trained(tmp_path, "ridge")
     assert [path.name for path in tmp_path.iterdir()] == ["uploads"]
-
-
-def test_after_a_kill_a_perceptron_goes_on_from_its_last_round(tmp_path):
-    wide(tmp_path, 400)
-    trained(tmp_path, "mlp", killed_at="training, rounds at most 5")
-    told = [line for line in trained(tmp_path, "mlp") if line.startswith("training, rounds")]
-    assert int(told[0].split()[-1]) > 5
-    assert list((tmp_path / "run").iterdir()) == []

@@ -1,9 +1,6 @@
 """``cobasis key new`` and ``sign``: who somebody is, the terms on one screen, one signature."""
 
 import os
-import pty
-import select
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -89,23 +86,6 @@ def test_a_key_has_one_role_and_no_file_of_another_is_written_over(cobasis):
     Path("north.pub").unlink()
     assert "was there" in cobasis("key new north").stdout
     assert Path("home-north/keys/north.key").read_bytes() == key
-
-
-def test_ctrl_c_at_a_prompt_ends_the_command(tmp_path, monkeypatch):
-    """On a real terminal, since the prompt's library turns the interrupt into another error."""
-    monkeypatch.delenv("COBASIS_PASSPHRASE_FILE", raising=False)
-    monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    pid, terminal = pty.fork()
-    if pid == 0:  # pragma: no cover -- the child
-        os.execv(sys.executable, [sys.executable, "-m", "cobasis", "key", "new", "west"])  # noqa: S606
-    said = b""
-    while b"Passphrase" not in said:
-        assert select.select([terminal], [], [], 60)[0], said
-        said += os.read(terminal, 1000)
-    os.write(terminal, b"\x03")
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 128 + signal.SIGINT
-    assert not Path("west.pub").exists()
 
 
 def test_the_terms_are_one_screen_of_eighty_columns(agreed):

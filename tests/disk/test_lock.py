@@ -40,15 +40,15 @@ def holder(path):
         process.kill()
 
 
-def test_who_may_not_wait_is_refused_with_the_words_that_were_given(path, holder):
-    with pytest.raises(AnotherRunError, match=r"somebody writes.*\[CB604\]"):
-        Lock(path, what="it", busy="somebody writes")
+def test_who_may_not_wait_is_refused(path, holder):
+    with pytest.raises(AnotherRunError, match=r"another process writes to it.*\[CB604\]"):
+        Lock(path, what="it")
     assert holder.poll() is None
 
 
 def test_who_waits_has_it_once_the_other_is_killed(path, holder):
     threading.Timer(0.2, holder.kill).start()
-    with Lock(path, what="it"):
+    with Lock(path, what="it", wait=True):
         assert holder.wait() < 0
 
 
@@ -65,7 +65,7 @@ def test_a_file_that_got_its_name_meanwhile_is_not_the_one_that_was_locked(
     monkeypatch.setattr(calls, "lock", opened_then_locked)
 
     def take():
-        with Lock(path, what="it") as other:
+        with Lock(path, what="it", wait=True) as other:
             taken.append(os.fstat(other.descriptor).st_ino)
 
     waiting = threading.Thread(target=take)

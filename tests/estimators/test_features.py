@@ -108,15 +108,11 @@ DAYS = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
 NAMES = ["north", "south"]
 LABELS = {
     "integers": ([3, 10], ["3", "10"]),
-    "numpy's integers": (np.array([3, 10], dtype=np.int16), ["3", "10"]),
-    "floats": ([0.5, 1.5], ["0.5", "1.5"]),
-    "booleans": ([False, True], ["False", "True"]),
     "tuples": ([("north", 1), ("north", 2)], ["('north', 1)", "('north', 2)"]),
     "days": (DAYS, ["2026-01-01", "2026-01-02"]),
-    "text": (NAMES, NAMES),
+    "a column of words": (pl.Series(["north", "south"], dtype=pl.Categorical), NAMES),
     "two that are written alike": ([1, "1"], ["party 0", "party 1"]),
     "long ones": (["a" * 101, "b" * 101], ["party 0", "party 1"]),
-    "frozen sets": ([frozenset({1}), frozenset({2})], ["frozenset({1})", "frozenset({2})"]),
 }
 
 
@@ -124,7 +120,11 @@ LABELS = {
 def test_a_party_has_any_label_with_a_hash(small, kind):
     labels, names = LABELS[kind]
     turns = np.arange(90) % 2
-    parties = [labels[turn] for turn in turns]
+    parties = (
+        pl.Series(labels)[turns]
+        if isinstance(labels, pl.Series)
+        else [labels[turn] for turn in turns]
+    )
     found = CollaborativeTransformer(n_components=3, random_state=0)
     aligned = found.fit_transform(small.X, parties=parties)
     assert list(found.round_.parties) == names
@@ -135,8 +135,3 @@ def test_a_party_has_any_label_with_a_hash(small, kind):
     by_text = CollaborativeTransformer(n_components=3, random_state=0)
     expected = by_text.fit_transform(small.X, parties=np.array(["p0", "p1"])[turns])
     np.testing.assert_array_equal(aligned, expected)
-    if labels is NAMES:
-        columns = pl.Series(parties), pl.Series(parties, dtype=pl.Categorical), tuple(parties)
-        for column in columns:
-            again = found.fit_transform(small.X, parties=column)
-            np.testing.assert_array_equal(again, expected)

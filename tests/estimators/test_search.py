@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.inspection import permutation_importance
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -127,21 +126,3 @@ def test_where_rows_carry_their_party_every_tool_works_without_routing(small, mo
     search = GridSearchCV(bound, {"n_components": [2, 6]}, scoring="accuracy", **options)
     search.fit(table, small.y)
     assert search.predict(table[:5]).shape == (5,)
-
-
-def test_permutation_importance_works_with_a_column_of_parties_and_with_a_scorer(small):
-    model = CollaborativeRegressor(n_components=6, random_state=0)
-    drops = permutation_importance(
-        model.fit(small.X, small.target, parties=small.parties),
-        small.X,
-        small.target,
-        scoring=lambda each, X, y: each.score(X, y, parties=small.parties),
-        random_state=0,
-    ).importances_mean
-    assert drops.argmax() == 0
-    assert drops[:3].min() > 10 * np.abs(drops[3:]).max()
-    numbers = np.unique(small.parties, return_inverse=True)[1]
-    bound, table = clone(model).set_params(party_column=6), np.c_[small.X, numbers]
-    bound.fit(table, small.target)
-    again = permutation_importance(bound, table, small.target, random_state=0).importances_mean
-    assert again[:6].argmax() == 0

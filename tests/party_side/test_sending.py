@@ -7,9 +7,8 @@ import pytest
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest
 from cobasis.errors import (
+    CobasisError,
     DiskError,
-    FeatureError,
-    LabelError,
     OptionError,
     ShapeError,
     SpanReuseError,
@@ -29,7 +28,7 @@ from cobasis.party_side.send import (
 from cobasis.party_side.session import join, open_session, upcoming
 from cobasis.vault import Forced
 from faults import Killed, at_call, dying_before, on
-from party_side.sites import FEATURES, NAMES, agreed, frame, ready_from
+from party_side.sites import FEATURES, NAMES, NUMBERS, agreed, frame, ready_from
 
 
 def scaled(**changes):
@@ -81,6 +80,19 @@ def test_rows_that_are_held_back_are_in_no_upload_and_labels_stay_with_the_other
     nearest = apart.argmin(axis=1)
     np.testing.assert_array_equal(made.rows.sent.labels()[nearest], upload.labels)
     assert (np.diff(nearest) < 0).sum() > 20  # in no order of the table's
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_uploads_stand_in_the_agreed_precision(make, precision):
+    site = make(precision=precision, **({"int8_range": 40.0} if precision == "int8" else {}))
+    rejoined(site)
+    made, sent = sent_by(site)
+    bundle = site.opened("north", sent.path)
+    told = bundle.manifest.told
+    assert told["rows_dtype"] == {"fp32": "float32", "fp16": "float16", "int8": "int8"}[precision]
+    assert told["n_rows"] == made.rows.n_sent
+    n_bytes = bundle.parts["upload.safetensors"].stat().st_size
+    assert 0 < n_bytes - made.preview.n_bytes < 1000
 
 
 def test_a_row_stays_on_its_side_whatever_stands_around_it(site):
@@ -172,26 +184,39 @@ def test_a_target_that_would_do_harm_is_refused_before_the_history_grows(site, t
 
 NO_IDS = frame(1).with_columns(patient=pl.lit(None, dtype=pl.String))
 FIFTH = pl.int_range(120) == 5
+ALIKE = {name: pl.lit(2.0) for name in NUMBERS}
 REFUSED = {
-    "no ids": (frame(1).drop("patient"), FeatureError, "table has none of that name"),
-    "empty ids": (NO_IDS, FeatureError, "120 cells of the id column"),
+    "no ids": (frame(1).drop("patient"), "CB105", "table has none of that name"),
+    "empty ids": (NO_IDS, "CB105", "120 cells of the id column"),
     "an empty label": (
         frame(1).with_columns(died=pl.when(FIFTH).then(None).otherwise("died")),
-        *(LabelError, "1 of 120 cells of column 'died' are empty"),
+        *("CB104", "1 of 120 cells of column 'died' are empty"),
     ),
     "months for years": (
         frame(1).with_columns(age=pl.col("age") + 100.0),
-        *(FeatureError, "column 'age' are outside the agreed range"),
+        *("CB105", "column 'age' are outside the agreed range"),
     ),
+    "no rows": (frame(1)[:0], "CB102", ""),
+    "one row": (frame(1)[:1], "CB106", "1 row"),
+    "rows all alike": (frame(1).with_columns(**ALIKE, ward=pl.lit("icu")), "CB106", ""),
 }
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_table_that_does_not_fit_is_refused_before_the_history_grows(site, what):
-    table, error, words = REFUSED[what]
-    with pytest.raises(error, match=words):
-        ready_from(site.session("north"), written(site, table))
-    assert site.session("north").vault.history() == ()
+def test_a_table_that_does_not_fit_is_refused_before_the_history_grows(make, what):
+    (table, code, words), site = REFUSED[what], make(holdout=0.0)
+    rejoined(site)
+    with pytest.raises(CobasisError, match=rf"(?s){words}.*\[{code}\]$"):
+        send(ready_from(site.session("north"), written(site, table)), site.root / "x.upload")
+    session = site.session("north")
+    assert (session.vault.history(), (site.root / "x.upload").exists()) == ((), False)
+    assert {each.name for each in session.work.iterdir()} <= {"notes.age"}
+
+
+def test_a_constant_column_and_labels_of_one_class_are_sent(site):
+    table = frame(1).with_columns(age=pl.lit(2.0), died=pl.lit(1))
+    ready = ready_from(site.session("north"), written(site, table))
+    assert send(ready, site.root / "x.upload").path.exists()
 
 
 def test_check_says_all_that_is_wrong_at_once(site):
@@ -287,14 +312,3 @@ def test_a_file_that_a_kill_left_without_a_name_gets_it_from_the_same_command(si
     done = finish(site.session("north"), to)
     assert (done.again, file_digest(to)) == (True, done.digest)
     assert finish(site.session("north"), to) is None
-
-
-def test_the_vault_reads_each_data_set_once_a_state(site, monkeypatch):
-    next_file(site)
-    frame(1).extend(frame(8)).write_csv(site.table("north"))
-    session, read = site.session("north"), []
-    records = session.vault._records
-    unseal = records._unseal
-    monkeypatch.setattr(records, "_unseal", lambda sealed: read.append(1) or unseal(sealed))
-    send(ready_from(session, site.table("north")), session.beside("1-upload"))
-    assert len(read) <= 4  # the data set twice, for it was written once; secret; nothing else

@@ -7,7 +7,7 @@ import pytest
 from walk.world import World, assert_same_predictions
 
 LAST = 17
-"""The step that ends the round, which test_refusals.py types."""
+"""The step that ends the round, which test_walk.py types at last."""
 CONSENSUS = (
     ("--holdout 0.2", "--holdout 0.2 --basis consensus"),
     ("--models logistic,mlp", "--models logistic,rff"),

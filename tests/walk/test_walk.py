@@ -4,18 +4,12 @@ import json
 import runpy
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
 from pydantic import ValidationError
 from typer.main import get_command
 
-from cli.round_by_commands import Library
 from cobasis.cli.main import app
-from cobasis.keys import identity
-from cobasis.party_side.rows import gathered, open_rows
-from cobasis.party_side.session import open_session
-from cobasis.protocol.plaintext import basis_columns, secret_bytes
+from walk.conftest import LAST
 from walk.pages import shows, sizes, steps
 from walk.world import (
     ANALYST,
@@ -80,59 +74,6 @@ def test_only_the_named_files_cross_and_no_secret_goes_to_the_analyst(walked, ag
         assert all(world.folder(role).stat().st_mode & 0o077 == 0 for role in ROLES)
 
 
-def secrets_of(world, role, patch):
-    """Bytes that nobody else may have: of the secret, the basis, the anchor, and the rows."""
-    patch.setattr(identity, "pyrage", Library)
-    folder = world.folder(role)
-    said = (folder / "pass").read_text().strip()
-    desk = open_session(
-        folder / "icu.toml", home=folder / "home", name=role, passphrase=lambda: said
-    )
-    secret = desk.round.secret()
-    basis = basis_columns(desk.vault.upload_of(desk.agreement).dataset.basis)
-    rows = gathered(open_rows(desk, folder / "data.csv").table)
-    anchor = secret.anchor(desk.agreement).apply(np.eye(len(basis)))
-    table = pl.read_csv(folder / "data.csv")
-    raw = table.drop("sick", "patient").to_numpy()
-    numbers = np.concatenate([each.ravel() for each in (basis, rows, anchor, raw.astype(float))])
-    near = np.minimum(np.abs(numbers), np.abs(np.abs(numbers) - 1))
-    numbers = np.unique(numbers[near > 1e-9])  # 0 and 1, but for rounding, are in every file
-    long_cells = {f",{cell},".encode() for cell in raw.ravel().tolist() if len(str(cell)) > 6}
-    key = secret_bytes(secret)
-    return {
-        *(number.tobytes() for number in numbers if number.tobytes()[:4] != bytes(4)),
-        *(patient.encode() for patient in table["patient"]),
-        *long_cells,
-        key,
-        key.hex().encode(),
-        said.encode(),
-    }
-
-
-@pytest.mark.parametrize("basis", ["walked", "agreed"])
-def test_the_analysts_folder_holds_no_byte_of_a_partys_secrets(basis, request, monkeypatch):
-    world = request.getfixturevalue(basis)
-    marks = set().union(*(secrets_of(world, role, monkeypatch) for role in PARTIES))
-    assert len(marks) > 5000
-    files = [path for path in world.folder(ANALYST).rglob("*") if path.is_file()]
-    assert len(files) > 20
-    for path in files:
-        assert found_in(path.read_bytes(), marks) == [], path
-    leaked = b"x" + max(marks, key=len) + min(marks, key=len)
-    assert len(found_in(leaked, marks)) == 2
-
-
-def found_in(data, marks):
-    """Which marks occur in bytes, at whatever place."""
-    numbers = np.array([each for each in marks if len(each) == 8], dtype="S8").view("<u8")
-    seen = [
-        np.frombuffer(data[shift : shift + (len(data) - shift) // 8 * 8], "<u8")
-        for shift in range(8)
-    ]
-    hits = [each.tobytes() for part in seen for each in part[np.isin(part, numbers)]]
-    return hits + [each for each in marks if len(each) != 8 and each in data]
-
-
 def accepted(world):
     """What came back to each party, in order."""
     found = [each for _, each in world.answers if each["command"] == "accept"]
@@ -181,3 +122,13 @@ def test_verify_holds_everything_at_the_analyst_and_at_a_party(agreed):
     assert len(found) == len(PARTIES) + 1
     assert all(each["holds"] for each in found)
     assert {each["what"] for each in found[-1]["findings"]} >= {"transcript", "receipt", "fit"}
+
+
+def test_after_the_end_of_retention_nobody_is_added_or_removed(world):
+    told = []
+    world.walk(lambda *each: told.append((each[2], world(*each[:2]))), numbers=[LAST])
+    assert all(shows(line.shown, printed) for line, printed in told if line.shown)
+    assert len(told) == len(PARTIES) + 1
+    assert "[CB305]" in world("north", "cobasis predict icu.toml new.csv -o new.out.csv", code=2)
+    assert "[CB313]" in world("lab", "cobasis remove icu.toml late", code=2)
+    assert not list(world.folder("lab").rglob("*.safetensors"))

@@ -127,11 +127,7 @@ class AnalystSession(Hidden):
         work, self.report = self.work, report
         for folder in (work.path, work.received, work.payloads):
             make_folder(folder)
-        busy = (
-            f"another process is at work in '{work.path}'. Two at a time would mix their "
-            "results. Wait for it, then start again."
-        )
-        with Lock(work.path / "lock", what=f"'{work.path}'", busy=busy):
+        with Lock(work.path / "lock", what=f"'{work.path}'"):
             # what a kill left half done; under the lock, since it may be what another one does
             remove_tree(work.incoming)
             remove_left(work.path)

@@ -160,8 +160,7 @@ class FitFolder(MutableMapping[str, Fit]):
 
     def __enter__(self) -> Self:
         """Take the folder for this process; a second one that writes to it is refused."""
-        busy = f"another process writes to '{self.path}'. Wait, or choose another folder."
-        self._lock = Lock(self.path / "lock", what=f"'{self.path}'", busy=busy)
+        self._lock = Lock(self.path / "lock", what=f"'{self.path}'")
         try:
             self._load()
         except BaseException:  # a with block that could not begin is not ended either

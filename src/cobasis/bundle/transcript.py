@@ -163,7 +163,7 @@ class Transcript:
         what = f"the transcript '{self.path}'"
         advice = f"No line of it is lost. {WRITABLE}"
         with (
-            Lock(self.path, what=what) as lock,
+            Lock(self.path, what=what, wait=True) as lock,
             explained(f"{what} cannot be written", advice=advice),
         ):
             yield lock

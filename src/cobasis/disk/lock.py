@@ -17,15 +17,18 @@ from cobasis.errors import AnotherRunError, DiskError
 class Lock:
     """A file or folder that this process alone has; a file that is not there is made.
 
-    Where another process has it, this waits, or raises AnotherRunError with the words of `busy`.
+    Where another process has it, this raises AnotherRunError, or waits.
     """
 
-    def __init__(self, path: Path, *, what: str, busy: str = "") -> None:
+    def __init__(self, path: Path, *, what: str, wait: bool = False) -> None:
         self.path = path
         with calls.explained(f"{what} cannot be written", advice=calls.WRITABLE):
-            while not self._taken(wait=not busy):
-                if busy:
-                    raise AnotherRunError(busy)
+            while not self._taken(wait=wait):
+                if not wait:
+                    raise AnotherRunError(
+                        f"another process writes to {what} right now. Two at a time would mix "
+                        "their work. Wait for it, then start again, or choose another place."
+                    )
 
     def _taken(self, *, wait: bool) -> bool:
         """Open and lock; False where another has it, or renamed or deleted it meanwhile."""

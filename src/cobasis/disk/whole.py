@@ -117,12 +117,8 @@ class WholeFile:
         self.path = path
         self.n_bytes = n_bytes
         self._part = path.with_name(path.name + PART)
-        busy = (
-            f"another process writes to '{path}' right now. Two at a time would mix their bytes. "
-            "Wait for it, or choose another name."
-        )
         # on the part, which is what two writers would mix; a part that a kill left has no lock
-        self._lock = Lock(self._part, what=f"'{path}'", busy=busy)
+        self._lock = Lock(self._part, what=f"'{path}'")
         found = os.fstat(self._lock.descriptor)
         if found.st_uid != os.geteuid() or found.st_nlink > 1:
             self._lock.release()

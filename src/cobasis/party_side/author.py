@@ -224,8 +224,7 @@ def issue(
     agreement = read_agreement(author.path, text=final).agreement
     refuse_other_key(identity, agreement.enrolled)
     make_folder(author.folder)
-    busy = f"another command makes the agreement '{author.path}' right now. Wait for it."
-    with Lock(author.folder, what=f"'{author.folder}'", busy=busy):
+    with Lock(author.folder, what=f"what was written of '{author.path}'"):
         last = author.last()
         for path in map(author.secret, agreement.parties):
             if path.exists() and _digest(path) not in last.files:

@@ -149,15 +149,10 @@ def digests_sent(session: PartySession, exchange: Exchange) -> tuple[str, ...]:
 def alone(session: PartySession) -> Iterator[None]:
     """Keep other commands out of the work folder, and clear what a killed one left in it."""
     make_folder(session.work)
-    busy = (
-        f"another command of party '{session.name}' is at work in round "
-        f"'{session.agreement.round_id}', in '{session.work}'. Two at a time would mix "
-        "their files. Wait for it, then start again."
-    )
     # The system lets go of the lock when a process dies, however it dies, so what lies here then
     # is a killed command's: opened secrets and projected rows, plain, which go before anything
     # else is done. Notes, marks and what was made are sealed, and the next command needs them.
-    with Lock(session.work, what=f"the work folder '{session.work}'", busy=busy):
+    with Lock(session.work, what=f"the work folder '{session.work}'"):
         for path in sorted(session.work.iterdir()):
             if path.name not in {MARKS, NOTES} and path.suffix not in {MADE, SENT}:
                 remove_tree(path)

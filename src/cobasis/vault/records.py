@@ -62,7 +62,7 @@ class Records(Hidden):
 
     def alone(self) -> Lock:
         """Wait until no other process writes to the vault, and keep others waiting."""
-        return Lock(self.folder, what=f"the vault '{self.folder}'")
+        return Lock(self.folder, what=f"the vault '{self.folder}'", wait=True)
 
     def put(self, name: str, *, arrays: Arrays, about: Mapping[str, Any] | None = None) -> None:
         """Write a record, bound to its place; whole, or not at all."""
