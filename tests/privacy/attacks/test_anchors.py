@@ -35,7 +35,6 @@ from privacy.attacks.constructions import (
 
 CANCER, DIGITS = cancer()[0][:280], digits()[0][:280]
 SLACK = 0.05
-SAFE = ["gaussian", "isometric"]
 
 
 def by_ica(rows, kind, *, n_components, n_rows):
@@ -52,39 +51,21 @@ def n_columns_read(recovered, rows):
     return int(np.count_nonzero(np.abs(likeness).max(axis=0) > 0.95))
 
 
-def test_a_uniform_anchor_shows_every_record_at_full_width():
+@pytest.mark.parametrize(
+    ("n_rows", "least"), [(1000, (0.99, 0.85, 0.95)), (5000, (0.999, 0.97, 0.99))]
+)
+def test_a_uniform_anchor_shows_every_record_at_full_width(n_rows, least):
     """The attacker knows that entries are positive, which gives it the signs as well."""
-    found, basis = by_ica(CANCER, "uniform", n_components=30, n_rows=5000)
+    found, basis = by_ica(CANCER, "uniform", n_components=30, n_rows=n_rows)
     content = score_content(in_order(found, basis), CANCER)
-    assert content.named.value == 1.0
-    assert content.explained.value > 0.97
-    assert directions_found(found, basis)[0] > 0.99
+    shown = content.named.value, content.explained.value, directions_found(found, basis)[0]
+    np.testing.assert_array_less(least, shown)
+    assert n_columns_read(found, CANCER) == 30
     likeness = found.basis @ basis.T
     assert np.all(likeness[np.arange(30), np.abs(likeness).argmax(axis=1)] > 0)
 
 
-def test_a_thousand_uniform_anchor_rows_are_enough():
-    """The notes have 0.81 to 0.84 and 11 of 30 columns: their search found less."""
-    found, basis = by_ica(CANCER, "uniform", n_components=30, n_rows=1000)
-    assert directions_found(found, basis)[0] > 0.95
-    assert n_columns_read(found, CANCER) == 30
-    again, _ = by_ica(CANCER, "uniform", n_components=30, n_rows=1000)
-    np.testing.assert_array_equal(found.basis, again.basis)
-
-
-@pytest.mark.slow
-def test_a_uniform_anchor_shows_every_digit_at_full_width():
-    rows = digits()[0][:800]
-    content = score_content(
-        in_order(*by_ica(rows, "uniform", n_components=64, n_rows=20_000)), rows
-    )
-    assert content.explained.value > 0.99
-    assert content.named.value == 1.0
-
-
-@pytest.mark.parametrize(
-    ("n_components", "least", "most"), [(28, 28, 30), (25, 24, 30), (20, 17, 28), (10, 2, 10)]
-)
+@pytest.mark.parametrize(("n_components", "least", "most"), [(25, 24, 30), (10, 2, 10)])
 def test_fewer_components_hide_few_columns_from_a_uniform_anchor(n_components, least, most):
     found, _ = by_ica(CANCER, "uniform", n_components=n_components, n_rows=5000)
     assert least <= n_columns_read(found, CANCER) <= most
@@ -94,8 +75,6 @@ def test_fewer_components_hide_few_columns_from_a_uniform_anchor(n_components, l
     ("rows", "kind", "n_components", "n_rows"),
     [
         (CANCER, "gaussian", 30, 1000),
-        (CANCER, "isometric", 30, 1000),
-        (CANCER, "gaussian", 10, 5000),
         (CANCER, "isometric", 10, 5000),
         (DIGITS, "isometric", 16, 64),  # the default: as many anchor rows as features
     ],
@@ -122,19 +101,15 @@ def sums_read(rows, kind, *, n_components, draws):
     return np.mean(found, axis=0)
 
 
-@pytest.mark.parametrize(
-    ("rows", "n_components", "least"), [(CANCER, 10, 0.999), (DIGITS, 16, 0.95)]
-)
-def test_the_mean_row_of_a_uniform_anchor_shows_the_row_sums(rows, n_components, least):
-    value, chance = sums_read(rows, "uniform", n_components=n_components, draws=3)
-    assert value > least
+def test_the_mean_row_of_a_uniform_anchor_shows_the_row_sums():
+    value, chance = sums_read(DIGITS, "uniform", n_components=16, draws=3)
+    assert value > 0.95
     assert chance < 0.6
-    many = anchor("uniform", 5000, rows.shape[1])
-    read = row_sums(released(rows, own_basis(rows, n_components), many))
-    np.testing.assert_allclose(read, rows.sum(axis=1), rtol=0.12)
+    read = row_sums(released(DIGITS, own_basis(DIGITS, 16), anchor("uniform", 5000, 64)))
+    np.testing.assert_allclose(read, DIGITS.sum(axis=1), rtol=0.12)
 
 
-@pytest.mark.parametrize("kind", SAFE)
+@pytest.mark.parametrize("kind", ["gaussian", "isometric"])
 def test_the_mean_row_of_a_safe_anchor_shows_nothing(kind):
     value, chance = sums_read(DIGITS, kind, n_components=16, draws=20)
     assert value <= chance + SLACK
@@ -160,37 +135,25 @@ def read_of(name):
     return np.mean(found, axis=0)
 
 
-BLIND_ENTRIES, BLIND_SPAN = np.sqrt(2 / np.pi / SIZE / KEPT), KEPT / SIZE
-
-
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_shortcut_lets_entries_of_the_basis_be_read(name):
     """0.09 to 0.67, where chance is 0.05 and the mean over 20 draws is within 0.01 of it."""
-    assert read_of(name)[0] > BLIND_ENTRIES + 0.025
-
-
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("stops after a quarter", 0.5), ("stops after 16", 0.3), ("full-length vectors", 0.3)],
-)
-def test_the_worst_shortcuts_let_the_span_be_read(name, least):
-    assert read_of(name)[1] > least > BLIND_SPAN
-
-
-def test_stewarts_construction_stays_at_chance():
-    np.testing.assert_allclose(read_of("Stewart"), (BLIND_ENTRIES, BLIND_SPAN), atol=0.03)
+    blind = np.array([np.sqrt(2 / np.pi / SIZE / KEPT), KEPT / SIZE])
+    np.testing.assert_allclose(read_of("Stewart"), blind, atol=0.03)
+    shown = {"stops after a quarter": 0.5, "stops after 16": 0.3, "full-length vectors": 0.3}
+    least = blind[0] + 0.025, shown.get(name, 0)
+    np.testing.assert_array_less(least, read_of(name))
 
 
 @pytest.mark.parametrize(
     ("apply", "expected"),
     [
-        (partial(literal, reflections=16), 0.96),
         (partial(literal, reflections=200), 0.60),
         (partial(literal, full_length=True), np.exp(-1)),
         (MUTANTS["full-length g itself"], np.exp(-2)),
         (blocked, 0.0),
     ],
-    ids=["16 reflections", "200 reflections", "full length", "full-length g", "Stewart"],
+    ids=["200 reflections", "full length", "full-length g", "Stewart"],
 )
 def test_the_size_of_an_image_has_the_cosines_of_the_design(apply, expected):
     """784 features, and nothing known but that a bad draw is near the identity."""
@@ -213,31 +176,20 @@ def test_an_anchor_of_another_shape_or_a_release_without_its_image_is_refused():
 
 
 @cache
-def found(data, n_own, n_components):
-    """A party's rows and basis, a collection, and the basis that it gives without the anchor."""
-    rows, labels = (each[: 2 * n_own] for each in data())
-    own, pool = rows[:n_own], rows[n_own:]
-    basis = own_basis(own, n_components)
-    first = PublicSample(rows=pool, labels=labels[n_own:], rng=np.random.default_rng(0))
-    return own, basis, pool, first.recover(released(own, basis, labels=labels[:n_own])).basis
-
-
-def chosen(pool, count):
-    return np.random.default_rng(0).choice(len(pool), count, replace=False)
-
-
-def test_every_anchor_row_of_cancer_records_is_identified():
-    rows, basis, pool, first = found(cancer, 280, 10)
-    places = chosen(pool, 100)
-    release = released(rows, basis, anchor("public", 100, 30, public_rows=pool[places]))
-    np.testing.assert_array_equal(pool[anchor_rows(release, pool=pool, first=first)], pool[places])
+def found():
+    """A party's digits and basis, a collection, and the basis that it gives without the anchor."""
+    (own, pool), (labels, theirs) = ((each[:400], each[400:800]) for each in digits())
+    basis = own_basis(own, 16)
+    first = PublicSample(rows=pool, labels=theirs, rng=np.random.default_rng(0))
+    return own, basis, pool, first.recover(released(own, basis, labels=labels)).basis
 
 
 def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions():
-    rows, basis, pool, first = found(digits, 400, 16)
-    secret = anchor("public", 120, 64, public_rows=pool[chosen(pool, 120)])
+    rows, basis, pool, first = found()
+    secret = anchor("public", 120, 64, public_rows=pool[:120])
     release = released(rows, basis, secret)
     places = anchor_rows(release, pool=pool, first=first)
+    np.testing.assert_array_equal(pool[places], pool[:120])
     read, expected = (
         score_content(Collusion(anchor=each).recover(release), rows)
         for each in (pool[places], secret)
@@ -247,27 +199,23 @@ def test_every_anchor_row_of_digits_is_identified_and_the_result_is_collusions()
     assert read.named == expected.named
 
 
-@pytest.mark.parametrize(
-    ("data", "n_components", "count", "wrong"), [(cancer, 10, 100, 0.8), (digits, 16, 120, 1.0)]
-)
-def test_a_poor_first_guess_is_enough(data, n_components, count, wrong):
-    """One match in ten, or in three, is right at first; in the end all are."""
-    rows, pool = data()[0][:280], data()[0][280:560]
-    places, basis = chosen(pool, count), own_basis(rows, n_components)
-    secret = anchor("public", count, rows.shape[1], public_rows=pool[places])
-    noise = np.random.default_rng(0).normal(size=basis.shape) / np.sqrt(rows.shape[1])
-    guess = basis + wrong * noise
+def test_a_poor_first_guess_is_enough():
+    """One match in four is right at first; in the end all are."""
+    rows, basis, pool, _ = found()
+    secret = anchor("public", 120, 64, public_rows=pool[:120])
+    guess = basis + np.random.default_rng(0).normal(size=basis.shape) / 5
     release = released(rows, basis, secret)
-    assert np.mean(nearest(release.anchor_image, among=pool @ guess) == places) < 0.6
-    np.testing.assert_array_equal(pool[anchor_rows(release, pool=pool, first=guess)], pool[places])
+    first = nearest(release.anchor_image, among=pool @ guess)
+    assert np.mean(first == np.arange(120)) < 0.35
+    np.testing.assert_array_equal(pool[anchor_rows(release, pool=pool, first=guess)], pool[:120])
 
 
 def test_an_anchor_that_was_drawn_has_no_rows_to_find():
     """With the public rows' mean and covariance it keeps what they add to accuracy."""
-    rows, basis, pool, first = found(cancer, 280, 10)
-    factor = np.linalg.cholesky(np.cov(pool, rowvar=False) + 1e-12 * np.eye(30))
-    gaussian = anchor("gaussian", 100, 30)
-    for secret in (anchor("isometric", 100, 30), gaussian, pool.mean(axis=0) + gaussian @ factor.T):
+    rows, basis, pool, first = found()
+    factor = np.linalg.cholesky(np.cov(pool, rowvar=False) + 1e-12 * np.eye(64))
+    gaussian = anchor("gaussian", 100, 64)
+    for secret in (anchor("isometric", 100, 64), pool.mean(axis=0) + gaussian @ factor.T):
         release = released(rows, basis, secret)
         places = anchor_rows(release, pool=pool, first=first)
         content = score_content(Collusion(anchor=pool[places]).recover(release), rows)

@@ -15,7 +15,6 @@ from cobasis.privacy.attacks.scores import score_content
 from privacy.attacks.constructions import anchor, cancer, digits, own_basis, released
 
 CANCER, DIGITS = cancer()[0][:280], digits()[0][:280]
-SAFE = ["gaussian", "isometric"]
 N_ROWS = 300
 
 
@@ -35,41 +34,30 @@ def by_key(kind):
 
 @pytest.mark.parametrize(
     ("rows", "n_components", "kind", "least"),
-    [
-        (CANCER, 10, "uniform", 13.0),
-        (DIGITS, 16, "uniform", 10.0),
-        (CANCER, 10, "gaussian", 6.0),
-        (DIGITS, 16, "gaussian", 6.0),
-    ],
+    [(CANCER, 10, "uniform", 13.0), (DIGITS, 16, "gaussian", 6.0)],
 )
 def test_the_right_seed_stands_out_and_a_thousand_wrong_ones_do_not(
     rows, n_components, kind, least
 ):
-    """Expected for a Gaussian anchor: sqrt(l / m) sqrt(200), 8.2 and 7.1."""
+    """Expected for a Gaussian anchor: sqrt(l / m) sqrt(200), 7.1."""
     draw, basis = by_integer(kind, rows.shape[1]), own_basis(rows, n_components)
-    for seed in (0, 42, 20261120):
-        release = released(rows, basis, draw(seed))
-        assert GuessedSeed(draw=draw, guesses=[seed]).standings(release)[0] > least
+    release = released(rows, basis, draw(42))
+    assert GuessedSeed(draw=draw, guesses=[42]).standings(release)[0] > least
     assert GuessedSeed(draw=draw, guesses=range(1000, 2000)).standings(release).max() < 5.0
 
 
-@pytest.mark.parametrize(("kind", "wrong"), [("uniform", 0.1), ("gaussian", 0.8)])
-def test_only_the_right_seed_explains_the_image(kind, wrong):
-    draw = by_integer(kind, 64)
-    attack = GuessedSeed(draw=draw, guesses=range(9))
-    release = released(DIGITS, own_basis(DIGITS, 16), draw(5))
-    left = {seed: attack.residual(release, seed) for seed in range(9)}
-    assert left.pop(5) < 1e-13
-    assert min(left.values()) > wrong
-
-
-@pytest.mark.parametrize("kind", ["uniform", "gaussian"])
-def test_a_small_seed_gives_all_that_collusion_gives(kind):
+@pytest.mark.parametrize(("kind", "wrong"), [("uniform", 0.1), ("gaussian", 0.7)])
+def test_a_small_seed_gives_all_that_collusion_gives(kind, wrong):
+    """And explains the image exactly, which no other does."""
     draw = by_integer(kind, 30)
+    attack = GuessedSeed(draw=draw, guesses=range(100))
     release = released(CANCER, own_basis(CANCER, 10), draw(77))
-    content = score_content(GuessedSeed(draw=draw, guesses=range(100)).recover(release), CANCER)
+    content = score_content(attack.recover(release), CANCER)
     assert content.explained.value == pytest.approx(0.955, abs=0.01)
     assert content.named.value > 0.98
+    left = [attack.residual(release, seed) for seed in range(70, 80)]
+    assert left.pop(7) < 1e-13
+    assert min(left) > wrong
 
 
 def hashed(seed):
@@ -77,17 +65,15 @@ def hashed(seed):
     return hashlib.sha256(str(seed).encode()).digest()
 
 
-@pytest.mark.parametrize("kind", SAFE)
-def test_a_hashed_short_seed_is_found_like_any_other(kind):
+def test_a_hashed_short_seed_is_found_like_any_other():
     guesses = [hashed(seed) for seed in range(60)]
-    attack = GuessedSeed(draw=by_key(kind), guesses=guesses)
+    attack = GuessedSeed(draw=by_key("isometric"), guesses=guesses)
     release = released(CANCER, own_basis(CANCER, 10), attack.draw(guesses[42]))
     assert int(np.argmax(attack.standings(release))) == 42
-    assert attack.residual(release, guesses[42]) < 1e-13
     assert score_content(attack.recover(release), CANCER).named.value > 0.98
 
 
-@pytest.mark.parametrize("kind", SAFE)
+@pytest.mark.parametrize("kind", ["gaussian", "isometric"])
 def test_32_random_bytes_give_no_foothold(kind):
     """Not to seeds, not to hashed seeds, not to keys of which 255 of 256 bits are right."""
     key = bytes.fromhex("8f1d3ba45c0279e6d2b8417fa06c93ee5527f0cb9a1e648d03b7c2f5196d8ea4")
@@ -108,18 +94,16 @@ def test_the_library_draws_no_anchor_from_a_short_seed(seed):
         draw_anchor("gaussian", key=seed, n_rows=4, n_features=2)
 
 
-@pytest.mark.parametrize(("data", "n_components"), [(cancer, 10), (digits, 16)])
-def test_an_average_person_tells_the_seed_of_a_square_isometric_anchor(data, n_components):
+def test_an_average_person_tells_the_seed_of_a_square_isometric_anchor():
     """The default shape: every guess fits the image and none stands out; an average tells."""
-    rows, public = data()[0][:280], data()[0][280:].mean(axis=0)
-    size = rows.shape[1]
+    public = digits()[0][280:].mean(axis=0)
     attack = GuessedSeed(
-        draw=lambda each: anchor("isometric", size, size, number=each), guesses=range(60)
+        draw=lambda each: anchor("isometric", 64, 64, number=each), guesses=range(60)
     )
-    release = released(rows, own_basis(rows, n_components), attack.draw(42))
+    release = released(DIGITS, own_basis(DIGITS, 16), attack.draw(42))
     assert max(attack.residual(release, each) for each in (41, 42)) < 1e-12
     assert attack.standings(release).max() < 4.5
     found = [attack.likeness(release, each, average=public) for each in attack.guesses]
     assert found.pop(42) > 0.99
     assert max(found) < 0.95
-    assert score_content(attack.recover(release, average=public), rows).named.value > 0.9
+    assert score_content(attack.recover(release, average=public), DIGITS).named.value > 0.9

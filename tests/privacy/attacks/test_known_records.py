@@ -34,9 +34,7 @@ def averaged(rows, basis, known):
 NOTES = [  # rows, l, known; R2, cells, re-identification; slack for so few people and splits
     (CANCER, 10, 5, (0.54, 0.74, 0.16), (0.20, 0.08, 0.2)),
     (CANCER, 10, 20, (0.90, 0.94, 0.97), (0.04, 0.03, 0.05)),
-    (CANCER, 20, 20, (0.97, 0.99, 1.00), (0.03, 0.02, 0.02)),
     (DIGITS, 16, 5, (0.05, 0.45, 0.006), (0.15, 0.04, 0.03)),
-    (DIGITS, 16, 8, (0.26, 0.46, 0.03), (0.15, 0.06, 0.08)),
     (DIGITS, 16, 16, (0.58, 0.53, 0.39), (0.06, 0.04, 0.1)),
     (DIGITS, 16, 32, (0.73, 0.58, 0.74), (0.03, 0.03, 0.06)),
 ]
@@ -48,10 +46,10 @@ def test_known_records_get_what_the_notes_measured(rows, size, known, printed, s
     np.testing.assert_array_less(np.abs(found - printed), slack)
 
 
-@pytest.mark.parametrize("basis", [own_basis(DIGITS, 16), haar_basis(64, 16)], ids=["svd", "haar"])
-def test_more_known_people_are_never_much_worse(basis):
+def test_more_known_people_are_never_much_worse():
     """Unpenalised least squares are: at k = l its error explodes."""
-    found = [averaged(DIGITS, basis, known)[0] for known in (2, 5, 10, 14, 16, 18, 24, 32)]
+    basis = haar_basis(64, 16)
+    found = [averaged(DIGITS, basis, known)[0] for known in (2, 10, 14, 16, 18, 32)]
     assert min(np.diff(found)) > -0.06
     assert found[-1] - found[0] > 0.5
 
@@ -72,14 +70,6 @@ def test_a_handful_of_known_people_is_enough_to_link_a_list_of_candidates():
     assert linked.chance == 1 / 280
 
 
-def test_known_records_of_unrelated_rows_score_at_chance():
-    noise = RNG(5).normal(size=(800, 16))
-    recovered, places = attacked(DIGITS, Release(rows=noise), 64, draw=0)
-    found = score_content(recovered, DIGITS, known=places)
-    assert found.named.value < 0.01
-    assert found.explained.value < 0.02
-
-
 def test_one_record_and_records_that_are_equal_still_give_numbers():
     release = Release(rows=CANCER @ own_basis(CANCER, 5))
     one = KnownRecords(places=np.array([3]), records=CANCER[[3]]).recover(release)
@@ -90,24 +80,20 @@ def test_one_record_and_records_that_are_equal_still_give_numbers():
     assert not zeros.rows.any()
 
 
-def test_the_fewest_known_people_are_where_the_bars_are_crossed():
-    found = fewest_known(released(DIGITS, own_basis(DIGITS, 16)), DIGITS, rng=RNG(0), draws=5)
+def test_the_fewest_known_people_are_where_the_bars_are_crossed_or_none_where_even_most_are_few():
+    few, found = (
+        fewest_known(released(DIGITS, own_basis(DIGITS, size)), DIGITS, rng=RNG(0), draws=5)
+        for size in (4, 16)
+    )
     assert found.tried == 32
     assert 9 <= found.explained <= 18
     assert 6 <= found.named <= 13
-    assert averaged(DIGITS, own_basis(DIGITS, 16), found.explained + 4)[0] > 0.45
-
-
-def test_the_fewest_known_people_are_none_where_even_the_most_are_too_few():
-    found = fewest_known(released(DIGITS, own_basis(DIGITS, 4)), DIGITS, rng=RNG(0), draws=5)
-    assert (found.explained, found.named, found.tried) == (None, None, 8)
+    assert (few.explained, few.named, few.tried) == (None, None, 8)
 
 
 FOUND = [  # known people; AUC from rows, from labels alone
-    (cancer, 280, 5, 20, (0.90, 0.70)),
     (cancer, 280, 5, 100, (0.94, 0.70)),
     (digits, 800, 8, 20, (0.83, 0.70)),
-    (digits, 800, 8, 100, (0.89, 0.78)),
 ]
 
 
@@ -134,18 +120,13 @@ def inferred(column, *, rows=TOY, labels=None):
     return infer_attribute(Release(rows=rows, labels=labels), column, rng=RNG(0), n_known=20)
 
 
-def test_an_attribute_that_has_nothing_to_do_with_the_rows_is_not_inferred():
-    found = inferred(RNG(2).normal(size=200))
-    assert abs(found.auc - 0.5) < 0.06
-    assert found.from_labels == 0.5
-
-
 @pytest.mark.parametrize("kind", [int, float])
-def test_what_the_labels_say_anyway_is_no_gain(kind):
+def test_what_the_labels_say_anyway_is_no_gain_and_unrelated_rows_say_nothing(kind):
     labels = (RNG(3).normal(size=200) > 0).astype(kind)
     found = inferred(labels, labels=labels)
     assert found.from_labels == 1
-    assert found.gain < -0.4
+    assert found.auc == pytest.approx(0.5, abs=0.06)
+    assert found.gain == found.auc - 1
 
 
 def test_a_column_of_the_release_is_read_whatever_the_rotation_and_the_scale():
@@ -153,12 +134,8 @@ def test_a_column_of_the_release_is_read_whatever_the_rotation_and_the_scale():
     found, turned = inferred(TOY[:, 0]), inferred(TOY[:, 0], rows=TOY @ turn * 1000)
     assert turned.auc == pytest.approx(found.auc, abs=1e-3)
     assert found.auc > 0.95
-
-
-def test_where_most_people_have_the_highest_value_the_others_are_looked_for():
-    column = (TOY[:, 0] > -0.7).astype(float)
-    assert np.median(column) == 1
-    assert inferred(column).auc > 0.9
+    highest = (TOY[:, 0] > -0.7).astype(float)  # of most: the others are looked for
+    assert inferred(highest).auc > 0.9
 
 
 @pytest.mark.parametrize("column", [np.ones(200), np.arange(200) == 7])

@@ -22,12 +22,10 @@ def linked_alone(release, candidates, places):
     return score_linkage(release.rows, basis, candidates=candidates, places=places).value
 
 
-@pytest.mark.parametrize("n_components", [2, 4, 16])
-@pytest.mark.parametrize("make", ["svd", "haar"])
-def test_a_leaked_basis_and_a_list_name_everybody_at_every_l(n_components, make):
+@pytest.mark.parametrize("n_components", [2, 16])
+def test_a_leaked_basis_and_a_list_name_everybody_at_every_l(n_components):
     rows, candidates, places = listed(digits, n_rows=300, n_candidates=1000)
-    haar = haar_basis(rows.shape[1], n_components)
-    basis = own_basis(rows, n_components) if make == "svd" else haar
+    basis = haar_basis(64, n_components)
     share = score_linkage(rows @ basis, basis, candidates=candidates, places=places)
     assert (share.value, share.chance) == (1, 0.001)
 
@@ -45,16 +43,10 @@ def test_noise_is_what_stops_it():
     np.testing.assert_allclose(found, (1.00, 0.94, 0.56, 0.11), atol=0.09)
 
 
-ALONE = [  # people, components, candidates
-    (digits, 300, 16, 300),
-    (digits, 300, 16, 1797),
-    (digits, 300, 8, 1200),
-    (cancer, 280, 10, 569),
-    (cancer, 280, 5, 569),
-]
-
-
-@pytest.mark.parametrize(("data", "n_rows", "n_components", "n_candidates"), ALONE)
+@pytest.mark.parametrize(
+    ("data", "n_rows", "n_components", "n_candidates"),
+    [(digits, 300, 16, 1797), (digits, 300, 8, 1200), (cancer, 280, 5, 569)],
+)
 def test_a_list_alone_names_everybody_where_the_basis_is_the_partys_own_svd(
     data, n_rows, n_components, n_candidates
 ):
@@ -65,6 +57,13 @@ def test_a_list_alone_names_everybody_where_the_basis_is_the_partys_own_svd(
     assert share.value > 0.98
     assert share.chance == 1 / n_candidates
     assert score_content(recovered, rows).named.value > 0.98
+
+
+def test_a_basis_from_public_rows_is_no_better_and_a_haar_basis_leaves_a_list_near_chance():
+    rows, candidates, places = listed(digits, n_rows=200, n_candidates=350)
+    public = np.random.default_rng(0).permutation(digits()[0])[-100:]  # none of them on the list
+    assert linked_alone(released(rows, own_basis(public, 8)), candidates, places) > 0.98
+    assert linked_alone(released(rows, haar_basis(64, 16)), candidates, places) < 0.05
 
 
 @pytest.mark.parametrize(("share", "least"), [(0.5, 0.95), (0.1, 0.45)])
@@ -81,24 +80,9 @@ def test_a_list_that_most_of_the_people_are_not_on_names_many_of_those_that_are(
     assert found.chance < 0.003
 
 
-@pytest.mark.parametrize(("data", "n_components"), [(digits, 8), (cancer, 5)])
-def test_a_basis_from_public_rows_is_no_better_against_a_list(data, n_components):
-    rows, candidates, places = listed(data, n_rows=200, n_candidates=350)
-    public = np.random.default_rng(0).permutation(data()[0])[-100:]  # none of them on the list
-    release = released(rows, own_basis(public, n_components))
-    assert linked_alone(release, candidates, places) > 0.98
-
-
 def test_few_components_and_a_long_list_leave_doubts():
     rows, candidates, places = listed(digits, n_rows=100, n_candidates=1797)
     assert linked_alone(released(rows, own_basis(rows, 4)), candidates, places) < 0.5
-
-
-@pytest.mark.parametrize(("data", "n_rows", "n_components"), [(digits, 300, 16), (cancer, 280, 10)])
-def test_a_haar_basis_leaves_a_list_alone_near_chance(data, n_rows, n_components):
-    rows, candidates, places = listed(data, n_rows=n_rows, n_candidates=2 * n_rows)
-    release = released(rows, haar_basis(rows.shape[1], n_components))
-    assert linked_alone(release, candidates, places) < 0.05
 
 
 def test_a_list_shorter_than_the_basis_is_refused():

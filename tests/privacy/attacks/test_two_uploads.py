@@ -13,17 +13,14 @@ import pytest
 from experiments.attacks.difference import came, left, outside, same_person
 from experiments.attacks.repeated import Repeated
 
-from cobasis.errors import ShapeError, SpanReuseError
+from cobasis.errors import ShapeError
 from cobasis.linalg.polar import polar
 from cobasis.linalg.rng import KeyStream
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import score_content, told_apart
-from cobasis.protocol.plaintext import basis_columns
 from privacy.attacks.constructions import anchor, cancer, digits, haar_basis, own_basis, released
-from vault.vaults import FEATURES, WHY, agree, choose, open_vault, table, upload
 
 N_ROWS = 200
-SAME_SPAN = [False, True]
 
 
 @cache
@@ -44,8 +41,8 @@ def two_uploads(data, n_components, *, n_changed=1, run=0, same_span=False):
     return before, after, order >= N_ROWS, (rows, first)
 
 
-@pytest.mark.parametrize(("data", "n_components"), [(cancer, 5), (digits, 8), (digits, 16)])
-@pytest.mark.parametrize("same_span", SAME_SPAN, ids=["new span", "same span"])
+@pytest.mark.parametrize(("data", "n_components"), [(cancer, 5), (digits, 8)])
+@pytest.mark.parametrize("same_span", [False, True], ids=["new span", "same span"])
 def test_the_one_who_came_or_left_is_isolated_in_every_run(data, n_components, same_span):
     """Shuffled rows, a new basis and a new rotation; the same span isolates them all the more."""
     for run in range(20):
@@ -72,35 +69,25 @@ def test_a_person_who_did_not_come_does_not_stand_out():
     assert came(again, before).max() < 1e-6
 
 
-def seen_of_newcomers(data, n_components, **changes):
+def seen_of_newcomers(**changes):
     """The cosine of what is new of each newcomer with what the spans show, and with nothing."""
     found = []
     for run in range(10):
-        before, after, _, (rows, first) = two_uploads(data, n_components, run=run, **changes)
+        before, after, _, (rows, first) = two_uploads(digits, 16, run=run, **changes)
         new = rows[-1] - first @ (first.T @ rows[-1])
         blind = np.random.default_rng(run).normal(size=len(new))
-        seen = outside(after, before, anchor=secret(rows.shape[1]))
+        seen = outside(after, before, anchor=secret(64))
         cosines = [abs(each @ new) / np.linalg.norm(each) for each in (seen, blind)]
         found.append(np.divide(cosines, np.linalg.norm(new)))
     return np.mean(found, axis=0)
 
 
-@pytest.mark.parametrize(("data", "n_components", "least"), [(cancer, 5, 0.9), (digits, 16, 0.8)])
-def test_a_new_span_shows_what_the_newcomer_has_that_nobody_had(data, n_components, least):
+def test_a_new_span_shows_what_the_newcomer_has_that_nobody_had_and_a_kept_one_nothing():
     """The notes have .62 to .68 for the top eigenvector of P2 - P1, which points half inside."""
-    seen, chance = seen_of_newcomers(data, n_components)
-    assert seen > least
+    seen, chance = seen_of_newcomers()
+    assert seen > 0.8
     assert chance < 0.25
-    before, after, _, (rows, first) = two_uploads(data, n_components)
-    second = own_basis(rows, n_components)
-    towards = np.linalg.eigh(second @ second.T - first @ first.T)[1][:, -1]
-    new = rows[-1] - first @ (first.T @ rows[-1])
-    direct = outside(after, before, anchor=secret(rows.shape[1]))
-    assert abs(towards @ new) / abs(direct @ new) == pytest.approx(np.sqrt(0.5), abs=0.03)
-
-
-def test_a_kept_span_shows_nothing_new_of_the_newcomer():
-    assert seen_of_newcomers(digits, 16, same_span=True)[0] < 0.25
+    assert seen_of_newcomers(same_span=True)[0] < 0.25
 
 
 def test_uploads_of_different_anchors_are_refused():
@@ -109,8 +96,9 @@ def test_uploads_of_different_anchors_are_refused():
         came(other, one)
 
 
-@pytest.mark.parametrize("noise", [0, 0.05], ids=["exact", "measured again"])
-@pytest.mark.parametrize(("data", "n_rows", "n_components"), [(digits, 300, 16), (cancer, 130, 10)])
+@pytest.mark.parametrize(
+    ("data", "n_rows", "n_components", "noise"), [(digits, 300, 16, 0), (cancer, 130, 10, 0.05)]
+)
 def test_who_was_in_two_hospitals_is_found_in_both(data, n_rows, n_components, noise):
     both, again = 30, np.random.default_rng(3)
     rows = again.permutation(data()[0])[: 2 * n_rows - both]
@@ -143,9 +131,7 @@ def fresh(n_features, n_components, count):
     return [haar_basis(n_features, n_components, number=number) for number in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("data", "n_components", "count"), [(digits, 8, 8), (cancer, 5, 6), (cancer, 5, 8)]
-)
+@pytest.mark.parametrize(("data", "n_components", "count"), [(digits, 8, 8), (cancer, 5, 8)])
 def test_fresh_spans_that_fill_all_features_give_every_row_exactly(data, n_components, count):
     rows = data()[0][:280]
     content = rebuilt(rows, fresh(rows.shape[1], n_components, count))
@@ -159,52 +145,22 @@ def test_fewer_fresh_spans_give_as_much_as_the_notes_say(count, least, most):
     assert least <= rebuilt(rows, fresh(64, 8, count)).named.value <= most
 
 
-@pytest.mark.parametrize("count", [2, 8])
-def test_the_same_span_however_turned_shows_nothing_more(count):
+def test_the_same_span_however_turned_shows_nothing_more():
     rows = digits()[0][:280]
     once = rebuilt(rows, [own_basis(rows, 8)])
-    again = rebuilt(rows, [own_basis(rows, 8, number=number) for number in range(count)])
+    again = rebuilt(rows, [own_basis(rows, 8, number=number) for number in range(8)])
     assert again.explained.value == pytest.approx(once.explained.value, abs=1e-9)
     assert again.named == once.named
 
 
-def test_another_order_in_each_round_stops_whoever_cannot_match_rows():
-    content = rebuilt(digits()[0][:280], fresh(64, 16, 5), shuffled=True)
-    assert content.named.value < content.named.chance + 0.05
-
-
-def test_another_order_stops_nobody_who_has_rows_of_the_kind():
-    rows, prior = digits()[0][:400], digits()[0][400:1200]
-    content = rebuilt(rows, fresh(64, 16, 5), shuffled=True, prior=prior)
-    assert content.named.value > 0.9
-
-
-def test_another_order_holds_where_components_are_few():
-    """8 of 64: too little in common to match rows by. A mitigation, not a rule to rely on."""
-    rows, prior = digits()[0][:280], digits()[0][400:1200]
-    content = rebuilt(rows, fresh(64, 8, 8), shuffled=True, prior=prior)
-    assert content.named.value < 0.15
-
-
-def test_through_the_vault_repeating_shows_nothing_more(tmp_path):
-    """The rule in force: every further round gets the stored basis."""
-    vault, rows, bases = open_vault(tmp_path / "north"), table(), []
-    for number in range(3):
-        upload(vault, rows, agreement=agree(f"round-{number}"), seed=number)
-        bases.append(basis_columns(choose(vault, rows).dataset.basis))
-    together, alone = rebuilt(rows, bases), rebuilt(rows, bases[:1])
-    assert together.explained.value == pytest.approx(alone.explained.value, abs=1e-9)
-    assert alone.explained.value < 0.7
-
-
-def test_a_second_span_is_refused_and_if_it_is_forced_rows_come_back_exactly(tmp_path):
-    """The rule in force, and the same uploads with the rule overridden."""
-    vault, rows = open_vault(tmp_path / "north"), table()
-    upload(vault, rows)
-    with pytest.raises(SpanReuseError, match="Seen through a second span, rows can be rebuilt"):
-        upload(vault, rows, agreement=agree("again", n_components=3))
-    upload(vault, rows, agreement=agree("again", n_components=3), forced=WHY, seed=1)
-    kept = [choose(vault, rows, n_components=each) for each in (2, 3)]
-    bases = [basis_columns(each.dataset.basis) for each in kept]
-    assert sum(each.shape[1] for each in bases) == FEATURES
-    assert rebuilt(rows, bases).explained.value > 1 - 1e-9
+@pytest.mark.parametrize(
+    ("n_components", "count", "knows_the_kind", "least", "most"),
+    [(16, 5, False, 0, 0.054), (16, 5, True, 0.9, 1), (8, 8, True, 0, 0.15)],
+)
+def test_another_order_stops_whoever_cannot_match_rows_by_rows_of_the_kind(
+    n_components, count, knows_the_kind, least, most
+):
+    """8 of 64 is too little in common to match by: a mitigation, not a rule to rely on."""
+    rows, prior = digits()[0][:280], digits()[0][400:1200] if knows_the_kind else None
+    found = rebuilt(rows, fresh(64, n_components, count), shuffled=True, prior=prior)
+    assert least <= found.named.value <= most
