@@ -6,10 +6,8 @@ import pytest
 from aligners import EPS, haar, key_of
 from cobasis import ODC, align
 from cobasis.algorithms import fits
-from cobasis.algorithms.fits import Target, TurnedTarget, turned_onto
+from cobasis.algorithms.fits import Target, TurnedTarget
 from cobasis.errors import AnchorImageError, NotFiniteError
-from cobasis.linalg.arrays import triangle_of
-from cobasis.linalg.polar import polar
 from cobasis.linalg.rng import KeyStream
 
 ROUTES = {
@@ -86,31 +84,6 @@ def test_only_what_is_badly_conditioned_is_reflected(reflected):
         fits.factored(name, image_of(condition))
         fits.least_squares_fits({name: image_of(condition)}, normal(5, 40, 2))
     assert reflected == ["reflections", "reflections"]
-
-
-def test_a_triangle_is_told_only_of_what_squaring_leaves_intact():
-    triangle, condition = triangle_of(image_of(10.0))
-    np.testing.assert_allclose(triangle.T @ triangle, image_of(10.0).T @ image_of(10.0), atol=1e-14)
-    assert condition > 1e-2
-    assert triangle_of(image_of(1e6)) is None
-    assert triangle_of(image_of(10.0), least=0.5) is None
-    assert triangle_of(np.full((4, 2), np.nan)) is None
-    assert triangle_of(np.full((4, 2), 1e200)) is None
-    assert triangle_of(np.zeros((4, 2))) is None
-
-
-@pytest.mark.parametrize("n_rows", [1000, 2017, 120])
-@pytest.mark.parametrize(("width", "components"), [(50, 50), (30, 100), (101, 101)])
-def test_products_by_blocks_of_rows_are_the_products(n_rows, width, components):
-    """1,000 rows are cut without a rest, 2,017 (a prime) with one, 120 not at all."""
-    rng = np.random.default_rng(n_rows)
-    rows = rng.standard_normal((n_rows, components))
-    images = {name: rng.standard_normal((n_rows, width)) for name in ("north", "south")}
-    with_gaps = {name: image.repeat(2, axis=1)[:, ::2] for name, image in images.items()}
-    for tables in (images, with_gaps):
-        turned = turned_onto(tables, rows)
-        for image, rotation in zip(tables.values(), turned.rotation, strict=True):
-            np.testing.assert_allclose(rotation, polar(image.T @ rows).rotation, atol=1e-11)
 
 
 # ---------------------------------------------------------------- one span
@@ -190,15 +163,6 @@ def test_an_image_that_has_no_usable_numbers_is_refused_by_name(shared, row, num
     images["west"][row, 0] = number
     with pytest.raises(error, match="'west'"):
         align(ODC(), images)
-
-
-def test_nothing_is_looked_for_where_a_product_of_all_rows_costs_no_more(shared, rng, monkeypatch):
-    looked = lambda *_: pytest.fail("looked at a few rows")  # noqa: E731
-    monkeypatch.setattr(TurnedTarget, "rotations", looked)
-    few = orthonormal(rng, 6 * L - 1, L)
-    images = {name: few @ turn for name, turn in shared[2].items()}
-    for fit in fits.procrustes_fits(images, Target(rows=few, shaped_by=("north",))).values():
-        assert fit.determination == pytest.approx(1.0)
 
 
 def test_nothing_is_found_in_what_does_not_determine_the_fit(shared):

@@ -51,14 +51,10 @@ def test_reflections_are_kept():
 
 
 BAD = {
-    "graded over 4 digits": np.geomspace(1, 1e-4, 20),
     "graded over 8 digits": np.geomspace(1, 1e-8, 20),
     "graded over 14 digits": np.geomspace(1, 1e-14, 20),
     "one that towers": np.array([1e6, *np.linspace(2, 1, 19)]),
-    "one that towers, over graded ones": np.array([1e6, *np.geomspace(1, 1e-6, 19)]),
     "one that towers so far that the rest is rounding": np.array([1e20, *np.ones(19)]),
-    "one that nearly towers": np.array([40.0, *np.ones(19)]),
-    "all equal": np.full(20, 3.0),
     "equal but for rounding": 1 + 1e-9 * np.arange(20),
     "some zero": np.array([*np.ones(15), *np.zeros(5)]),
     "all zero": np.zeros(20),
@@ -111,17 +107,11 @@ def test_torch_tensors_stay_where_they_are():
 # ---------------------------------------------------------------- what pays for an SVD
 
 
-def towering(number):
-    """As a uniform anchor's mean makes it; from 1e4 on an eigendecomposition alone fails."""
-    return with_values(number, np.array([1e5, *np.linspace(1.0, 0.1, SIZE - 1)]))
-
-
 CHEAP = {
     "random and tall": lambda number: normal(number, 3 * SIZE, SIZE),
     "random and wide": lambda number: normal(number, SIZE, 3 * SIZE),
     "within a factor of ten": lambda n: with_values(n, np.linspace(1.0, 0.1, SIZE)),
     "one that stands out": lambda n: with_values(n, np.array([1e3, *np.linspace(1, 0.1, 19)])),
-    "one that towers": towering,
     "orthogonal": lambda number: haar(number, SIZE),
     "orthogonal, times a number": lambda number: 7.0 * haar(number, SIZE)[:, :5],
 }
@@ -153,18 +143,9 @@ def test_good_stacks_never_go_through_svd(kind, calls):
     assert defect(rotation) < GOLDEN
 
 
-def test_a_mean_is_found_however_the_columns_are_mixed(calls):
-    """Parties that mix their components at random, so that a mean's column sums may cancel."""
-    values = np.array([400.0, *np.geomspace(4.0, 4e-3, 99)])
-    for number in range(10):
-        found = polar(with_values(number, values)).singular_values
-        np.testing.assert_allclose(found, values, rtol=1e-7)
-    assert calls == {"eigh": 10, "svd": 0}
-
-
 @pytest.mark.parametrize("place", [0, 11])
 def test_a_rank_deficient_matrix_goes_through_svd_alone(place, calls):
-    stack = np.stack([towering(number) for number in range(12)])
+    stack = np.stack([with_values(number, np.linspace(1.0, 0.1, SIZE)) for number in range(12)])
     stack[place] = with_values(20, np.array([*np.ones(SIZE - 3), *np.zeros(3)]))
     values = polar(stack).singular_values
     assert calls == {"eigh": 1, "svd": 1}

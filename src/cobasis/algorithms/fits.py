@@ -21,9 +21,6 @@ FitKind = Literal["rotation", "whitened rotation", "least squares"]
 DETERMINED = 1e-8
 """Below this ratio of singular values the polar factor is arbitrary (rounding decides)."""
 
-SMALL = 100**3
-"""Multiplications that OpenBLAS still counts as a small product."""
-
 ROWS_A_COMPONENT = 2
 """How many rows a component tell a turn; as many as columns would be badly conditioned."""
 
@@ -169,28 +166,10 @@ def turned_onto(images: Images, rows: Matrix) -> PolarFactor:
 
     An image that is not finite, or too large to square, is refused by name.
     """
-    tables, (n_rows, components) = list(images.values()), rows.shape
-    width = tables[0].shape[1]
-    # Products go by blocks of rows where BLAS multiplies those fastest. OpenBLAS copies neither
-    # factor of a small product, and is faster with the left one turned: up to l = 100 that takes
-    # half to nine tenths of the time of one product a party. All blocks of an image are one call:
-    # between calls threads wait for the interpreter's lock.
-    parts, most = 1, SMALL // (components * width)
-    if most >= max(components, width):  # of fewer rows the sum of parts would cost too much
-        few = -(-n_rows // most)
-        parts = next((n for n in range(few, 2 * few) if n_rows % n == 0), few)  # without a rest
-    size = n_rows // parts
-    whole = parts * size
-    left = rows[:whole].reshape(parts, size, components).transpose(0, 2, 1)
-    turned = np.empty((len(tables), components, width))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-        for index, image in enumerate(tables):
-            blocks = image[:whole].reshape(parts, size, width)
-            np.add.reduce(left @ blocks, axis=0, out=turned[index])
-            if whole < n_rows:
-                turned[index] += rows[whole:].T @ image[whole:]
+        products = np.stack([image.T @ rows for image in images.values()])
     try:
-        return polar(np.ascontiguousarray(turned.transpose(0, 2, 1)))
+        return polar(products)
     except NotFiniteError:
         for party, image in images.items():
             check_image(party, image)

@@ -22,13 +22,6 @@ _ORTHOGONAL = 3e-13
 _LARGEST = 1e150
 """What can be squared and summed."""
 
-_PEAKED = 0.03
-"""With all other singular values together below this share of the first, five power
-iterations find it to rounding."""
-
-_TOWERING = 1 / 300
-"""With their root mean square below this share of the first, it spoils the others' accuracy."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class PolarFactor:
@@ -68,14 +61,12 @@ def polar(matrices: Array) -> PolarFactor:
         # M'M = V L V' the columns of M V are orthogonal but for rounding, and at unit length
         # their defect stays small even where a singular value is: squaring it loses its digits
         # from L, but its length is taken from M V. The defect is measured and taken out by one
-        # Newton step, and where it is larger than that can, the matrix goes through an SVD.
-        lowered, lows, peaks = _lowered(xp, stack, xp.sum(squares, axis=-1)[:, None, None])
-        axes = xp.linalg.eigh(xp.matrix_transpose(lowered) @ lowered)[1]
-        rotation, lengths, defects = _corrected(xp, lowered @ axes)
+        # Newton step, and where it is larger than that can, the matrix goes through an SVD: where
+        # the largest value is 1e4 times the others, say. A uniform anchor's mean makes one of 1e3.
+        axes = xp.linalg.eigh(xp.matrix_transpose(stack) @ stack)[1]
+        rotation, lengths, defects = _corrected(xp, stack @ axes)
         rotation = rotation @ xp.matrix_transpose(axes)
-        lowest = xp.argmin(xp.abs(lengths - lows), axis=-1, keepdims=True)
-        raised = (peaks > 0) & (xp.arange(stack.shape[-1], device=stack.device) == lowest)
-        values = xp.sort(xp.where(raised, peaks, lengths), axis=-1, descending=True)
+        values = xp.sort(lengths, axis=-1, descending=True)
         for index in map(int, xp.nonzero(~(defects <= _NEGLIGIBLE))[0]):
             left, values[index, ...], right = xp.linalg.svd(stack[index, ...], full_matrices=False)
             rotation[index, ...] = left @ right
@@ -83,37 +74,6 @@ def polar(matrices: Array) -> PolarFactor:
         rotation=xp.reshape(rotation, matrices.shape),
         singular_values=xp.reshape(values, (*matrices.shape[:-2], matrices.shape[-1])),
     )
-
-
-def _lowered(xp: Any, stack: Array, energy: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401
-    """Lower a singular value that towers over the others, and say to and from what (0: none)."""
-    # A uniform anchor's mean makes one; from 1e4 times the others on they drown in the rounding
-    # of M'M. To lower it along its own singular vectors changes no polar factor.
-    share = min(_PEAKED, _TOWERING * stack.shape[-1] ** 0.5) ** 2
-    turned = xp.matrix_transpose(stack)
-    scale = xp.where(energy > 0, energy, xp.ones_like(energy))
-    left = stack @ (turned @ xp.sum(stack, axis=-1, keepdims=True) / scale)
-    right = turned @ (left / _length(xp, left))
-    none = xp.zeros_like(energy)
-    if not xp.any(energy - _length(xp, right) ** 2 <= 2 * share * energy):
-        return stack, none[:, :, 0], none[:, :, 0]
-    for _ in range(5):
-        left = stack @ (turned @ left / scale)
-    left = left / _length(xp, left)
-    right = turned @ left
-    peak = _length(xp, right)
-    rest = energy - peak**2
-    peaked = (rest > 0) & (rest <= share * peak**2)
-    low = xp.where(peaked, xp.sqrt(xp.abs(rest) / stack.shape[-1]), none)
-    lower = xp.where(peaked, 1 - low / peak, none)
-    towers = xp.where(peaked, peak, none)
-    return stack - (lower * left) * xp.matrix_transpose(right), low[:, :, 0], towers[:, :, 0]
-
-
-def _length(xp: Any, columns: Array) -> Array:  # noqa: ANN401
-    """Return the lengths of single columns, 1 for a zero one."""
-    length = xp.sqrt(xp.sum(columns * columns, axis=-2, keepdims=True))
-    return xp.where(length > 0, length, xp.ones_like(length))
 
 
 def _corrected(xp: Any, columns: Array) -> tuple[Array, Array, Array]:  # noqa: ANN401
