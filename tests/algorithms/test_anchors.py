@@ -2,13 +2,12 @@
 
 import copy
 import pickle
-import warnings
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from aligners import EPS, GOLDEN, haar, make_anchor
+from aligners import GOLDEN, haar, make_anchor
 from cobasis.algorithms import AnchorKind
 from cobasis.algorithms.anchors import (
     FROM_PUBLIC_ROWS,
@@ -59,27 +58,6 @@ def test_an_anchor_is_golden_and_another_with_another_key_or_shape(kind):
         assert not np.isclose(other[:4], found).any()
 
 
-@on_every_drawn
-def test_apply_and_its_adjoint_are_the_anchor_and_its_transpose(kind):
-    anchor = make_anchor(kind, n_rows=30, n_features=12)
-    assert anchor.shape == (30, 12)
-    rows = anchor.apply(np.eye(12))
-    basis, target = haar(1, 12)[:, :4], haar(2, 30)[:, :4]
-    np.testing.assert_allclose(anchor.apply(basis), rows @ basis, rtol=0, atol=100 * GOLDEN)
-    np.testing.assert_allclose(
-        anchor.apply_transposed(target), rows.T @ target, rtol=0, atol=100 * GOLDEN
-    )
-
-
-@pytest.mark.parametrize(("n_rows", "n_features"), [(12, 12), (150, 130)])
-def test_an_isometric_anchor_shows_exactly_what_the_bases_share(n_rows, n_features):
-    anchor = make_anchor("isometric", n_rows=n_rows, n_features=n_features)
-    one, two = haar(1, n_features)[:, :5], haar(2, n_features)[:, :4]
-    np.testing.assert_allclose(
-        anchor.apply(one).T @ anchor.apply(two), one.T @ two, rtol=0, atol=100 * n_rows * EPS
-    )
-
-
 def test_gaussian_and_uniform_anchors_have_their_law():
     gaussian = make_anchor("gaussian", n_rows=100, n_features=100).apply(np.eye(100))
     uniform = make_anchor("uniform", n_rows=100, n_features=100).apply(np.eye(100))
@@ -111,13 +89,6 @@ def test_anchors_that_leak_are_warned_about(kind, reason):
         draw_anchor(kind, key=KEY, n_rows=4, n_features=3, public_rows=rows)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("kind", ["isometric", "gaussian"])
-def test_anchors_that_hide_are_not_warned_about(kind):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert draw_anchor(kind, key=KEY, n_rows=4, n_features=3).shape == (4, 3)
 
 
 MANY = MAX_ISOMETRIC_FEATURES + 1
@@ -167,26 +138,6 @@ def test_an_anchor_is_not_shown_and_does_not_travel(kind):
     for travel in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SecretError, match=r"does not travel.*\[CB301\]$"):
             travel(anchor)
-
-
-def correlations(image: np.ndarray, basis: np.ndarray) -> float:
-    """Return the mean |cosine| between columns of A F_i and of F_i, padded with zeros."""
-    padded = np.vstack([basis, np.zeros((len(image) - len(basis), basis.shape[1]))])
-    sizes = np.linalg.norm(image, axis=0)
-    return float(np.abs(np.sum(image / sizes * padded, axis=0)).mean())
-
-
-@pytest.mark.parametrize("kind", ["isometric", "gaussian"])
-@pytest.mark.parametrize("n_rows", [200, 260])
-def test_an_image_does_not_remember_its_basis(kind, n_rows):
-    """At a = 200 chance is sqrt(2 / (pi a)) = .056; an early stop leaves .6 and more."""
-    basis = haar(1, 200)[:, :50]
-    found = [
-        correlations(make_anchor(kind, n_rows=n_rows, n_features=200, number=n).apply(basis), basis)
-        for n in range(4)
-    ]
-    chance = np.sqrt(2 / (np.pi * n_rows))
-    assert np.mean(found) == pytest.approx(chance, abs=5 * chance / np.sqrt(4 * 50))
 
 
 def test_a_uniform_image_shows_the_column_sums_of_its_basis_at_once():

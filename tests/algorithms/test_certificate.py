@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from aligners import (
     EPS,
-    STEADY,
     Toy,
     haar,
     invertible,
@@ -111,18 +108,12 @@ def test_a_correlation_is_the_median_over_peers_of_the_formula(basis, dimension)
 @pytest.mark.parametrize("size", [M, 6])
 def test_a_random_turn_has_mean_zero_and_the_closed_spread(size):
     """Over draws of a party's whole basis, or of its rotation in a common span of six."""
-    anchor, chance = (
-        make_anchor("isometric", n_rows=M, n_features=M),
-        np.sqrt(2 / (size - 1) / (size + 2)),
-    )
+    anchor = make_anchor("isometric", n_rows=M, n_features=M)
+    chance = np.sqrt(2 / (size - 1) / (size + 2))
     span, rows = haar(1, M)[:, :size], normal(1, 40, 5) * np.geomspace(3, 0.3, 5)
     mine = anchor.apply(span[:, :5]), rows
-    seen = [
-        by_definition(
-            mine, (anchor.apply(span @ haar(1000 + draw, size)[:, :5]), rows), dimension=size
-        )
-        for draw in range(1000)
-    ]
+    turns = (anchor.apply(span @ haar(1000 + draw, size)[:, :5]) for draw in range(1000))
+    seen = [by_definition(mine, (each, rows), dimension=size) for each in turns]
     assert abs(np.mean(seen)) < 3 * chance / np.sqrt(len(seen))
     assert np.std(seen) == pytest.approx(chance, rel=0.1)
     assert np.mean(np.array(seen) > SPREADS * chance) < 0.03  # a tail of 2 %
@@ -226,26 +217,16 @@ def test_rows_that_are_no_numbers_are_refused_by_name(bad):
         row_moments([normal(2, 4, 3), rows], party="north")
 
 
-@pytest.mark.parametrize("factor", [1000.0, 0.0])
-def test_rows_on_another_scale_show(factor):
-    toy = close_spans(5)
-    rows = dict.fromkeys(toy.images, np.eye(SIZE)) | {"p3": factor * np.eye(SIZE)}
-    found = state(toy.images, rows).parties
-    assert found["p3"].scale == pytest.approx(factor)
-    for party in ("p0", "p1", "p2", "p4"):
-        assert found[party].scale == pytest.approx(1.0)
-
-
-def test_a_louder_image_with_its_rows_shows_in_the_images_scale():
+@pytest.mark.parametrize(("rows", "image"), [(1000.0, 1.0), (0.0, 1.0), (2.0, 2.0)])
+def test_rows_or_an_image_on_another_scale_show(rows, image):
     """Scale is of rows against anchor image: a basis twice as long changes both."""
     toy = close_spans(5)
-    images = {**toy.images, "p3": 2 * toy.images["p3"]}
-    rows = dict.fromkeys(images, np.eye(SIZE)) | {"p3": 2 * np.eye(SIZE)}
-    found = state(images, rows).parties
-    assert found["p3"].scale == pytest.approx(1.0)
-    assert {name: each.image_scale for name, each in found.items()} == pytest.approx(
-        {name: 2.0 if name == "p3" else 1.0 for name in images}
-    )
+    images = {**toy.images, "p3": image * toy.images["p3"]}
+    found = state(images, dict.fromkeys(images, np.eye(SIZE)) | {"p3": rows * np.eye(SIZE)}).parties
+    for party, each in found.items():
+        odd = party == "p3"
+        assert each.scale == pytest.approx(rows / image if odd else 1.0)
+        assert each.image_scale == pytest.approx(image if odd else 1.0)
 
 
 def stated(toy: Toy, alignment) -> Certificate:
@@ -307,13 +288,11 @@ def test_another_matrix_is_no_fit(row):
             refuse_wrong_fit(figures["p1"].fit_error, party="p1")
 
 
-@given(number=st.integers(0, 10**6), narrow=st.integers(1, 4))
-@STEADY
-def test_a_fit_of_a_narrower_party_is_one_too(number, narrow):
+@pytest.mark.parametrize("narrow", [1, 3, 4])
+def test_a_fit_of_a_narrower_party_is_one_too(narrow):
     anchor = make_anchor("isometric", n_rows=M, n_features=M)
-    wide, slim = (anchor.apply(haar(number + i, M)[:, :n]) for i, n in enumerate((4, narrow)))
-    alignment = align(ODC(), {"p0": wide, "p1": slim})
-    change = alignment.fits["p1"].change_of_basis
+    wide, slim = (anchor.apply(haar(5 + i, M)[:, :n]) for i, n in enumerate((4, narrow)))
+    change = align(ODC(), {"p0": wide, "p1": slim}).fits["p1"].change_of_basis
     assert fit_error(slim, change, target=wide, kind="rotation") < 1000 * EPS
 
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aligners import (
-    ALIGNERS,
     STEADY,
     VISIBLE,
     Row,
@@ -108,15 +107,3 @@ def test_scale_is_one_scalar_for_all(row: Row, condition):
         assert np.linalg.norm(change - factor * paper[party]) < toy.rounding() * np.linalg.norm(
             change
         )
-
-
-def test_the_table_names_every_aligner_once():
-    names = [row.name for row in ALIGNERS]
-    assert len(set(names)) == len(names)
-    assert {type(row.make(4)).__name__ for row in ALIGNERS} == {
-        "ODC",
-        "GOPP",
-        "Whitened",
-        "Imakura",
-        "Kawakami",
-    }

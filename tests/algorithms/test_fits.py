@@ -175,12 +175,3 @@ def test_nothing_is_found_in_what_does_not_determine_the_fit(shared):
     oblique = rows.copy()
     oblique[:, 1] = (rows[:, 0] + rows[:, 1]) / np.sqrt(2)
     assert TurnedTarget(oblique).rotations({"north": oblique}) == {}
-
-
-def test_a_target_whose_first_rows_are_empty_is_fitted_by_products(rng):
-    rows = np.vstack([np.zeros((A, L)), orthonormal(rng, A, L)])
-    turn = orthonormal(rng, L, L)
-    target = Target(rows=rows, shaped_by=("north",))
-    assert target.turned.rotations({"north": rows @ turn}) == {}
-    fit = fits.procrustes_fits({"north": rows @ turn}, target)["north"]
-    assert np.abs(fit.change_of_basis - turn.T).max() <= 1e-13

@@ -72,13 +72,6 @@ def test_departed_names_whose_trace_the_target_still_carries(row: Row):
     assert gone.departed == (("p0",) if shaped_by_one else ("p0", "p2"))
 
 
-def test_only_a_new_target_forgets_the_reference():
-    toy = make_toy("diffspan_orth")
-    left = align(ODC(), toy.images).remove("p0")
-    np.testing.assert_array_equal(left.target.rows, toy.images["p0"])
-    assert align(ODC(), without(toy, "p0").images).target.shaped_by == ("p1",)
-
-
 def test_a_second_image_under_one_name_and_a_stranger_that_leaves_are_refused():
     toy = make_toy("diffspan")
     found = align(ODC(), toy.images)

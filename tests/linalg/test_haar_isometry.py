@@ -90,6 +90,7 @@ def diagonal_is_at_chance(apply: Apply, *, size: int = 64, draws: int = 20) -> b
     return bool(abs(np.abs(found).mean() - expected) < ERRORS * error)
 
 
+@cache
 def small_draws(apply: Apply) -> Matrix:
     """Draw many A of shape (4, 2)."""
     return np.array([apply(stream_of(draw), np.eye(2), 4) for draw in range(3000)])
