@@ -1,5 +1,6 @@
 """The agreement's TOML: written with comments, edited without losing any, read or refused."""
 
+import os
 import re
 import stat
 import tomllib
@@ -20,7 +21,7 @@ from cobasis.bundle.agreement_file import (
     write_agreement,
 )
 from cobasis.bundle.agreement_text import new_text
-from cobasis.errors import AgreementError, DiskError, UnsignedError
+from cobasis.errors import AgreementError, AgreementFileError, DiskError, UnsignedError
 from cobasis.protocol.agreement import missing_fields
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, PEOPLE, identity
@@ -28,6 +29,23 @@ from protocol.people import ANALYST, PEOPLE, identity
 
 def comments(text):
     return [line.partition("#")[2] for line in text.splitlines() if "#" in line]
+
+
+OTHERS = {
+    "models": ("ridge", "mlp"),
+    "precision": "int8",
+    "int8_range": 4,
+    "id": "patient",
+    "minimum_parties": 2,
+    "deadline": "2026-12-31T23:59:59Z",
+    "basis": "public",
+    "public_rows_sha256": "ab" * 32,
+    "aligner": "gopp",
+    "anchor": "gaussian",
+    "scale_band": 3,
+    "classes": ("no", "yes"),
+}
+"""Fields that `FILLED` leaves as they are by default."""
 
 
 def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp_path):
@@ -48,58 +66,29 @@ def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp
 
 
 def test_what_is_written_reads_back_as_the_same_agreement(tmp_path):
-    path = whole(tmp_path)
-    found = read_agreement(path).agreement
-    expected = Agreement(
-        **FILLED,
-        parties=NAMES,
-        enrolled=PEOPLE,
-        analyst=ANALYST,
-        commitment=SECRET.commitment("icu-2026"),
-    )
-    assert found == expected
-    assert found.digest() == expected.digest()
-    assert missing_fields(read_draft(path)) == ()
+    people = {"parties": NAMES, "enrolled": PEOPLE, "analyst": ANALYST}
+    for changes in ({}, OTHERS):
+        path = whole(tmp_path, **changes)
+        found = read_agreement(path).agreement
+        fields = {**FILLED, **changes, **people, "commitment": SECRET.commitment("icu-2026")}
+        assert found == Agreement(**fields)
+        assert missing_fields(read_draft(path)) == ()
 
 
-def test_every_field_survives_the_file(tmp_path):
-    changes = {
-        "models": ("ridge", "mlp"),
-        "precision": "int8",
-        "int8_range": 4,
-        "id": "patient",
-        "minimum_parties": 2,
-        "deadline": "2026-12-31T23:59:59Z",
-        "basis": "public",
-        "public_rows_sha256": "ab" * 32,
-        "aligner": "gopp",
-        "anchor": "gaussian",
-        "scale_band": 3,
-        "classes": ("no", "yes"),
-    }
-    found = read_agreement(whole(tmp_path, **changes)).agreement
-    for name, value in changes.items():
-        assert getattr(found, name) == value, name
-
-
-def test_the_digest_does_not_depend_on_comments_order_or_the_way_numbers_are_written(tmp_path):
-    path = whole(tmp_path)
-    before = read_agreement(path).agreement.digest()
-    text = path.read_text()
-    changed = text.replace("holdout = 0.25", "holdout = 2.5e-1 # a quarter")
-    changed = changed.replace("centre = 60.0", "centre = 60").replace("# Rows of the", "# rows of")
+def test_comments_order_the_way_of_numbers_and_a_times_zone_are_no_part_of_what_is_signed(tmp_path):
+    path = whole(tmp_path, deadline="2026-12-31T21:59:59Z")
+    before, text = read_agreement(path).agreement.digest(), path.read_text()
     line = 'round_id = "icu-2026"\n'
-    changed = line + changed.replace(line, "")
-    assert changed != text
+    changed = line + text.replace(line, "").replace("# Rows of the", "# rows of")
+    for old, new in (
+        ("holdout = 0.25", "holdout = 2.5e-1 # a quarter"),
+        ("centre = 60.0", "centre = 60"),
+        ('deadline = "2026-12-31T21:59:59Z"', "deadline = 2026-12-31T23:59:59+02:00"),
+    ):
+        assert old in changed
+        changed = changed.replace(old, new)
     path.write_text(changed)
     assert read_agreement(path).agreement.digest() == before
-
-
-def test_a_time_without_quotes_is_the_same_time_in_utc(tmp_path):
-    path = whole(tmp_path)
-    text = path.read_text().replace('deadline = ""', "deadline = 2026-12-31T23:59:59+02:00")
-    path.write_text(text)
-    assert read_agreement(path).agreement.deadline == "2026-12-31T21:59:59Z"
 
 
 def test_comments_of_people_survive_enrolling_committing_and_sealing(tmp_path):
@@ -124,10 +113,13 @@ def test_comments_of_people_survive_enrolling_committing_and_sealing(tmp_path):
 
 
 def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_path):
+    """And the commitment goes: it was to a secret for those who were enrolled then."""
     path = whole(tmp_path)
     commitment = SECRET.commitment("icu-2026")
     new, lab = identity("south", signing_key="ab" * 32), identity("lab2", signing_key="cd" * 32)
-    edited(path, parties=[new], commitment=commitment)
+    edited(path, parties=[new])
+    assert missing_fields(read_draft(path)) == ("commitment",)
+    edited(path, commitment=commitment)
     found = read_agreement(path).agreement
     assert found.parties == NAMES
     assert found.enrolled[1] == new
@@ -135,12 +127,6 @@ def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_pat
     edited(path, analyst=lab, commitment=commitment)
     assert read_agreement(path).agreement.analyst == lab
     assert path.read_text().count("[analyst]") == 1
-
-
-def test_the_commitment_to_a_secret_goes_when_somebody_else_is_enrolled(tmp_path):
-    path = whole(tmp_path)
-    edited(path, parties=[identity("south", signing_key="ab" * 32)])
-    assert missing_fields(read_draft(path)) == ("commitment",)
 
 
 def test_a_key_that_was_made_for_the_other_role_is_no_partys_and_no_analysts(tmp_path):
@@ -169,19 +155,15 @@ def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(
 
 def test_signatures_that_lie_beside_the_agreement_count_and_nothing_is_written(tmp_path):
     path = whole(tmp_path)
-    for each in signed(path, ["north", "south", "west"]):
-        (tmp_path / f"{each.name}.sig").write_text(each.text())
-    with pytest.raises(UnsignedError, match="missing: east, lab"):
-        sealed_agreement(path)
-    for each in signed(path, ["east", "lab"]):
-        (tmp_path / f"{each.name}.sig").write_text(each.text())
-    before = sorted(tmp_path.iterdir())
+    for names, missing in ((["north", "south", "west"], "east, lab"), (["east", "lab"], "")):
+        for each in signed(path, names):
+            (tmp_path / f"{each.name}.sig").write_text(each.text())
+        before = sorted(tmp_path.iterdir())
+        if missing:
+            with pytest.raises(UnsignedError, match=f"missing: {missing}"):
+                sealed_agreement(path)
     assert sealed_agreement(path).digest() == read_agreement(path).agreement.digest()
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_signature_that_cannot_be_read_is_named_by_its_file(tmp_path):
-    path = whole(tmp_path)
     (tmp_path / "east.sig").write_text("dear north, I agree\n")
     with pytest.raises(AgreementError, match=r"east.sig' cannot be used: this is no signature"):
         sealed_agreement(path)
@@ -198,16 +180,6 @@ def test_a_sealed_agreement_cannot_be_changed_unnoticed(tmp_path):
     sealed.write_text(sealed.read_text().replace("retention_days = 90", "retention_days = 900"))
     with pytest.raises(UnsignedError, match="signed another version: north, south, east"):
         sealed_agreement(path)
-
-
-def test_a_draft_says_what_it_lacks_before_it_is_read_as_an_agreement(tmp_path):
-    path = written(tmp_path)
-    match = r"still a draft: commitment, \[\[party\]\] must be filled.*\[CB303\]$"
-    with pytest.raises(AgreementError, match=match):
-        read_agreement(path)
-    draft = read_draft(path)
-    assert missing_fields(draft) == ("parties", "commitment", "enrolled", "analyst")
-    assert draft["round_id"] == "icu-2026"
 
 
 def test_an_edit_is_whole_or_not_at_all_and_keeps_the_files_mode(tmp_path, monkeypatch):
@@ -239,3 +211,58 @@ def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only
     assert found.agreement.n_features == 6
     with pytest.raises(UnsignedError, match="missing: north, south, lab"):
         found.check_sealed()
+
+
+BAD_TOML = {
+    "no quotes": ('label = "died"', "label = died", "Invalid value"),
+    "a field twice": ('label = "died"', 'label = "died"\nlabel = "y"', "Cannot overwrite"),
+    "cut off": ("# ---- Features", '"', r"line \d+: "),
+    "deep": ("classes = [0, 1]", "classes = " + "[" * 5000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_TOML)
+def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
+    path = whole(tmp_path)
+    old, new, match = BAD_TOML[kind]
+    text = path.read_text()
+    at = text[: text.index(old)].count("\n") + 1
+    path.write_text(text.replace(old, new, 1))
+    match = f"line {at}: {match}" if kind == "no quotes" else match
+    for use in (read_agreement, read_draft, lambda path: complete(path.read_text(), path=path)):
+        with pytest.raises(AgreementFileError, match=rf"icu.toml.*{match}.*\[CB312\]$"):
+            use(path)
+
+
+BAD = {
+    "an unknown field": ("holdout =", "hold_out =", "hold_out: Extra inputs"),
+    "parties by hand": ('id = ""', 'parties = ["a"]', r"the parties are the \[\[party\]\] tables"),
+    "an unknown kind": ('kind = "category"', 'kind = "word"', "features.2: "),
+    "a party too few fields": ("recipient = ", "recipients = ", "recipient"),
+    "no party": ("[[party]]", "[[partei]]", r"still a draft: \[\[party\]\] must be filled"),
+    "a signature in a word": ('id = ""', "signature = 3", r"no \[\[signature\]\] tables"),
+    "signatures in one table": ("[analyst]", "[signature]\n[analyst]", "no .*signature.* tables"),
+    "half a signature": ("[analyst]", "[[signature]]\nname = 'x'\n[analyst]", "signature"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_field_that_cannot_stand_is_an_agreement_error_that_names_it(kind, tmp_path):
+    path = whole(tmp_path)
+    old, new, match = BAD[kind]
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(AgreementError, match=rf"{match}(?s:.*)\[CB303\]$"):
+        read_agreement(path)
+
+
+def test_what_is_too_large_is_refused_before_it_is_read_and_what_is_no_text_with_the_line(tmp_path):
+    path = tmp_path / "huge.toml"
+    path.touch()
+    os.truncate(path, 2**40)
+    with pytest.raises(AgreementFileError, match="has 1,099,511,627,776 bytes"):
+        read_agreement(path)
+    path.write_bytes(b"a = 1\nb = '\xff'\n")
+    with pytest.raises(AgreementFileError, match="line 2: it is no UTF-8 text"):
+        read_agreement(path)

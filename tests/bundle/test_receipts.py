@@ -3,16 +3,13 @@
 from types import SimpleNamespace
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
-from pyrage import x25519
 
+from bundle.bundles import LAB, NORTH, SOUTH
 from bundle.transcripts import made
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
-from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import (
     News,
     Receipt,
@@ -22,24 +19,6 @@ from cobasis.protocol.signatures import (
     sign_receipt,
 )
 
-
-class Someone:
-    """A name, a signing key and what others see of them."""
-
-    def __init__(self, name):
-        self.key = Ed25519PrivateKey.generate()
-        self.public = PublicIdentity(
-            name=name,
-            role="analyst" if name == "lab" else "party",
-            signing_key=self.key.public_key().public_bytes_raw().hex(),
-            recipient=str(x25519.Identity.generate().to_public()),
-        )
-
-    def sign(self, message):
-        return self.key.sign(message)
-
-
-LAB, NORTH, SOUTH = Someone("lab"), Someone("north"), Someone("south")
 FIELDS = {
     "round_id": "icu-2026",
     "agreement": "a" * 64,
@@ -73,12 +52,6 @@ def carried(receipt):
     return found
 
 
-def test_a_good_receipt_is_accepted_after_its_journey():
-    found = carried(signed())
-    check_receipt(found, analyst=LAB.public, **WANTED)
-    assert found == signed()  # Ed25519 signs alike every time
-
-
 @pytest.mark.parametrize("field", ["agreement", "party", "file"])
 def test_a_receipt_for_something_else_is_refused(field):
     other = "south" if field == "party" else "0" * 64
@@ -97,21 +70,15 @@ def test_the_party_countersigns_the_receipt_with_its_signature():
     both = countersign(signed(), NORTH.sign)
     check_receipt(both, analyst=LAB.public, **WANTED)
     check_countersigned(both, party=NORTH.public)
-    assert carried(both) == both
+    assert carried(both) == both  # as it came out of the news
+    assert both.message() != both.receipt.message()
+    taken = signed().model_copy(update={"countersignature": signed().signature})
     swapped = both.model_copy(update={"signature": signed(time="2026-11-22T15:00:00Z").signature})
     other = countersign(signed(), SOUTH.sign)
-    for found, party in ((signed(), NORTH), (both, SOUTH), (swapped, NORTH), (other, NORTH)):
+    wrong = (signed(), NORTH), (both, SOUTH), (swapped, NORTH), (other, NORTH), (taken, LAB)
+    for found, party in wrong:
         with pytest.raises(SignatureError, match=r"is not countersigned by party .*\[CB802\]$"):
             check_countersigned(found, party=party.public)
-
-
-def test_signature_and_countersignature_are_over_different_messages():
-    """So one cannot stand for the other, even where analyst and party are one."""
-    found = signed()
-    assert found.message() != found.receipt.message()
-    taken = found.model_copy(update={"countersignature": found.signature})
-    with pytest.raises(SignatureError):
-        check_countersigned(taken, party=NORTH.public)
 
 
 def test_a_receipt_binds_the_analysts_transcript(tmp_path):
@@ -144,9 +111,3 @@ def test_news_of_another_agreement_or_analyst_are_refused():
     other = SimpleNamespace(**{**vars(AGREED), "analyst": SOUTH.public})
     with pytest.raises(SignatureError, match="not signed by the analyst"):
         News.from_text(told(), other)
-
-
-@pytest.mark.parametrize("field", FIELDS)
-def test_a_receipt_has_words_of_the_right_form(field):
-    with pytest.raises(ValidationError):
-        Receipt(**{**FIELDS, field: "" if field != "time" else "yesterday"})
