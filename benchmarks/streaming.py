@@ -19,8 +19,8 @@ from cobasis import ODC, Agreement, Analyst, ConsortiumSecret, align, numeric_fe
 from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
-from cobasis.bundle.uploads import write_upload
-from cobasis.protocol.messages import Upload
+from cobasis.bundle.uploads import UploadFile
+from cobasis.protocol.messages import UploadHeader
 
 A, L, BASES = 1000, 50, 16
 PARTIES, PARTIES_QUICK = 20_000, 1000
@@ -167,16 +167,18 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     images = simulated_images(n_parties)
     first_name, *others = images
     path = folder / f"{first_name}.safetensors"
-    upload = Upload(
+    header = UploadHeader(
         party=first_name,
         agreement_digest=agreement_of(n_parties).digest(),
         anchor_tag=bytes(32),
         simulated=True,
-        rows=np.full((1, L), A**-0.5),
-        labels=None,
-        anchor_image=images[first_name],
+        n_rows=1,
+        n_components=L,
+        n_anchor_rows=A,
     )
-    write_upload(upload, path, precision="fp32")
+    with UploadFile(path, precision="fp32")(header) as file:
+        file.write_anchor_image(images[first_name])
+        file.write_rows(0, np.full((1, L), A**-0.5))
     whole = path.read_bytes()
     place = whole.index(images[first_name].astype(np.float32).tobytes())
     for name in others:

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
+from bundle.payloads import put
 from cobasis.algorithms.base import Alignment
 from cobasis.algorithms.fits import Fit, Target
 from cobasis.algorithms.images import View
 from cobasis.algorithms.odc import ODC
-from cobasis.bundle import uploads as upload_files
 from cobasis.bundle.uploads import open_payload
 from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import Upload
@@ -31,7 +31,7 @@ def write_upload(file, rows, labels=None):
         labels=labels,
         anchor_image=np.ones((3, rows.shape[1]), dtype=rows.dtype),
     )
-    upload_files.write_upload(upload, file)
+    put(upload, file, precision={"float64": "fp64", "float32": "fp32"}[rows.dtype.name])
     return open_payload(file)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bundle.payloads import put
 from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
 from cobasis.analyst_side.forget import forget
 from cobasis.analyst_side.membership import remove
@@ -16,7 +17,6 @@ from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.messages import consensus_in, enclose_proposal, enclose_upload, return_in
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.bundle.uploads import write_upload
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import exchanges
 from cobasis.protocol.signatures import News, sign_agreement
@@ -142,7 +142,7 @@ class RealRound:
         """A party's upload as a file, in the agreed precision."""
         path, agreed = self.folder / f"{name}.safetensors", self.agreement
         prepared = self.party(name).prepare(*(rows or self.rows[name]), consensus=consensus)
-        write_upload(prepared, path, precision=agreed.precision, int8_range=agreed.int8_range)
+        put(prepared, path, precision=agreed.precision, int8_range=agreed.int8_range)
         return path
 
     def upload(self, name, *, file=None, signer=None, to=("lab",), **options):

@@ -8,7 +8,7 @@ import pytest
 from analyst_side.rounds import NAMES, contents, real_round, verdicts
 from cobasis.analyst_side.history import UNREADABLE, audit_words
 from cobasis.analyst_side.receive import FileVerdict, seal_only
-from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.agreement_file import read_agreement, sealed_agreement
 from cobasis.cli.receive import said_of_files
 from cobasis.disk.whole import file_digest
 from cobasis.errors import AnotherRunError, OptionError, TranscriptError
@@ -166,7 +166,7 @@ def test_signatures_are_taken_one_by_one_and_the_last_one_seals(unsigned):
     assert verdicts(found) == dict.fromkeys(("east.sig", "lab.sig", "west.sig"), "accepted")
     assert (found.unsigned, found.sealed) == ((), unsigned.folder / "icu.sealed.toml")
     assert set(unsigned.news().agreed) == set(EVERYBODY)
-    read_agreement(found.sealed).check_sealed()
+    sealed_agreement(found.sealed)
     assert verdicts(unsigned.receive())["west.sig"] == "received before"
 
 

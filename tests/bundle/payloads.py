@@ -42,6 +42,24 @@ def write(path, *, party="north", seed=0, labels="float64", **changes):
     return rows, image, numbers
 
 
+def put(upload, path, *, precision="fp64", int8_range=None):
+    """Write an upload that is in memory."""
+    labels = upload.labels
+    about = header(
+        upload.party,
+        n_rows=len(upload.rows),
+        n_components=upload.rows.shape[1],
+        n_anchor_rows=len(upload.anchor_image),
+        labels=None if labels is None else labels.dtype.name,
+        **{name: getattr(upload, name) for name in ("agreement_digest", "anchor_tag", "simulated")},
+    )
+    with UploadFile(path, precision=precision, int8_range=int8_range)(about) as writer:
+        writer.write_anchor_image(upload.anchor_image)
+        if labels is not None:
+            writer.write_labels(labels)
+        writer.write_rows(0, upload.rows)
+
+
 def described(path):
     """The header's object of a file, and the numbers' bytes behind it."""
     data = path.read_bytes()

@@ -37,7 +37,7 @@ def test_every_term_has_a_comment_reads_back_and_is_signed_for(tmp_path):
     found = read_agreement(path).agreement
     assert found.dp == NOISY["dp"]
     assert missing_fields(read_draft(path)) == ()
-    read_agreement(seal(path, signed(path))).check_sealed()
+    assert sealed_agreement(seal(path, signed(path))) == found
     path.write_text(text.replace("\nepsilon = 2.0", "\nepsilon = 2.5"))
     with pytest.raises(AgreementError, match="is not what stands in"):
         sealed_agreement(path)

@@ -109,7 +109,7 @@ def test_comments_of_people_survive_enrolling_committing_and_sealing(tmp_path):
     for own in (" asked for by the board", " at admission", " years, not months", " Dr. Müller"):
         assert own in after
     assert " the end, says Ada" in after
-    read_agreement(sealed).check_sealed()
+    sealed_agreement(sealed)
 
 
 def test_a_party_that_is_enrolled_again_has_its_new_key_in_its_old_place(tmp_path):
@@ -145,8 +145,8 @@ def test_sealing_takes_all_signatures_or_says_who_is_missing_and_writes_nothing(
     assert [each.name for each in tmp_path.iterdir()] == ["icu.toml"]
     sealed = seal(path, signed(path))
     assert sealed == sealed_path(path) == tmp_path / "icu.sealed.toml"
+    sealed_agreement(sealed)
     found = read_agreement(sealed)
-    found.check_sealed()
     assert [each.name for each in found.signatures] == [*NAMES, "lab"]
     assert found.agreement.digest() == read_agreement(path).agreement.digest()
     assert path.read_bytes() == before
@@ -210,7 +210,7 @@ def test_the_example_of_the_reference_is_an_agreement_that_lacks_signatures_only
     assert missing_fields(found.agreement) == ()
     assert found.agreement.n_features == 6
     with pytest.raises(UnsignedError, match="missing: north, south, lab"):
-        found.check_sealed()
+        sealed_agreement(path)
 
 
 BAD_TOML = {

@@ -7,10 +7,10 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from bundle.bundles import ENROLLED, LAB, NORTH, opened
+from bundle.payloads import put
 from cobasis import ConsortiumSecret
 from cobasis.bundle import messages
 from cobasis.bundle.enclosure import write_bundle
-from cobasis.bundle.uploads import write_upload
 from cobasis.errors import ForeignBundleError, MessageError, OptionError
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.sources import read_chain
@@ -72,7 +72,7 @@ def through(folder, enclosed, *, by, to):
 
 
 def upload_bundle(folder, *, agreement=AGREEMENT, upload=UPLOAD, **options):
-    write_upload(upload, folder / "u", precision=agreement.precision, **options)
+    put(upload, folder / "u", precision=agreement.precision, **options)
     return through(
         folder,
         messages.enclose_upload(folder / "u", agreement=agreement),
@@ -162,9 +162,9 @@ def test_a_bundle_of_another_kind_is_refused(tmp_path):
     ],
 )
 def test_an_upload_inside_says_what_the_manifest_outside_says(tmp_path, changes):
-    write_upload(UPLOAD, tmp_path / "u")
+    put(UPLOAD, tmp_path / "u")
     enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
-    write_upload(replace(UPLOAD, **changes), tmp_path / "u")
+    put(replace(UPLOAD, **changes), tmp_path / "u")
     bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
     gone(
         bundle,
@@ -176,7 +176,7 @@ def test_an_upload_inside_says_what_the_manifest_outside_says(tmp_path, changes)
 
 def test_an_upload_in_another_precision_is_refused_on_both_sides(tmp_path):
     other = agree(ConsortiumSecret(bytes(32)), precision="fp16")
-    write_upload(replace(UPLOAD, agreement_digest=other.digest()), tmp_path / "u")
+    put(replace(UPLOAD, agreement_digest=other.digest()), tmp_path / "u")
     with pytest.raises(MessageError, match="party 'north' sent float64 rows"):
         messages.enclose_upload(tmp_path / "u", agreement=other)
     # a party that does not look encloses it all the same

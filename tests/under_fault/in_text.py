@@ -7,7 +7,7 @@ from itertools import product
 from types import SimpleNamespace
 
 from bundle.transcripts import in_memory
-from cobasis.bundle.agreement_file import read_agreement
+from cobasis.bundle.agreement_file import sealed_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.signatures import News, Receipt, Signature, check_receipt, sign_receipt
 from party_side.sites import PEOPLE
@@ -28,7 +28,7 @@ def _written(change, good, path):
 
 def read_sealed(path):
     """What every command does with an agreement."""
-    read_agreement(path).check_sealed()
+    sealed_agreement(path)
 
 
 def read_signature(path):

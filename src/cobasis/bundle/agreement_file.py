@@ -38,22 +38,18 @@ class AgreementFile:
     agreement: Agreement
     signatures: tuple[Signature, ...]  # verified or not
 
-    def check_sealed(self) -> None:
-        """Raise UnsignedError, with who is missing, unless everybody signed this very text."""
-        check_sealed(self.agreement, signatures=self.signatures)
-
 
 def read_agreement(path: Path, *, text: str | None = None) -> AgreementFile:
     """Read an agreement that is whole, signed or not; a text in place of the file's, if given."""
     document = _document(path, text)
     fields = _fields_of(document, path=path)
-    required = [name for name, field in Agreement.model_fields.items() if field.is_required()]
-    empty = [name for name in missing_fields(fields) if name in required and name != "parties"]
-    if empty or not fields.get("parties"):
-        listed = ", ".join([*empty, *([] if fields.get("parties") else ["[[party]]"])])
+    empty = [name for name in _lacking(fields) if name != "parties"]
+    empty += [] if fields.get("parties") else ["[[party]]"]
+    if empty:
         raise AgreementError(
-            f"the agreement '{path}' is still a draft: {listed} must be filled. [[party]] and the "
-            f"commitment are written by `cobasis agreement new {path} *.pub`; fill others by hand."
+            f"the agreement '{path}' is still a draft: {', '.join(empty)} must be filled. "
+            "[[party]] and the commitment are written by "
+            f"`cobasis agreement new {path} *.pub`; fill others by hand."
         )
     agreement = Agreement.model_validate_json(json.dumps(fields))
     found = document.get("signature", [])
@@ -79,14 +75,17 @@ def read_terms(path: Path, *, text: str | None = None) -> Agreement:
         "minimum_parties": 1,
     }
     whole = {**made_up, **fields} if fields.get("parties") else {**fields, **made_up}
-    required = [name for name, field in Agreement.model_fields.items() if field.is_required()]
-    empty = [name for name in missing_fields(whole) if name in required]
-    if empty:
+    if empty := _lacking(whole):
         raise AgreementError(
             f"the draft '{path}' lacks {', '.join(empty)}, and no upload can be planned without. "
             "Fill them; whoever takes part, and the commitment, may come later."
         )
     return Agreement.model_validate_json(json.dumps(whole))
+
+
+def _lacking(fields: Mapping[str, Any]) -> list[str]:
+    """Return the names of the missing fields without which there is no agreement at all."""
+    return [name for name in missing_fields(fields) if Agreement.model_fields[name].is_required()]
 
 
 def text_of(path: Path) -> str:
@@ -241,7 +240,7 @@ def seal(path: Path, signatures: Iterable[Signature]) -> Path:
 def sealed_agreement(path: Path) -> Agreement:
     """Return an agreement that everybody signed: in one file, or in files beside it."""
     found = signed_agreement(path)
-    found.check_sealed()
+    check_sealed(found.agreement, signatures=found.signatures)
     return found.agreement
 
 

@@ -175,10 +175,4 @@ def _person(title: str, identity: PublicIdentity) -> str:
 
 def toml(value: object) -> str:
     """Return a value as TOML writes it; nothing as an empty text."""
-    if value is None:
-        return '""'
-    if isinstance(value, str):
-        return tomlkit.string(value).as_string()
-    if isinstance(value, (tuple, list)):
-        return f"[{', '.join(map(toml, value))}]"
-    return repr(value)
+    return tomlkit.item("" if value is None else value).as_string()

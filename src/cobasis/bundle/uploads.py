@@ -35,7 +35,7 @@ from cobasis.errors import (
 )
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
-from cobasis.protocol.messages import Labels, Upload, UploadHeader
+from cobasis.protocol.messages import Labels, UploadHeader
 
 _FORMAT = "cobasis/upload/1"
 
@@ -173,10 +173,12 @@ def _refuse_tables(header: Header) -> None:
             f"its anchor image is {image.dtype} {image.shape} and its rows are {rows.dtype} "
             f"{rows.shape}; both are tables of floats, or the rows of int8, equally wide",
         )
-    if labels and labels.shape != rows.shape[:1]:
-        refuse(what, f"it has {rows.shape[0]:,} rows and labels of shape {labels.shape}")
-    if labels and labels.dtype not in _LABELS.values():
-        refuse(what, f"its labels are {labels.dtype}, not int64 or float64")
+    if labels and (labels.shape != rows.shape[:1] or labels.dtype not in _LABELS.values()):
+        refuse(
+            what,
+            f"its labels are {labels.dtype} {labels.shape}, not int64 or float64, one for each of "
+            f"its {rows.shape[0]:,} rows",
+        )
     if image.n_bytes > MAX_IMAGE_BYTES or rows.shape[1] > MAX_COMPONENTS:
         refuse(
             what,
@@ -200,13 +202,6 @@ _TABLES = (".csv", ".parquet", ".pq")
 _LABELS = {"int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 
 
-def int8_scale(int8_range: float | None) -> float | None:
-    """Return what one step of int8 means where values lie within ``+-int8_range``."""
-    if int8_range is not None and not 0 < int8_range < math.inf:
-        raise OptionError(f"int8_range={int8_range!r} is not a number above 0. Agree on one.")
-    return None if int8_range is None else int8_range / _STEPS
-
-
 class UploadFile:
     """Where a party writes its upload: a file in the agreed precision, rounded, never clipped."""
 
@@ -219,12 +214,13 @@ class UploadFile:
                 f"'{path}' has the name of a table, whose place an upload must not take. Choose "
                 "another, such as north.safetensors."
             )
-        if (precision == "int8") != (int8_range is not None):
+        usable = int8_range is None or 0 < int8_range < math.inf
+        if (precision == "int8") != (int8_range is not None) or not usable:
             raise OptionError(
-                "int8_range goes with precision='int8', and only with it. Agree on both, or "
-                "neither."
+                f"int8_range={int8_range!r} goes with precision='int8' only, and is a number above "
+                "0. Agree on both, or neither."
             )
-        self._scale = int8_scale(int8_range)
+        self._scale = None if int8_range is None else int8_range / _STEPS
 
     @contextmanager
     def __call__(self, header: UploadHeader) -> Iterator[Self]:
@@ -237,7 +233,14 @@ class UploadFile:
         with WholeFile(self.path, n_bytes=last.offset + last.n_bytes) as self._file:
             self._file.write(start, offset=0)
             yield self
-            self._refuse_incomplete()  # before the file gets its name
+            # before the file gets its name
+            if rows := int(np.count_nonzero(~self._written)):
+                self._missing.add(f"{rows:,} of its rows")
+            if self._missing:
+                raise StepError(
+                    f"{self._name} is not complete: {' and '.join(sorted(self._missing))} were "
+                    "never written, so no file was made. Write all of it before the block ends."
+                )
 
     def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
         """Write ``A F_i``, of shape (n_anchor_rows, n_components)."""
@@ -330,16 +333,6 @@ class UploadFile:
             "larger range, or on precision='fp32'."
         )
 
-    def _refuse_incomplete(self) -> None:
-        """Raise StepError unless all was written."""
-        rows = int(self._written.size - np.count_nonzero(self._written))
-        if rows or self._missing:
-            lacking = [*sorted(self._missing), *([f"{rows:,} of its rows"] if rows else [])]
-            raise StepError(
-                f"{self._name} is not complete: {' and '.join(lacking)} were never written, so no "
-                "file was made. Write all of it before the block ends."
-            )
-
 
 def check_precision(
     payload: Payload, *, precision: Precision, int8_range: float | None = None
@@ -347,7 +340,7 @@ def check_precision(
     """Raise MessageError unless an upload stands in the agreed precision."""
     found = payload.rows_place.dtype, payload.image_place.dtype
     rows, image = map(np.dtype, STORED[precision])
-    scale = int8_scale(int8_range)
+    scale = None if int8_range is None else int8_range / _STEPS
     if (*found, payload.int8_scale) == (rows, image, scale):
         return
     raise MessageError(
@@ -355,31 +348,3 @@ def check_precision(
         f"anchor image of {found[1]}; with precision='{precision}' they are {rows} in steps of "
         f"{scale}, and {image}. Ask it to prepare its upload with this agreement."
     )
-
-
-def write_upload(
-    upload: Upload,
-    path: Path,
-    *,
-    precision: Precision | None = None,
-    int8_range: float | None = None,
-) -> None:
-    """Write an upload to a file; in the precision that its rows have, if none is named."""
-    as_they_are = {np.dtype(rows): each for each, (rows, _) in STORED.items()}[upload.rows.dtype]
-    labels = upload.labels
-    header = UploadHeader(
-        party=upload.party,
-        agreement_digest=upload.agreement_digest,
-        anchor_tag=upload.anchor_tag,
-        simulated=upload.simulated,
-        n_rows=upload.rows.shape[0],
-        n_components=upload.rows.shape[1],
-        n_anchor_rows=upload.anchor_image.shape[0],
-        labels=None if labels is None else labels.dtype.name,
-    )
-    file = UploadFile(path, precision=precision or as_they_are, int8_range=int8_range)
-    with file(header) as writer:
-        writer.write_anchor_image(upload.anchor_image)
-        if labels is not None:
-            writer.write_labels(labels)
-        writer.write_rows(0, upload.rows)
