@@ -66,11 +66,3 @@ def test_a_golden_upload_is_read_whatever_its_precision(tmp_path, precision, bou
     assert (found.party, found.n_rows, found.n_components) == ("north", 12, 2)
     messages.check_precision(found, precision=precision, int8_range=bound)
     assert abs(found.row_block(0, 1)[0, 0] - 0.12573022) < (0.02 if bound else 1e-3)
-
-
-def test_a_golden_return_has_its_fit_and_its_model(tmp_path):
-    bundle = opened(FOLDER / "return.cb", tmp_path / "in", by=NORTH, expected=Expected(now=NOW))
-    assert bundle.manifest.told["evidence"] == "cannot tell"
-    assert (bundle.manifest.sender, bundle.manifest.recipients) == ("lab", ("north",))
-    assert ENROLLED["lab"] == LAB.public
-    assert set(bundle.parts) == {"fit.safetensors", "model.safetensors"}

@@ -71,16 +71,6 @@ def through(folder, enclosed, *, by, to):
     return opened(folder / "a.cb", folder / "in", by=to, signer=ENROLLED)
 
 
-def upload_bundle(folder, *, agreement=AGREEMENT, upload=UPLOAD, **options):
-    put(upload, folder / "u", precision=agreement.precision, **options)
-    return through(
-        folder,
-        messages.enclose_upload(folder / "u", agreement=agreement),
-        by=NORTH,
-        to=LAB,
-    )
-
-
 def return_bundle(folder, made=RETURN):
     enclosed = messages.enclose_return(made, agreement=AGREEMENT, sender="lab", upload="a" * 64)
     return through(folder, enclosed, by=LAB, to=NORTH)
@@ -110,45 +100,44 @@ def test_messages_come_out_as_they_went_in(tmp_path):
     found = messages.return_in(bundle, agreement=AGREEMENT, party="north")
     same(found, RETURN)
     np.testing.assert_array_equal(found.model.predict(ROWS), MODEL.predict(ROWS))
+    trained = train(ROWS, LABELS, model=GaussianNB(), task="classification", seed=0)
+    with pytest.raises(OptionError, match="only chains travel"):
+        return_bundle(tmp_path, replace(RETURN, model=trained))
 
 
 @pytest.mark.parametrize(
     ("precision", "int8_range"), [("fp64", None), ("fp32", None), ("fp16", None), ("int8", 5.0)]
 )
 def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, precision, int8_range):
-    secret = ConsortiumSecret(bytes(32))
-    agreement = agree(secret, precision=precision, int8_range=int8_range)
+    agreement = agree(ConsortiumSecret(bytes(32)), precision=precision, int8_range=int8_range)
     upload = replace(UPLOAD, agreement_digest=agreement.digest())
-    bundle = upload_bundle(tmp_path, agreement=agreement, upload=upload, int8_range=int8_range)
+    put(upload, tmp_path / "u", precision=precision, int8_range=int8_range)
+    bundle = upload_bundle(tmp_path, agreement=agreement)
     payload = messages.upload_in(bundle, agreement=agreement)
     assert bundle.manifest.told["n_rows"] == payload.n_rows == 40
     assert np.abs(payload.row_block(0, 40) - ROWS).max() <= {"int8": 0.02}.get(precision, 2e-3)
     np.testing.assert_array_equal(payload.labels(), LABELS)
 
 
-def test_a_model_in_memory_does_not_travel():
-    trained = train(ROWS, LABELS, model=GaussianNB(), task="classification", seed=0)
-    with pytest.raises(OptionError, match="only chains travel"):
-        messages.enclose_return(
-            replace(RETURN, model=trained), agreement=AGREEMENT, sender="lab", upload="a" * 64
-        )
+def upload_bundle(folder, *, agreement=AGREEMENT, then=None):
+    """A bundle of the upload in `u`; `then` takes its place before it is sealed, as a liar's."""
+    enclosed = messages.enclose_upload(folder / "u", agreement=agreement)
+    if then is not None:
+        put(then, folder / "u")
+    return through(folder, enclosed, by=NORTH, to=LAB)
 
 
-def gone(bundle, error, words, read):
+def gone(bundle, error, words, *, read=messages.upload_in, agreement=AGREEMENT):
     """Assert a refusal after which no part is left."""
     with pytest.raises(error, match=words):
-        read(bundle)
+        read(bundle, agreement=agreement)
     assert list((bundle.path.parent / "in").iterdir()) == []
 
 
 def test_a_bundle_of_another_kind_is_refused(tmp_path):
     for read in (messages.proposal_in, messages.consensus_in, messages.upload_in):
-        gone(
-            return_bundle(tmp_path),
-            ForeignBundleError,
-            "is of kind 'return', and kind",
-            lambda bundle, read=read: read(bundle, agreement=AGREEMENT),
-        )
+        words = "is of kind 'return', and kind"
+        gone(return_bundle(tmp_path), ForeignBundleError, words, read=read)
 
 
 @pytest.mark.parametrize(
@@ -163,15 +152,8 @@ def test_a_bundle_of_another_kind_is_refused(tmp_path):
 )
 def test_an_upload_inside_says_what_the_manifest_outside_says(tmp_path, changes):
     put(UPLOAD, tmp_path / "u")
-    enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
-    put(replace(UPLOAD, **changes), tmp_path / "u")
-    bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
-    gone(
-        bundle,
-        ForeignBundleError,
-        "says other things of itself",
-        lambda each: messages.upload_in(each, agreement=AGREEMENT),
-    )
+    bundle = upload_bundle(tmp_path, then=replace(UPLOAD, **changes))
+    gone(bundle, ForeignBundleError, "says other things of itself")
 
 
 def test_an_upload_in_another_precision_is_refused_on_both_sides(tmp_path):
@@ -180,11 +162,4 @@ def test_an_upload_in_another_precision_is_refused_on_both_sides(tmp_path):
     with pytest.raises(MessageError, match="party 'north' sent float64 rows"):
         messages.enclose_upload(tmp_path / "u", agreement=other)
     # a party that does not look encloses it all the same
-    enclosed = messages.enclose_upload(tmp_path / "u", agreement=AGREEMENT)
-    bundle = through(tmp_path, enclosed, by=NORTH, to=LAB)
-    gone(
-        bundle,
-        MessageError,
-        "precision='fp16'",
-        lambda each: messages.upload_in(each, agreement=other),
-    )
+    gone(upload_bundle(tmp_path), MessageError, "precision='fp16'", agreement=other)

@@ -69,52 +69,30 @@ def test_fits_of_any_names_and_shapes_come_back_bit_for_bit(tmp_path_factory, fi
             assert found[name].determination == each.determination
 
 
-def test_fits_are_read_before_and_after_they_are_written_down(tmp_path):
-    with FitFolder(tmp_path, shard_bytes=200) as fits:
-        for number in range(10):
-            fits[f"p{number}"] = fit(number)
-            assert f"p{number}" in fits
-            assert numbers_in(fits) == {f"p{each}": each for each in range(number + 1)}
-    assert numbers_in(fits) == {f"p{each}": each for each in range(10)}
-    assert len(list(tmp_path.glob("fits-*.safetensors"))) > 2
-    assert list(tmp_path.glob("*.part")) == []
-
-
-def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, DiskError])
+def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path, monkeypatch, error):
+    """What was gathered is written whatever is raised; of what no disk takes, nothing else goes."""
     filled(tmp_path, n_parties=4)
     (tmp_path / "fits-00002.safetensors.part").write_bytes(b"half")
-    with FitFolder(tmp_path, shard_bytes=200) as fits:
-        assert len(fits) == 4
-        fits["late"] = fit(99)
-    assert numbers_in(FitFolder(tmp_path)) == {"p0": 0, "p1": 1, "p2": 2, "p3": 3, "late": 99}
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_what_was_gathered_is_written_when_something_is_raised(tmp_path, error):
-    folder = FitFolder(tmp_path)
-
-    def broken_off():
-        with folder:
-            folder["north"] = fit(1)
-            raise error
-
-    with pytest.raises(error):
-        broken_off()
-    assert numbers_in(FitFolder(tmp_path)) == {"north": 1}
-
-
-def test_a_disk_that_fills_up_loses_no_fit_that_was_written(tmp_path, monkeypatch):
-    filled(tmp_path, n_parties=4)
+    folder, known = FitFolder(tmp_path), {"p0": 0, "p1": 1, "p2": 2, "p3": 3}
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    folder = FitFolder(tmp_path, shard_bytes=1)
-    monkeypatch.setattr(whole.os, "fsync", full)
-    with pytest.raises(DiskError, match="No space left on device"), folder:
-        folder["late"] = fit(99)
+    def broken_off():
+        with folder:
+            folder["late"] = fit(99)
+            assert numbers_in(folder) == {**known, "late": 99}  # before it is written down, too
+            if error is not DiskError:
+                raise error
+            monkeypatch.setattr(whole.os, "fsync", full)
+
+    with pytest.raises(error):
+        broken_off()
     monkeypatch.undo()
-    assert numbers_in(FitFolder(tmp_path)) == {"p0": 0, "p1": 1, "p2": 2, "p3": 3}
+    written = {} if error is DiskError else {"late": 99}
+    assert numbers_in(FitFolder(tmp_path)) == {**known, **written}
+    assert len(list(tmp_path.glob("fits-*.safetensors"))) == 2 + len(written)
 
 
 def test_what_a_run_keeps_comes_back_bit_for_bit(tmp_path):
@@ -128,25 +106,13 @@ def test_what_a_run_keeps_comes_back_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(tables["rows"], rows)
     np.testing.assert_array_equal(tables["ahead"], rows + 1 / 3)
     assert told == facts
+    for kept in (0, 1, -1):  # what is damaged is not given, and can be deleted
+        file = tmp_path / "target.safetensors"
+        file.write_bytes(file.read_bytes()[:kept])
+        assert "target" in StateFolder(tmp_path)  # told without reading it
+        assert StateFolder(tmp_path).get("target") is None
     del state["target"]
     assert "target" not in state
-
-
-@pytest.mark.parametrize("kept", [0, 1, -1])
-def test_what_is_damaged_is_not_given_and_can_be_deleted(tmp_path, kept):
-    StateFolder(tmp_path)["iterate"] = {"mean": np.eye(3)}, {"step": 4}
-    file = tmp_path / "iterate.safetensors"
-    file.write_bytes(file.read_bytes()[:kept])
-    assert StateFolder(tmp_path).get("iterate") is None
-    del StateFolder(tmp_path)["iterate"]
-    assert not file.exists()
-
-
-def test_whether_something_is_kept_is_told_without_reading_it(tmp_path, monkeypatch):
-    StateFolder(tmp_path)["target"] = {"rows": np.eye(3)}, {}
-    monkeypatch.setattr("cobasis.bundle.folders.read_tables", pytest.fail)
-    assert "target" in StateFolder(tmp_path)
-    assert "iterate" not in StateFolder(tmp_path)
 
 
 def test_a_party_has_one_fit_and_keeps_it(tmp_path):
@@ -178,33 +144,22 @@ def test_a_second_process_may_read_but_not_write(tmp_path):
 
 
 def test_a_damaged_shard_is_refused_and_may_be_deleted_alone(tmp_path):
-    filled(tmp_path, n_parties=4)
+    fits = filled(tmp_path, n_parties=4)
     shard = tmp_path / "fits-00000.safetensors"
-    shard.write_bytes(shard.read_bytes()[:-1])
-    with pytest.raises(DiskError, match=r"fits-00000.safetensors' is damaged.*deleted alone"):
-        FitFolder(tmp_path)
+    data = shard.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    found, damaged = json.loads(data[8 : 8 + length]), [data[:-1]]
+    for told in ({}, {"determination": "[1.0"}, {"determination": "[1.0]"}):
+        text = json.dumps({**found, "__metadata__": told}).encode()
+        damaged.append(len(text).to_bytes(8, "little") + text + data[8 + length :])
+    for each in damaged:
+        shard.write_bytes(each)
+        with pytest.raises(DiskError, match=r"fits-00000.safetensors' is damaged.*deleted alone"):
+            FitFolder(tmp_path)
+    with pytest.raises(FileChangedError, match="the fit of party 'p0'"):
+        fits["p0"]  # of a folder that was opened before
     shard.unlink()
     with FitFolder(tmp_path) as fits:
         assert sorted(fits) == ["p3"]
         fits["p0"] = fit(0)
     assert numbers_in(FitFolder(tmp_path)) == {"p3": 3, "p0": 0}
-
-
-@pytest.mark.parametrize("told", [{}, {"determination": "[1.0"}, {"determination": "[1.0]"}])
-def test_a_shard_that_says_too_little_is_refused(tmp_path, told):
-    filled(tmp_path, n_parties=3)
-    shard = tmp_path / "fits-00000.safetensors"
-    data = shard.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    found = {**json.loads(data[8 : 8 + length]), "__metadata__": told}
-    text = json.dumps(found).encode()
-    shard.write_bytes(len(text).to_bytes(8, "little") + text + data[8 + length :])
-    with pytest.raises(DiskError, match="is damaged"):
-        FitFolder(tmp_path)
-
-
-def test_a_shard_that_is_exchanged_after_the_folder_was_opened_is_refused(tmp_path):
-    fits = filled(tmp_path)
-    os.utime(tmp_path / "fits-00000.safetensors", ns=(0, 1))
-    with pytest.raises(FileChangedError, match="the fit of party 'p0'"):
-        fits["p0"]

@@ -1,6 +1,11 @@
-"""An upload on disk: in the agreed precision, whole or not there, and read as it was written."""
+"""An upload on disk: in the agreed precision, whole or not there, and read as it was written.
 
+What else a header may say of itself stands in ``tests/under_fault/in_files.py``.
+"""
+
+import os
 import tracemalloc
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +15,6 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from bundle.payloads import DIGEST, TAG, craft, described, header, put, read_upload, tables, write
-from cobasis import Analyst
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.uploads import (
     Payload,
@@ -30,7 +34,6 @@ from cobasis.errors import (
     ShapeError,
     StepError,
 )
-from protocol.consortium import NAMES, consortium
 
 STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 RANGE = {"fp64": None, "fp32": None, "fp16": None, "int8": 5.0}
@@ -55,12 +58,6 @@ def path(tmp_path):
 
 def upload_file(folder, name="fp64"):
     return UploadFile(folder / "to.safetensors", precision=name, int8_range=RANGE[name])
-
-
-def in_precision(path, *, to, **options):
-    """An upload's file in another precision."""
-    put(read_upload(path), to, **options)
-    return to
 
 
 @STEADY
@@ -156,34 +153,33 @@ def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps,
 
 
 @pytest.mark.parametrize(
-    ("table", "error", "words"),
+    ("changes", "table", "error", "words"),
     [
-        (np.ones((8, 3)), ShapeError, "rows 0 to 7, not 0 to 8"),
-        (np.ones((2, 4)), ShapeError, r"shape \(2, 4\), announced was \(2, 3\)"),
-        (np.ones((2, 3), dtype=complex), DtypeError, "are complex128, announced was float32"),
+        ({}, np.ones((8, 3)), ShapeError, "rows 0 to 7, not 0 to 8"),
+        ({}, np.ones((2, 4)), ShapeError, r"shape \(2, 4\), announced was \(2, 3\)"),
+        ({}, np.ones((2, 3), dtype=complex), DtypeError, "are complex128, announced was float32"),
+        ({"n_rows": 0}, None, ShapeError, "with 0 rows, 3 components"),
+        ({"party": "north\x1b[2J"}, None, ShapeError, "1 to 100 printable characters"),
     ],
 )
-def test_rows_of_another_shape_or_type_are_refused(tmp_path, table, error, words):
-    with pytest.raises(error, match=words), upload_file(tmp_path, "fp32")(header()) as writer:
-        writer.write_rows(0, table)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("changes", [{"n_rows": 0}, {"party": "north\x1b[2J"}, {"party": ""}])
-def test_what_no_reader_would_take_is_refused_before_a_file_is_made(tmp_path, changes):
-    with pytest.raises(ShapeError), upload_file(tmp_path)(header(**changes)):
-        pass
+def test_what_no_reader_would_take_is_refused(tmp_path, changes, table, error, words):
+    with pytest.raises(error, match=words), upload_file(tmp_path, "fp32")(header(**changes)) as to:
+        to.write_rows(0, table)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_rows_come_back_as_floats_within_the_precisions_rounding(path, name):
-    whole = read_upload(path)
-    to = in_precision(
-        path, to=path.with_name("to.safetensors"), precision=name, int8_range=RANGE[name]
-    )
+def test_rows_come_back_as_floats_within_the_precisions_rounding_which_is_done_once(path, name):
+    whole, to = read_upload(path), path.with_name("to.safetensors")
+    with upload_file(path.parent, name)(header(labels="float64")) as writer:
+        writer.write_anchor_image(whole.anchor_image)
+        writer.write_labels(whole.labels)
+        writer.write_rows(0, whole.rows[::-1])
+        once = writer.read_rows(0, 7)  # as a party puts rows into another order
+        writer.write_rows(0, once[::-1].copy())
     found, stored = open_payload(to), load_file(to)
-    assert stored["rows"].dtype == STORED[name]
+    np.testing.assert_array_equal(stored["rows"], once[::-1])
+    assert stored["rows"].dtype == once.dtype == STORED[name]
     assert stored["anchor_image"].dtype == ("float16" if name == "int8" else STORED[name])
     wide = np.float64 if name == "fp64" else np.float32
     assert (found.dtype, found.read_image().dtype) == (wide, wide)
@@ -198,38 +194,28 @@ def test_rows_come_back_as_floats_within_the_precisions_rounding(path, name):
     for agreed in set(STORED) - {name}:
         with pytest.raises(MessageError, match="party 'north' sent"):
             check_precision(found, precision=agreed, int8_range=RANGE[agreed])
-
-
-def test_the_scale_is_the_agreements_and_stands_in_the_file(path):
-    in_precision(path, to=path, precision="int8", int8_range=5.0)
-    assert described(path)[0]["__metadata__"]["int8_scale"] == repr(5.0 / 127)
-    assert open_payload(path).int8_scale == 5.0 / 127
-    with pytest.raises(MessageError, match="in steps of"):
-        check_precision(open_payload(path), precision="int8", int8_range=4.0)
+    if name == "int8":
+        assert described(to)[0]["__metadata__"]["int8_scale"] == repr(5.0 / 127)
+        with pytest.raises(MessageError, match="in steps of"):
+            check_precision(found, precision="int8", int8_range=4.0)
 
 
 def test_rows_at_the_range_itself_are_taken_and_beyond_it_refused_without_a_number(path):
-    largest = float(np.abs(read_upload(path).rows).max())
-    to = path.with_name("to")
-    in_precision(path, to=to, precision="int8", int8_range=largest)
+    whole, to = read_upload(path), path.with_name("to")
+    largest = float(np.abs(whole.rows).max())
+    put(whole, to, precision="int8", int8_range=largest)
     assert np.abs(load_file(to)["rows"]).max() == 127
     to.unlink()
-    beyond = np.nextafter(largest, 0)
-    with pytest.raises(OptionError, match="party 'north' are not all within the agreed") as found:
-        in_precision(path, to=to, precision="int8", int8_range=round(beyond, 1) - 0.1)
-    assert f"{largest:.3f}" not in str(found.value)
-    with pytest.raises(OptionError, match="not clipped"):
-        in_precision(path, to=to, precision="int8", int8_range=float(beyond))
+    for less in (float(np.nextafter(largest, 0)), largest / 2):
+        with pytest.raises(OptionError, match=r"'north' are not all within the.*not clipped") as it:
+            put(whole, to, precision="int8", int8_range=less)
+    assert f"{largest:.3f}" not in str(it.value)
     assert [each.name for each in path.parent.iterdir()] == ["north.safetensors"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        *((name, value) for name in ("fp32", "fp16", "int8") for value in (np.nan, np.inf, 1e39)),
-        ("fp16", 70_000.0),
-        ("int8", 70_000.0),
-    ],
+    [*product(("fp32", "fp16", "int8"), (np.nan, np.inf, 1e39)), ("fp16", 7e4), ("int8", 7e4)],
 )
 @pytest.mark.parametrize("table", ["rows", "image"])
 def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table):
@@ -242,39 +228,69 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", STORED)
-def test_rows_that_were_read_back_are_put_in_order_without_rounding_them_again(tmp_path, name):
-    rows = np.random.default_rng(0).normal(size=(7, 3))
-    with upload_file(tmp_path, name)(header()) as writer:
-        writer.write_anchor_image(np.eye(5, 3))
-        writer.write_rows(0, rows)
-        once = writer.read_rows(0, 7)
-        writer.write_rows(0, once[::-1].copy())
-    assert once.dtype == STORED[name]
-    np.testing.assert_array_equal(load_file(tmp_path / "to.safetensors")["rows"], once[::-1])
-
-
-@pytest.mark.parametrize("name", ["icu.csv", "icu.Parquet", "icu.pq"])
-def test_an_upload_never_takes_a_tables_place(tmp_path, name):
-    with pytest.raises(OptionError, match="the name of a table"):
-        UploadFile(tmp_path / name)
-
-
 @pytest.mark.parametrize(
-    ("name", "int8_range"),
-    [("int8", None), ("fp16", 1.0), ("int8", 0.0), ("int8", -1.0), ("int8", np.inf)],
+    ("name", "precision", "int8_range", "words"),
+    [
+        *((name, "fp64", None, "name of a table") for name in ("a.csv", "a.Parquet", "a.pq")),
+        *(("a", "int8", bad, "int8_range=") for bad in (None, 0.0, -1.0, np.inf)),
+        ("a", "fp16", 1.0, "int8_range=1.0 goes with"),
+    ],
 )
-def test_the_range_goes_with_int8_and_is_a_number(path, name, int8_range):
-    with pytest.raises(OptionError, match="int8_range"):
-        in_precision(path, to=path, precision=name, int8_range=int8_range)
+def test_a_tables_name_and_a_range_that_is_none_are_refused(name, precision, int8_range, words):
+    with pytest.raises(OptionError, match=words):
+        UploadFile(name, precision=precision, int8_range=int8_range)
 
 
-def test_floats_with_a_scale_and_an_int8_image_or_labels_are_no_upload(path):
-    says, numbers = described(path)
-    for table, word in (("anchor_image", "I8"), ("labels", "F16"), ("labels", "I8")):
-        craft(path, {**says, table: {**says[table], "dtype": word}}, numbers)
-        with pytest.raises(CobasisError):
+@pytest.mark.parametrize("change", ["append", "truncate", "replace", "touch"])
+def test_a_file_that_changes_after_it_was_opened_is_refused(path, change):
+    payload, whole = open_payload(path), path.read_bytes()
+    if change == "append":
+        path.write_bytes(whole + b"\0" * 8)
+    elif change == "truncate":
+        path.write_bytes(whole[:-8])
+    elif change == "replace":
+        other = path.with_name("other")
+        other.write_bytes(whole)
+        other.replace(path)
+    else:
+        os.utime(path, ns=(0, 1))  # what a rewrite does, however coarse the disk's clock
+    for read in (payload.read_image, payload.labels, lambda: payload.row_block(0, 1)):
+        with pytest.raises(FileChangedError, match="party 'north' changed while it was in use"):
+            read()
+
+
+def test_what_is_cut_gone_a_folder_and_a_pipe_are_no_files(path, tmp_path):
+    size, payload = path.stat().st_size, open_payload(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(FileFormatError, match=f"'north' .*truncated: {size - 1} bytes .*{size}"):
+        open_payload(path)
+    path.unlink()
+    with pytest.raises(DiskError, match="No such file"):
+        payload.read_image()
+    os.mkfifo(tmp_path / "pipe")
+    for other in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(DiskError, match="it is no file"):
+            open_payload(other)
+
+
+def test_a_file_that_claims_gigabytes_costs_no_memory(path):
+    """One that is sparse takes no room on its sender's disk, and would take all of the reader's."""
+    found, _ = described(path)
+    tracemalloc.start()
+    for text, length in ((b"{" * 100, 2**40), (b'{"a":' + b" " * 2**22, 2**22 + 5)):
+        path.write_bytes(length.to_bytes(8, "little") + text)
+        with pytest.raises(FileFormatError, match=f"no header of {length:,} bytes"):
             open_payload(path)
+    image, rows = 2**28 * 3 * 8, 7 * 3 * 8
+    del found["labels"]
+    found["anchor_image"] |= {"shape": [2**28, 3], "data_offsets": [0, image]}
+    found["rows"] |= {"data_offsets": [image, image + rows]}
+    craft(path, found)
+    os.truncate(path, path.stat().st_size + image + rows)
+    with pytest.raises(FileFormatError, match="an anchor image of 6,442,450,944 bytes"):
+        open_payload(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**25
+    tracemalloc.stop()
 
 
 @pytest.fixture
@@ -327,16 +343,21 @@ def test_an_open_folder_keeps_less_than_a_kilobyte_per_party(tmp_path):
     assert per_party < 1000
 
 
-def test_an_analyst_that_reads_files_ends_with_the_same_alignment(tmp_path):
-    made = consortium()
-    uploads = made.uploads()
-    in_memory = Analyst(made.agreement)
-    for name in sorted(NAMES):
-        put(uploads[name], tmp_path / f"{name}.safetensors")
-        in_memory.receive(uploads[name])
-    expected = in_memory.align()
-    found = Analyst(made.agreement, uploads=UploadFolder(tmp_path)).align()
-    for name in NAMES:
-        np.testing.assert_array_equal(
-            found.fits[name].change_of_basis, expected.fits[name].change_of_basis
-        )
+@settings(STEADY, max_examples=100)
+@given(data=st.data())
+def test_changed_bytes_end_in_an_error_of_ours_or_in_tables_of_the_same_shape(
+    tmp_path_factory, data
+):
+    path = tmp_path_factory.mktemp("uploads") / "north.safetensors"
+    write(path)
+    good = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        good[data.draw(st.integers(0, len(good) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(good)
+    try:
+        found = open_payload(path)
+        shapes = (found.read_image().shape, found.row_block(0, found.n_rows).shape)
+    except CobasisError:
+        return
+    assert shapes == ((5, 3), (7, 3))
+    assert np.result_type(found.dtype) == np.float64
