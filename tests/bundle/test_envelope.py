@@ -9,15 +9,14 @@ import shutil
 import stat
 import subprocess
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bundle.bundles import (
     AGE_KEYS,
-    AGREEMENT,
     CREATED,
-    ENROLLED,
     LAB,
     MAGIC,
     NORTH,
@@ -34,7 +33,7 @@ from bundle.bundles import (
     zeros,
 )
 from cobasis.bundle.enclosure import _Source
-from cobasis.bundle.envelope import decompress, open_bundle
+from cobasis.bundle.envelope import decompress
 from cobasis.bundle.manifest import (
     PARTS,
     Expected,
@@ -59,14 +58,13 @@ from cobasis.protocol.enrolment import verify
 from cobasis.strict_json import canonical_json
 
 NOISE = np.random.default_rng(0).bytes(3_000_000)
-PLAIN = b'{"round":"icu-2026"}'
 AGE = shutil.which("age")
 
 
 @pytest.mark.parametrize("kind", sorted(PARTS))
-@pytest.mark.parametrize("size", [1, 4000])
-def test_every_kind_goes_there_and_back_with_all_its_parts(tmp_path, kind, size):
-    parts = {name: NOISE[:size] + name.encode() for name in PARTS[kind]}
+def test_every_kind_goes_there_and_back_with_all_its_parts(tmp_path, kind):
+    """For the eyes of their owners only."""
+    parts = {name: NOISE[:4000] + name.encode() for name in PARTS[kind]}
     written = write(tmp_path / "a.cb", kind=kind, parts=parts, audit={"angles": [0.5, None]})
     bundle = opened(tmp_path / "a.cb", tmp_path / "in", expected=Expected(kind=kind))
     assert bundle.manifest == written.manifest
@@ -74,7 +72,10 @@ def test_every_kind_goes_there_and_back_with_all_its_parts(tmp_path, kind, size)
     assert written.digest == hashlib.sha256((tmp_path / "a.cb").read_bytes()).hexdigest()
     assert {name: path.read_bytes() for name, path in bundle.parts.items()} == parts
     assert bundle.manifest.audit == {"angles": [0.5, None]}
-    assert {path.name for path in (tmp_path / "in").iterdir()} == set(parts)
+    assert set((tmp_path / "in").iterdir()) == set(bundle.parts.values())
+    for path in (tmp_path / "a.cb", *bundle.parts.values()):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "in").stat().st_mode) == 0o700
     bundle.discard()
     assert list((tmp_path / "in").iterdir()) == []
     assert (tmp_path / "a.cb").exists()
@@ -89,34 +90,25 @@ def test_parts_larger_than_any_buffer_come_from_files_and_go_to_files(tmp_path):
     assert bundle.parts["model.safetensors"].read_bytes() == NOISE[:1_500_000]
 
 
-def test_what_is_opened_and_what_is_written_is_for_its_owner_only(tmp_path):
-    write(tmp_path / "a.cb")
-    bundle = opened(tmp_path / "a.cb", tmp_path / "made" / "in")
-    for path in (tmp_path / "a.cb", bundle.parts["receipt.json"]):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "made" / "in").stat().st_mode) == 0o700
-
-
-def test_each_of_several_recipients_opens_it(tmp_path):
-    write(tmp_path / "a.cb", recipients=(LAB, SOUTH))
+def test_each_recipient_opens_it_and_without_a_key_there_is_their_number_a_size_and_no_name(
+    tmp_path,
+):
+    write(tmp_path / "a.cb", recipients=(LAB, SOUTH), told={"marker": "seen-nowhere"})
     for by in (LAB, SOUTH):
         bundle = opened(tmp_path / "a.cb", tmp_path / by.public.name, by=by)
         assert bundle.manifest.recipients == ("lab", "south")
-    assert look(tmp_path / "a.cb").n_recipients == 2
-
-
-def test_without_the_key_there_is_a_number_of_recipients_and_a_size_and_no_name(tmp_path):
-    write(tmp_path / "a.cb", told={"marker": "seen-nowhere"})
-    data = (tmp_path / "a.cb").read_bytes()
-    seal = look(tmp_path / "a.cb")
-    assert (seal.n_recipients, seal.n_bytes) == (1, len(data))
+    data, seal = (tmp_path / "a.cb").read_bytes(), look(tmp_path / "a.cb")
+    assert (seal.n_recipients, seal.n_bytes) == (2, len(data))
     for word in (b"seen-nowhere", b"north", b"lab", b"icu-2026", b"receipt", TAG[:16].encode()):
         assert word not in data
 
 
 def test_the_container_is_what_the_page_says(tmp_path):
     """Read by hand, as a reader in another language would do it."""
+    before = datetime.now(UTC).replace(microsecond=0)
     written = write(tmp_path / "a.cb")
+    created = datetime.fromisoformat(written.manifest.created)  # the sender's clock
+    assert before <= created <= datetime.now(UTC)
     plain = unsealed(tmp_path / "a.cb")
     assert plain.startswith(MAGIC)
     length = int.from_bytes(plain[17:21], "little")
@@ -128,43 +120,29 @@ def test_the_container_is_what_the_page_says(tmp_path):
     assert len(rest) == 64 + written.manifest.parts[0].stored_bytes
 
 
-def test_the_moment_is_the_senders_clock_in_whole_seconds_utc(tmp_path):
-    before = datetime.now(UTC).replace(microsecond=0)
-    created = datetime.fromisoformat(write(tmp_path / "a.cb").manifest.created)
-    assert before <= created <= datetime.now(UTC)
-
-
-def test_what_was_drawn_from_a_seed_does_not_travel(tmp_path):
-    with pytest.raises(SecretError, match="'north' was drawn from a seed"):
-        write(tmp_path / "a.cb", simulated=True)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"parts": {}}, "parts: "),
         (
             {"kind": "return", "parts": {"model.safetensors": b"x"}},
-            "has to have a part fit.safetensors",
+            "to have a part fit.safetensors",
         ),
         ({"parts": {"other.bin": b"x"}}, "has other parts than receipt.json"),
-        ({"parts": {"../receipt.json": b"x"}}, "parts.0.name"),
         ({"parts": {"receipt.json": b""}}, "parts.0.n_bytes"),
         ({"parts": {"receipt.json": bytes(2**20 + 1)}}, "1,048,576 are the most"),
         ({"kind": "upload", "parts": {"upload.safetensors": bytes(2**27)}}, "is to grow from"),
         ({"recipients": ()}, "recipients"),
-        ({"sender": "../north"}, "sender"),
-        ({"agreement": AGREEMENT[:-1]}, "agreement"),
-        ({"told": {"share": float("nan")}}, "told"),
         ({"told": {"word": "\x1b[2J"}}, "not printable"),
         ({"audit": {"x": float("inf")}}, "not JSON"),
-        ({"audit": {"x": b"bytes"}}, "not JSON"),
         ({"audit": {"x": "y" * 2**20}}, "manifest has 1,049,"),
+        ({"simulated": True}, "'north' was drawn from a seed"),
     ],
 )
-def test_what_no_reader_would_take_is_not_written(tmp_path, changes, words):
-    with pytest.raises(OptionError, match=words):
+def test_what_no_reader_would_take_and_what_was_drawn_from_a_seed_is_not_written(
+    tmp_path, changes, words
+):
+    with pytest.raises(SecretError if "simulated" in changes else OptionError, match=words):
         write(tmp_path / "a.cb", **changes)
     assert list(tmp_path.iterdir()) == []
 
@@ -184,68 +162,31 @@ def test_a_part_that_changes_between_the_passes_becomes_no_bundle(tmp_path, monk
         assert list(tmp_path.iterdir()) == [part]
 
 
-def test_a_full_disk_is_a_disk_error_and_leaves_nothing(tmp_path, monkeypatch):
-    def full(*_):
+class Full(io.RawIOBase):
+    """A disk that has no room for the plain stream."""
+
+    def write(self, _):
         raise OSError(28, "No space left on device")
 
-    write(tmp_path / "a.cb")
-    with monkeypatch.context() as patch:
-        patch.setattr("os.pwrite", full)
-        with pytest.raises(DiskError, match="No space left"):
-            write(tmp_path / "b.cb")
-        with pytest.raises(DiskError, match="No space left"):
-            opened(tmp_path / "a.cb", tmp_path / "in")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.cb"]
 
+def test_an_opening_that_is_broken_off_leaves_nothing(tmp_path):
+    path = write(tmp_path / "a.cb").path
+    whole = path.read_bytes()
 
-def test_a_disk_that_is_full_of_the_plain_stream_is_a_disk_error(tmp_path):
-    class Full(io.RawIOBase):
-        def write(self, _):
-            raise OSError(28, "No space left on device")
-
-    def unseal(source, _):
-        LAB.unseal(source, Full())
-
-    write(tmp_path / "a.cb")
-    with pytest.raises(DiskError, match=r"cannot be opened into .*No space left"):
-        open_with(tmp_path, unseal)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.cb"]
-
-
-def open_with(folder, unseal):
-    """Open with another way to unseal."""
-
-    return open_bundle(folder / "a.cb", unseal=unseal, signer=ENROLLED, into=folder / "in")
-
-
-def test_a_key_that_leaves_bytes_unread_does_not_hide_them(tmp_path):
-    write(tmp_path / "a.cb")
-    whole = (tmp_path / "a.cb").read_bytes()
-    (tmp_path / "a.cb").write_bytes(whole + b"more")
-
-    def unseal(source, target):
-        LAB.unseal(io.BytesIO(source.read(len(whole))), target)
-
-    with pytest.raises(SealError, match="longer than its seal"):
-        open_with(tmp_path, unseal)
-    assert not (tmp_path / "in").exists()
-
-
-def test_an_interrupted_opening_leaves_nothing(tmp_path):
-    def unseal(source, target):
+    def interrupted(source, target):
         LAB.unseal(source, target)
         raise KeyboardInterrupt
 
-    write(tmp_path / "a.cb")
-    with pytest.raises(KeyboardInterrupt):
-        open_with(tmp_path, unseal)
-    assert [path.name for path in tmp_path.iterdir()] == ["a.cb"]
+    def reads_too_little(source, target):
+        LAB.unseal(io.BytesIO(source.read(len(whole))), target)
 
-
-def test_an_age_header_without_end_is_refused_before_anything_parses_it(tmp_path):
-    stanza = b"-> X25519 " + b"A" * 43 + b"\n" + b"A" * 43 + b"\n"
-    (tmp_path / "a.cb").write_bytes(b"age-encryption.org/v1\n" + stanza * 10_000)
-    refused(tmp_path / "a.cb", SealError, "not sealed with age")
+    for more, unseal, error, words in (
+        (b"", lambda source, _: LAB.unseal(source, Full()), DiskError, "opened into .*No space"),
+        (b"", interrupted, KeyboardInterrupt, "^$"),
+        (b"more", reads_too_little, SealError, "longer than its seal"),
+    ):
+        path.write_bytes(whole + more)
+        refused(path, error, words, by=SimpleNamespace(unseal=unseal), expected=None)
 
 
 def test_a_bundle_above_the_limits_is_refused(tmp_path):
@@ -257,18 +198,18 @@ def test_a_bundle_above_the_limits_is_refused(tmp_path):
     opened(tmp_path / "b.cb", tmp_path / "in", max_bytes=20, expected=Expected(now=NOW))
 
 
-def test_somebody_else_signed_it(tmp_path):
-    path = receipt(tmp_path / "a.cb", by=SOUTH)
-    words = refused(path, SignatureError, "from 'north', and is not signed")
+def test_it_is_believed_when_its_sender_who_is_enrolled_signed_it(tmp_path):
+    words = refused(
+        receipt(tmp_path / "a.cb", by=SOUTH), SignatureError, "from 'north', and is not signed"
+    )
     assert NORTH.public.fingerprint in words
-
-
-def test_its_sender_is_not_enrolled_or_was_revoked(tmp_path):
     path = receipt(tmp_path / "a.cb")
-    without = {name: each for name, each in ENROLLED.items() if name != "north"}
-    refused(path, SignatureError, "'north', who is not among", signer=without)
-    refused(path, SignatureError, "'north', who is not among", signer=SOUTH.public)
+    for others in ({"lab": LAB.public}, SOUTH.public):  # or the key was revoked
+        refused(path, SignatureError, "'north', who is not among", signer=others)
     assert opened(path, tmp_path / "in", signer=NORTH.public, expected=Expected(now=NOW))
+
+
+DAYS, SECOND = timedelta(hours=48), timedelta(seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -278,34 +219,28 @@ def test_its_sender_is_not_enrolled_or_was_revoked(tmp_path):
         ({"round_id": "icu-2027"}, "is of round 'icu-2026', not of round 'icu-2027'"),
         ({"agreement": "0" * 64}, "its agreement is another .0001"),
         ({"sender": "south"}, "is from 'north', not from 'south'"),
-        ({"recipient": "south"}, "is for lab, not for 'south'; somebody passed it on"),
         ({"anchor_tag": "0" * 64}, "belongs to another anchor"),
+        ({"recipient": "south"}, "is for lab, not for 'south'; somebody passed it on"),
+        ({"now": NOW - DAYS - SECOND}, "more than 48 hours after now, 2026-11-19T11:59:59Z"),
     ],
 )
-def test_it_is_another_one_than_expected(tmp_path, wanted, words):
-    path = receipt(tmp_path / "a.cb")
-    refused(path, ForeignBundleError, words, expected=Expected(now=NOW, **wanted))
+def test_it_is_of_what_is_expected_for_whom_and_in_time(tmp_path, wanted, words):
+    """The analyst cannot seal a party's bundle again, as if it had been meant for another."""
+    path, error = receipt(tmp_path / "a.cb"), ClockError if "now" in wanted else ForeignBundleError
+    sealed(path, unsealed(path), to=SOUTH)
+    refused(path, error, words, by=SOUTH, expected=Expected(**{"now": NOW, **wanted}))
 
 
-def test_a_bundle_that_was_sealed_again_for_somebody_else_is_refused(tmp_path):
-    """The analyst cannot pass a party's bundle on as if it had been meant for another."""
-    sealed(tmp_path / "b.cb", unsealed(receipt(tmp_path / "a.cb")), to=SOUTH)
-    wanted = Expected(now=NOW, recipient="south")
-    refused(tmp_path / "b.cb", ForeignBundleError, "passed it on", by=SOUTH, expected=wanted)
-
-
-def test_clocks_may_differ_by_two_days_and_not_by_more(tmp_path):
+def test_clocks_may_differ_by_two_days_and_a_bundle_may_be_old(tmp_path):
     path = receipt(tmp_path / "a.cb")  # made at NOW
-    two, second = timedelta(hours=48), timedelta(seconds=1)
-    for wanted in (
-        Expected(now=NOW - two),
-        Expected(now=NOW + 100 * two),
-    ):
-        assert opened(path, tmp_path / "in", expected=wanted).manifest.created == CREATED
-        opened(path, tmp_path / "in", expected=wanted).discard()
-    (tmp_path / "in").rmdir()
-    late = Expected(now=NOW - two - second)
-    refused(path, ClockError, "more than 48 hours after now, 2026-11-19T11:59:59Z", expected=late)
+    for now in (NOW - DAYS, NOW + 100 * DAYS):
+        bundle = opened(path, tmp_path / "in", expected=Expected(now=now))
+        assert bundle.manifest.created == CREATED
+        bundle.discard()
+    (tmp_path / "in" / "receipt.json").write_bytes(b"kept")  # before a refusal
+    with pytest.raises(CobasisError):
+        opened(with_part(path, sha256="0" * 64), tmp_path / "in")
+    assert [path.read_bytes() for path in (tmp_path / "in").iterdir()] == [b"kept"]
 
 
 def test_an_upload_counts_once(tmp_path):
@@ -318,14 +253,6 @@ def test_an_upload_counts_once(tmp_path):
     ):
         with pytest.raises(ReplayError, match=words):
             refuse_replay(bundle.manifest, digest=bundle.digest, accepted=accepted, created=created)
-
-
-def test_what_was_there_before_a_refusal_stays(tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "receipt.json").write_bytes(b"kept")
-    with pytest.raises(CobasisError):
-        opened(with_part(tmp_path / "a.cb", sha256="0" * 64), tmp_path / "in")
-    assert [path.read_bytes() for path in (tmp_path / "in").iterdir()] == [b"kept"]
 
 
 def test_nothing_beyond_the_declared_size_is_handed_on():
@@ -344,26 +271,20 @@ def test_nothing_beyond_the_declared_size_is_handed_on():
     assert max(written) <= 2**17
 
 
-def age_tool(*options):
-    done = subprocess.run([AGE, *map(str, options)], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.skipif(AGE is None, reason="the tool `age` is not installed: apt-get install age")
-def test_age_opens_what_we_seal(tmp_path):
+def test_age_opens_what_we_seal_and_we_what_age_seals(tmp_path):
+    def age(*options):
+        done = subprocess.run([AGE, *map(str, options)], capture_output=True, check=True)
+        return done.stdout
+
     written = write(tmp_path / "a.cb")
     (tmp_path / "lab.txt").write_text(AGE_KEYS["lab"] + "\n")
-    plain = age_tool("--decrypt", "-i", tmp_path / "lab.txt", tmp_path / "a.cb")
+    plain = age("--decrypt", "-i", tmp_path / "lab.txt", tmp_path / "a.cb")
     assert plain.startswith(MAGIC)
     assert written.manifest.encoded() in plain
     assert plain == unsealed(tmp_path / "a.cb")
-
-
-@pytest.mark.skipif(AGE is None, reason="the tool `age` is not installed: apt-get install age")
-def test_we_open_what_age_seals(tmp_path):
-    (tmp_path / "plain").write_bytes(unsealed(receipt(tmp_path / "a.cb")))
-    age_tool("-r", LAB.public.recipient, "-o", tmp_path / "b.cb", tmp_path / "plain")
+    (tmp_path / "plain").write_bytes(plain)
+    age("-r", LAB.public.recipient, "-o", tmp_path / "b.cb", tmp_path / "plain")
     assert look(tmp_path / "b.cb").n_recipients == 1
     bundle = opened(tmp_path / "b.cb", tmp_path / "in")
     assert bundle.parts["receipt.json"].read_bytes() == b'{"round":"icu-2026"}'
