@@ -1,4 +1,4 @@
-"""A key file: encrypted, for its owner only, never written over, and clear about what is wrong."""
+"""A key file: in its place, encrypted, its owner's only, never written over, clear about faults."""
 
 import json
 import stat
@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from cobasis.errors import CobasisError, DiskError, IdentityError, PassphraseError
-from cobasis.keys.identity import Identity, load_identity, save_identity
+from cobasis.keys.identity import Identity, home, key_path, load_identity, names, save_identity
 from keys.age_by_hand import under_passphrase
 
 WORDS = "correct horse battery"
@@ -53,20 +53,17 @@ def test_a_key_is_kept_and_comes_back_the_same(path):
     assert again.unseal_own(NORTH.seal_for_self(b"kept")) == b"kept"
 
 
-def test_a_key_file_that_was_written_from_ages_specification_is_read(path):
-    assert load_identity(by_hand(path), passphrase=WORDS).public == NORTH.public
-
-
-def test_another_passphrase_is_refused(path):
-    by_hand(path)
+def test_another_passphrase_is_refused_and_so_is_none(path):
+    by_hand(path)  # from age's specification
+    assert load_identity(path, passphrase=WORDS).public == NORTH.public
     for passphrase in ("correct horse batteri", "Correct horse battery", "\t\t", "x" * 10_000):
         refused(path, PassphraseError, "not opened by this passphrase", passphrase)
-
-
-def test_an_empty_passphrase_is_refused(path):
+    path.unlink()
     with pytest.raises(PassphraseError, match="empty passphrase"):
         save_identity(NORTH, path, passphrase="")
-    assert not path.exists()
+    refused(path, IdentityError, "No such file or directory.*cobasis key new")
+    path.mkdir()
+    refused(path, IdentityError, "no key to be read")
 
 
 def test_a_key_is_never_written_over(path):
@@ -86,12 +83,6 @@ def test_a_key_that_others_may_read_is_refused(path):
     assert load_identity(path, passphrase=WORDS).public == NORTH.public
 
 
-def test_a_missing_key_is_refused_with_what_to_do(path):
-    refused(path, IdentityError, "No such file or directory.*cobasis key new")
-    path.mkdir()
-    refused(path, IdentityError, "no key to be read")
-
-
 def test_a_damaged_key_is_refused(path):
     whole = by_hand(path).read_bytes()
     for at in [*range(0, len(whole), 11), len(whole) - 1]:
@@ -104,31 +95,39 @@ def test_a_damaged_key_is_refused(path):
         refused(path, IdentityError, "is damaged")
     path.write_bytes(bytes(2**20))
     refused(path, IdentityError, "is damaged")
+    for changes in (
+        *({"text": text} for text in (b"AGE-SECRET-KEY-1 of another program", b"[]", b"\xff")),
+        *({"signing_key": value} for value in ("00", None)),
+        *({"format": "cobasis/key/2"}, {"age_key": "AGE-SECRET-KEY-1QQQ"}),
+    ):  # under the right passphrase
+        refused(by_hand(path, **changes), IdentityError, "is damaged, or no key")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"text": b"AGE-SECRET-KEY-1 of another program"},
-        {"text": b"[]"},
-        {"text": b"\xff"},
-        {"format": "cobasis/key/2"},
-        {"signing_key": "00"},
-        {"signing_key": None},
-        {"age_key": "AGE-SECRET-KEY-1QQQ"},
-    ],
-)
-def test_what_is_no_key_of_ours_under_the_right_passphrase_is_refused(path, changes):
-    refused(by_hand(path, **changes), IdentityError, "is damaged, or no key")
+def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("COBASIS_HOME", raising=False)
+    assert home() == tmp_path / ".cobasis"
+    monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "named"))
+    assert home() == tmp_path / "named"
+    assert home(tmp_path / "given") == tmp_path / "given"
+    for folder in (".cobasis", "named", "given"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
 
 
-def test_a_full_disk_leaves_no_key(path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
+def test_a_key_has_its_place(tmp_path):
+    path = key_path(tmp_path, "north")
+    assert path == tmp_path / "keys" / "north.key"
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    for name in ("south", "north.east"):
+        key_path(tmp_path, name).touch()
+    (tmp_path / "keys" / "notes.txt").touch()
+    assert names(tmp_path) == ("north.east", "south")
 
-    monkeypatch.setattr(Identity, "encrypted", lambda *_: b"sealed")
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", full)
-        with pytest.raises(DiskError, match="No space left"):
-            save_identity(NORTH, path, passphrase=WORDS)
-    assert list(path.parent.iterdir()) == []
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "/etc/passwd", "a/b", ".a", "a\n", "x" * 101])
+def test_a_name_that_leads_elsewhere_or_a_home_that_cannot_be_made_is_refused(tmp_path, name):
+    with pytest.raises(IdentityError, match="no identity's name"):
+        key_path(tmp_path, name)
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match="cannot be made"):
+        home(tmp_path / "file")
