@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 from datetime import UTC, datetime
 
 import pyrage
@@ -150,15 +149,6 @@ def receipt(path, plain=b'{"round":"icu-2026"}', stored=None, **changes):
     options = {name: changes.pop(name) for name in ("after", "by", "to") if name in changes}
     manifest = described({"receipt.json": (plain, stored)}, **changes)
     return craft(path, manifest, stored, **options)
-
-
-def with_part(path, **changes):
-    """A receipt whose one part's entry has some fields changed."""
-    plain = b'{"round":"icu-2026"}'
-    stored = zstandard.compress(plain)
-    manifest = described({"receipt.json": (plain, stored)})
-    manifest["parts"][0].update(changes)
-    return craft(path, json.loads(json.dumps(manifest)), stored)
 
 
 def refused(path, error, words=None, **options):

@@ -31,14 +31,19 @@ def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
     return rows, rng.normal(size=(n_anchor_rows, n_components)), rng.normal(size=n_rows)
 
 
-def write(path, *, party="north", seed=0, labels="float64", **changes):
+def write(path, *, party="north", seed=0, labels=True):
     """Write a small upload, and return its tables."""
     rows, image, numbers = tables(seed)
-    with UploadFile(path)(header(party, labels=labels, **changes)) as writer:
-        writer.write_anchor_image(image)
-        if labels:
-            writer.write_labels(numbers if labels == "float64" else np.arange(7))
-        writer.write_rows(0, rows)
+    upload = Upload(
+        party=party,
+        agreement_digest=DIGEST,
+        anchor_tag=TAG,
+        rows=rows,
+        labels=numbers if labels else None,
+        anchor_image=image,
+        simulated=False,
+    )
+    put(upload, path)
     return rows, image, numbers
 
 

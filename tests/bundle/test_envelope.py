@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import zstandard
 
 from bundle.bundles import (
     AGE_KEYS,
@@ -28,7 +29,6 @@ from bundle.bundles import (
     refused,
     sealed,
     unsealed,
-    with_part,
     write,
     zeros,
 )
@@ -239,7 +239,7 @@ def test_clocks_may_differ_by_two_days_and_a_bundle_may_be_old(tmp_path):
         bundle.discard()
     (tmp_path / "in" / "receipt.json").write_bytes(b"kept")  # before a refusal
     with pytest.raises(CobasisError):
-        opened(with_part(path, sha256="0" * 64), tmp_path / "in")
+        opened(receipt(path, stored=zstandard.compress(bytes(20))), tmp_path / "in")
     assert [path.read_bytes() for path in (tmp_path / "in").iterdir()] == [b"kept"]
 
 

@@ -47,6 +47,7 @@ TOLD = {
     "simulated": "false",
 }
 sizes = st.integers(1, 9)
+ROWS, IMAGE, LABELS = tables()
 
 
 @pytest.fixture
@@ -124,30 +125,23 @@ def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path)
 
 
 @pytest.mark.parametrize(
-    ("labels", "steps", "error", "words"),
+    ("labels", "steps", "words"),
     [
-        (None, ("image", "rows 0 2", "rows 5 7"), StepError, "3 of its rows were never written"),
-        ("int64", ("rows 0 7",), StepError, "anchor_image and labels were never written"),
-        (None, ("labels",), StepError, "was announced without labels"),
-        (None, ("rows 0 7", "Ctrl-C"), KeyboardInterrupt, "^$"),
+        (None, (("anchor_image", IMAGE), ("rows", 0, ROWS[:2])), "5 of its rows were never"),
+        ("int64", (("rows", 0, ROWS),), "anchor_image and labels were never written"),
+        (None, (("labels", LABELS),), "was announced without labels"),
+        (None, (("rows", 0, ROWS), ("Ctrl-C",)), "^$"),
     ],
 )
-def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps, error, words):
-    rows, image, numbers = tables()
-
+def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps, words):
     def write_some():
         with upload_file(tmp_path)(header(labels=labels)) as writer:
-            for step, *ends in map(str.split, steps):
-                if step == "Ctrl-C":
+            for table, *given in steps:
+                if table == "Ctrl-C":
                     raise KeyboardInterrupt
-                if step == "rows":
-                    writer.write_rows(int(ends[0]), rows[int(ends[0]) : int(ends[1])])
-                elif step == "image":
-                    writer.write_anchor_image(image)
-                else:
-                    writer.write_labels(numbers)
+                getattr(writer, f"write_{table}")(*given)
 
-    with pytest.raises(error, match=words):
+    with pytest.raises(KeyboardInterrupt if words == "^$" else StepError, match=words):
         write_some()
     assert list(tmp_path.iterdir()) == []
 

@@ -55,7 +55,9 @@ def kept(kind, table, folder):
     if kind == "csv":
         table.write_csv(folder / "icu.csv")
         return str(folder / "icu.csv")
-    return {"frame": table, "lazy": table.lazy(), "other": Frame(table)}[kind]
+    if kind == "other":
+        return Frame(table)
+    return table.lazy() if kind == "lazy" else table
 
 
 @dataclass

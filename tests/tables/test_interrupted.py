@@ -65,26 +65,3 @@ def test_a_rerun_starts_at_the_pass_that_was_not_finished(step, number, tmp_path
     assert (FIRST in steps) == (step == FIRST)
     assert_same(to, north.in_memory(table))
     assert {path.name for path in tmp_path.iterdir()} == {"icu.parquet", "north.safetensors"}
-
-
-@pytest.mark.parametrize("changed", ["table", "agreement"])
-def test_a_mark_of_another_table_or_agreement_is_not_used(changed, tmp_path):
-    table, options = frame(2_900), {}
-    path, to = tmp_path / "icu.parquet", tmp_path / "north.safetensors"
-    table.write_parquet(path)
-
-    def stop(step, *_):
-        if step == SECOND:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        uploaded(site().party(), path, labels="died", to=to, report=stop)
-    assert (tmp_path / "north.safetensors.work").exists()
-    if changed == "table":
-        table = frame(2_900, seed=1)
-        table.write_parquet(path)
-    else:
-        options = {"n_components": 2}
-    north = site(**options)
-    uploaded(north.party(), path, labels="died", to=to)
-    assert_same(to, north.in_memory(table))

@@ -21,6 +21,7 @@ from cobasis.tables import StreamedTable, open_table
 from tables.parties import NAMES, assert_same, frame, kept, numbers, site, uploaded
 
 N_ROWS = 2_900
+KINDS = ("parquet", "csv", "frame", "lazy", "other")
 TERMS = DPTerms(
     epsilon=2,
     radius=4,
@@ -39,23 +40,48 @@ def many_small_parts(monkeypatch):
     monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
-@pytest.mark.parametrize("basis", ["svd", "pca", "public"])
-def test_the_upload_is_that_of_the_in_memory_path(kind, basis, tmp_path):
-    """Columns are found by name, and the identifier is ignored."""
-    table, north = frame(N_ROWS), site(basis=basis)
-    to = tmp_path / "north.safetensors"
-    found = uploaded(north.party(), kept(kind, table, tmp_path), labels="died", to=to)
-    assert found == to
-    assert_same(to, north.in_memory(table))
+def exact(table):
+    """A table with columns of every real type, which a CSV file would not tell apart."""
+    return table.with_columns(
+        pl.col("x0").cast(pl.Float32),
+        pl.col("x1").round().cast(pl.Int8),
+        pl.col("x2").round().cast(pl.Int64),
+        (pl.col("x3") > 1).alias("x3"),
+    )
 
 
-def test_pandas_frames_are_read(tmp_path):
-    pytest.importorskip("pandas", reason="pandas is not installed; a look-alike is tested above")
-    table, north = frame(N_ROWS), site()
-    to = tmp_path / "north.safetensors"
-    uploaded(north.party(), table.to_pandas(), labels="died", to=to)
-    assert_same(to, north.in_memory(table))
+NUMBERS = {"task": "regression", "classes": ()}
+NONE = {"task": "representation", "classes": (), "model": None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "changes"),
+    [
+        *((kind, "died", {}) for kind in KINDS),
+        *(("parquet", "died", {"basis": basis}) for basis in ("pca", "public")),
+        ("csv", "ward", {"classes": ("west", "east")}),
+        ("frame", "stay", NUMBERS),
+        ("lazy", None, NONE),
+    ],
+)
+def test_the_upload_is_that_of_the_in_memory_path(kind, labels, changes, tmp_path):
+    """Columns are found by name, and the identifier is ignored; progress goes to the last row."""
+    table, north, seen = frame(N_ROWS), site(**changes), {}
+    table = table if kind == "csv" else exact(table)
+    found = uploaded(
+        north.party(),
+        kept(kind, table, tmp_path),
+        labels=labels,
+        to=tmp_path / "north.safetensors",
+        report=lambda step, done, total: seen.setdefault(step, []).append((done, total)),
+    )
+    plain = table.with_columns(pl.col(*NAMES).cast(pl.Float64))
+    assert_same(found, north.in_memory(plain, labels))
+    own = [] if changes.get("basis") == "public" else ["reading rows for the basis"]
+    assert list(seen) == [*own, "projecting rows", "putting rows in order"]
+    for calls in seen.values():
+        assert [done for done, _ in calls] == sorted({done for done, _ in calls})
+        assert calls[-1] == (N_ROWS, N_ROWS)
 
 
 def paired(rows, labels):
@@ -109,20 +135,6 @@ def test_a_wide_table_is_worked_on_in_few_pieces(kind, tmp_path, monkeypatch):
     assert list(heights()) == [N_ROWS]
 
 
-@pytest.mark.parametrize(
-    ("labels", "changes"),
-    [
-        ("ward", {"classes": ("west", "east")}),
-        ("stay", {"task": "regression", "classes": ()}),
-        (None, {"task": "representation", "classes": (), "model": None}),
-    ],
-)
-def test_labels_may_be_words_or_numbers_or_absent(labels, changes, tmp_path):
-    table, north, to = frame(N_ROWS), site(**changes), tmp_path / "north.safetensors"
-    uploaded(north.party(), table, labels=labels, to=to)
-    assert_same(to, north.in_memory(table, labels))
-
-
 def test_the_consensus_exchange_works_from_a_file(tmp_path):
     """The directions that were found for the proposal are those of the in-memory path."""
     table, north = frame(N_ROWS), site(basis="consensus")
@@ -158,57 +170,9 @@ def test_weak_directions_are_found_as_precisely_as_by_a_singular_value_decomposi
     assert ("reading rows for the basis, precisely" in steps) == (weakest < 1e-3)
 
 
-def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
-    table, north = frame(N_ROWS), site()
-    to = tmp_path / "north.safetensors"
-    party, steps = north.party(), []
-    uploaded(party, table, labels="died", to=to)
-    basis = party.basis
-    again = north.party()
-    uploaded(
-        again, table, labels="died", to=to, basis=basis, report=lambda step, *_: steps.append(step)
-    )
-    assert_same(to, north.in_memory(table, basis=basis))
-    other, rows = north.party(), table.select(NAMES).to_numpy()
-    other.prepare(rows, table["died"].to_numpy())
-    np.testing.assert_allclose(basis.project(rows), other.basis.project(rows), atol=1e-10)
-    assert set(steps) == {"projecting rows", "putting rows in order"}
-    oblique = SecretBasis(np.ones((7, 3)), party="north", oblique=True)
-    with pytest.raises(OrthonormalityError, match="CB202"):
-        uploaded(again, table, labels="died", to=to, basis=oblique)
-
-
-def test_columns_of_every_real_type_are_read_exactly(tmp_path):
-    table = frame(N_ROWS).with_columns(
-        pl.col("x0").cast(pl.Float32),
-        pl.col("x1").round().cast(pl.Int8),
-        pl.col("x2").round().cast(pl.Int64),
-        (pl.col("x3") > 1).alias("x3"),
-    )
-    plain = table.with_columns(pl.col(*NAMES).cast(pl.Float64))
-    table.write_parquet(tmp_path / "icu.parquet")
-    north, to = site(), tmp_path / "north.safetensors"
-    uploaded(north.party(), tmp_path / "icu.parquet", labels="died", to=to)
-    assert_same(to, north.in_memory(plain))
-
-
-def test_progress_goes_from_the_first_row_to_the_last(tmp_path):
-    seen = {}
-    uploaded(
-        site().party(),
-        frame(N_ROWS),
-        labels="died",
-        to=tmp_path / "north.safetensors",
-        report=lambda step, done, total: seen.setdefault(step, []).append((done, total)),
-    )
-    assert list(seen) == ["reading rows for the basis", "projecting rows", "putting rows in order"]
-    for calls in seen.values():
-        assert [done for done, _ in calls] == sorted({done for done, _ in calls})
-        assert calls[-1] == (N_ROWS, N_ROWS)
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "lazy", "other"])
-@pytest.mark.parametrize("basis", ["haar", "public"])
+@pytest.mark.parametrize(
+    ("kind", "basis"), [*((kind, "haar") for kind in KINDS), ("csv", "public")]
+)
 def test_noise_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
     table, north = frame(N_ROWS), site(basis=basis, dp=TERMS)
     to = tmp_path / "north.safetensors"
@@ -217,6 +181,19 @@ def test_noise_is_that_of_the_in_memory_path_bit_for_bit(kind, basis, tmp_path):
     np.testing.assert_array_equal(found.row_block(0, N_ROWS), expected.rows)
     np.testing.assert_array_equal(found.labels(), expected.labels)
     assert ((expected.rows / TERMS.calibration.grid) % 1 == 0).all()
+
+
+def test_a_basis_that_was_kept_is_used_again_without_a_first_pass(tmp_path):
+    table, north = frame(N_ROWS), site()
+    to, party, steps = tmp_path / "north.safetensors", north.party(), set()
+    uploaded(party, table, labels="died", to=to)
+    again, told = north.party(), lambda step, *_: steps.add(step)
+    uploaded(again, table, labels="died", to=to, basis=party.basis, report=told)
+    assert_same(to, north.in_memory(table, basis=party.basis))
+    assert steps == {"projecting rows", "putting rows in order"}
+    oblique = SecretBasis(np.ones((7, 3)), party="north", oblique=True)
+    with pytest.raises(OrthonormalityError, match="CB202"):
+        uploaded(again, table, labels="died", to=to, basis=oblique)
 
 
 def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch):
@@ -230,17 +207,10 @@ def test_a_second_call_and_other_parts_make_the_same_file(tmp_path, monkeypatch)
     assert made[0] == made[1] == made[2]
 
 
-def test_a_frame_that_comes_in_another_order_each_time_gets_no_noise(tmp_path):
-    party = site(basis="haar", dp=TERMS).party()
-    with pytest.raises(FileChangedError, match="came in another order"):
-        uploaded(party, shuffled(frame(N_ROWS)), labels="died", to=tmp_path / "north.safetensors")
-    assert [path.name for path in tmp_path.iterdir()] == []
-
-
-def test_a_label_that_changes_between_the_passes_is_refused(tmp_path, monkeypatch):
-    table = frame(N_ROWS)
-    real = StreamedTable.labels
-    seen = []
+def test_what_changes_between_the_passes_or_is_too_much_gets_no_noise(tmp_path, monkeypatch):
+    table, terms = frame(N_ROWS), TERMS.model_copy(update={"most_rows": N_ROWS - 1})
+    bad = table.with_columns(x3=pl.lit(float("nan")))
+    real, seen = StreamedTable.labels, []
 
     def changed(self):
         seen.append(1)
@@ -248,19 +218,14 @@ def test_a_label_that_changes_between_the_passes_is_refused(tmp_path, monkeypatc
         found[5] = (found[5] + len(seen)) % 2
         return found
 
+    def attempt(rows, error, words, dp=TERMS):
+        party, to = site(basis="haar", dp=dp).party(), tmp_path / "north.safetensors"
+        with pytest.raises(error, match=words):
+            uploaded(party, rows, labels="died", to=to)
+        assert list(tmp_path.iterdir()) == []
+
+    attempt(table, AgreementError, "would upload 2,900 rows", dp=terms)
+    attempt(bad, NotFiniteError, "'x3'")
+    attempt(shuffled(table), FileChangedError, "came in another order")
     monkeypatch.setattr(StreamedTable, "labels", changed)
-    to = tmp_path / "north.safetensors"
-    with pytest.raises(FileChangedError, match="rows or labels of party 'north'"):
-        uploaded(site(basis="haar", dp=TERMS).party(), table, labels="died", to=to)
-    assert not to.exists()
-
-
-def test_more_rows_than_agreed_and_numbers_that_are_none_are_refused(tmp_path):
-    to = tmp_path / "north.safetensors"
-    few = TERMS.model_copy(update={"most_rows": N_ROWS - 1})
-    with pytest.raises(AgreementError, match="would upload 2,900 rows"):
-        uploaded(site(basis="haar", dp=few).party(), frame(N_ROWS), labels="died", to=to)
-    bad = frame(N_ROWS).with_columns(x3=pl.lit(float("nan")))
-    with pytest.raises(NotFiniteError):
-        uploaded(site(basis="haar", dp=TERMS).party(), bad, labels="died", to=to)
-    assert [path.name for path in tmp_path.iterdir()] == []
+    attempt(table, FileChangedError, "rows or labels of party 'north'")
