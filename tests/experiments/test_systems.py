@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from experiments.harness.models import svm
 from experiments.harness.study import Published, in_columns
 from experiments.harness.systems import told_apart, without_refused
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.svm import SVC
 
 from cobasis.errors import UndeterminedFitError
 
@@ -44,3 +47,17 @@ def test_a_printed_table_is_read_column_after_column():
     }
     with pytest.raises(ValueError, match="shorter"):
         in_columns({"odc/svm": (95.6, 0.1)}, ["orth", "not"])
+
+
+def test_the_fast_machine_predicts_what_scikit_learn_does():
+    """Of ten classes and of two, also where test rows are far from all support vectors."""
+    rng = np.random.default_rng(0)
+    for load in (load_digits, load_breast_cancer):
+        data = load()
+        rows = data.data / data.data.max(axis=0).clip(1)
+        train, test = np.array_split(rng.permutation(len(rows)), 2)
+        labels = np.array([f"class {label}" for label in data.target])
+        ours = svm(0).fit(rows[train], labels[train])
+        theirs = SVC(C=1.0, kernel="rbf", gamma="scale").fit(rows[train], labels[train])
+        for seen in (rows[test], rng.normal(size=(500, rows.shape[1])), 10 + rows[test]):
+            assert np.array_equal(ours.predict(seen), theirs.predict(seen))
