@@ -20,7 +20,7 @@ from experiments.data.sources import MissingDataError  # noqa: E402
 from experiments.harness import goals as judging  # noqa: E402
 from experiments.harness import page as pages  # noqa: E402 -- found by the line above
 from experiments.harness.comparison import numbers  # noqa: E402
-from experiments.harness.distances import distances, missing, overview  # noqa: E402
+from experiments.harness.distances import distances, missing, tables  # noqa: E402
 from experiments.harness.figures import draw, left_out, svg  # noqa: E402
 from experiments.harness.pictures import COMPONENTS, figure  # noqa: E402
 from experiments.harness.store import RECORDED, Results  # noqa: E402
@@ -88,14 +88,10 @@ def studies(kept: Kept) -> str:
 
 
 def everything(kept: Kept) -> str:
-    """Return the chart over all tasks, and what is not in it."""
-    figure = overview(distances(kept))
+    """Return how far methods are from pooled data on all tasks, and what is not in it."""
     absent = ", ".join(f"[{load(name).title}](#study-{name})" for name in missing(kept))
     note = [f"Left out, since nothing of it is recorded yet: {absent}."] if absent else []
-    if figure is None:
-        return "\n".join(note)
-    title = "Distance to pooled data of every method, over all tasks"
-    return "\n".join(["```{raw} html", svg(figure, title=title), "```", "", *note])
+    return "\n".join([*tables(distances(kept)), *note])
 
 
 def pictures(_: Kept) -> str:

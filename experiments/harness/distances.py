@@ -1,4 +1,4 @@
-"""How far every method is from pooled data, over all tasks: one chart from many studies.
+"""How far every method is from pooled data, over all tasks, from many studies.
 
 Distances are taken repeat by repeat against pooled rows with the same model, so that what a
 repeat's split does to both cancels. Errors count as per cent of the pooled error.
@@ -7,22 +7,14 @@ repeat's split does to both cancels. Errors count as per cent of the pooled erro
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
-
-from matplotlib.figure import Figure
 
 from experiments.data.molecules import TASKS as MOLECULES
-from experiments.harness.figures import Style, looks
 from experiments.harness.noise import PAPERS_NOISE
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import Results, there
-from experiments.harness.study import CONDITIONS, key, load
+from experiments.harness.study import CONDITIONS, key, load, table
 from experiments.studies import ours_bases, table_09, table_11
 from experiments.studies._ours import IMAGES
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
 
 HIDING, WEIGHTED = "whitened, isometric anchor", "kawakami, weighted"
 """What other studies measure with the rows and bases of Table 7."""
@@ -37,21 +29,13 @@ WITHOUT = ("alone", "fedavg", NOISE, HONEST)  # what stands outside the span con
 OUTSIDE = "no basis, or noise"
 OWN_SPANS = "diffspan_orth, isometric anchor"
 BASES = {"alike": "ODC, parties alike, by basis", "skewed": "ODC, parties that differ, by basis"}
-PANELS = (
-    *(f"{condition}, uniform anchor" for condition in CONDITIONS),
-    *(OWN_SPANS, OUTSIDE, *BASES.values()),
-)
-
-COLUMNS = 2
-NEAR = 2.0  # up to so many points the axis is linear
-TICKS = (-2, 0, 2, 5, 10, 20, 50)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Distance:
     """How far one method is from pooled data on one task."""
 
-    panel: str  # where it stands
+    panel: str  # in which table it stands
     task: str
     method: str
     below: Summary  # points, or per cent of the pooled error
@@ -61,7 +45,7 @@ class Distance:
 class Source:
     """How a study's numbers are named: ``{cell}{method}{model}``, and its ceiling."""
 
-    task: str  # what the chart calls it
+    task: str  # what it is called
     cell: str  # beginning of the keys, with ``{}`` for a span condition where it has several
     model: str  # end of the keys
     ceilings: Sequence[str]  # keys of pooled data; the better one counts, repeat by repeat
@@ -90,7 +74,7 @@ def _without() -> Iterator[tuple[str, Source]]:
             yield name, replace(source, cell=source.cell.format("any"))
 
 
-STUDIES = (  # what the chart is made from
+STUDIES = (
     *dict.fromkeys(name for name, _ in _spans()),
     *("ours_spans", "ours_weighting", "ours_anchors", "ours_bases"),
 )
@@ -160,57 +144,15 @@ def _of_bases(results: Results) -> Iterator[Distance]:
             yield Distance(panel=panel, task=task, method=basis, below=summary(there(each)))
 
 
-def overview(found: Sequence[Distance]) -> Figure | None:
-    """Draw all distances in one chart: a row is a task, a shape and colour a method."""
-    if not found:
-        return None
-    styles = looks(dict.fromkeys(each.method for each in found))
-    panels = [panel for panel in PANELS if any(each.panel == panel for each in found)]
-    groups = [panels[i : i + COLUMNS] for i in range(0, len(panels), COLUMNS)]
-    tasks = [list(dict.fromkeys(d.task for d in found if d.panel in group)) for group in groups]
-    heights = [0.9 + 0.44 * len(each) for each in tasks]
-    figure = Figure(figsize=(9.5, 0.8 + sum(heights)), layout="constrained")
-    grid = figure.subplots(len(groups), COLUMNS, squeeze=False, sharex=True, height_ratios=heights)
-    for row, group, named in zip(grid, groups, tasks, strict=True):
-        for axes, panel in zip(row, group, strict=False):
-            inside = [each for each in found if each.panel == panel]
-            _draw(axes, inside, named, styles=styles)
-            axes.set_title(panel, fontsize=9)
-        for axes in row[len(group) :]:
-            axes.set_visible(False)
-    said = "points below pooled data (days: % more error; by basis: points of R2)"
-    figure.supxlabel(said, fontsize=9)
-    handles: dict[str, Artist] = {}
-    for axes in grid.flat:
-        drawn, names = axes.get_legend_handles_labels()
-        handles |= dict(zip(names, drawn, strict=True))
-    drawn = [handles[name] for name in styles]
-    figure.legend(handles=drawn, loc="outside upper center", ncols=5, frameon=False, fontsize=8)
-    return figure
-
-
-def _draw(
-    axes: "Axes", found: Sequence[Distance], tasks: Sequence[str], *, styles: Mapping[str, Style]
-) -> None:
-    here = [name for name in styles if any(each.method == name for each in found)]
-    for turn, name in enumerate(here):
-        mine = [each for each in found if each.method == name]
-        shift = (turn - (len(here) - 1) / 2) * 0.7 / len(here)
-        style = styles[name]
-        look: dict[str, Any] = {"color": style.colour, "marker": style.marker, "markersize": 5}
-        margins = [0.0 if each.below.repeats == 1 else each.below.margin for each in mine]
-        means = [each.below.mean for each in mine]
-        at = [tasks.index(each.task) + shift for each in mine]
-        look |= {"xerr": margins, "linestyle": "none", "elinewidth": 0.8, "label": name}
-        axes.errorbar(means, at, **look)
-    axes.axvline(0, color="#444444", linewidth=0.8)
-    axes.set_xscale("symlog", linthresh=NEAR)
-    axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
-    axes.tick_params(labelsize=7.5, labelbottom=True)
-    axes.set_yticks(range(len(tasks)), tasks)
-    axes.set_ylim(len(tasks) - 0.5, -0.5)
-    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+def tables(found: Sequence[Distance]) -> list[str]:
+    """Return all distances as Markdown: a row is a task, a column a method."""
+    lines: list[str] = []
+    for panel in dict.fromkeys(each.panel for each in found):
+        here = {(each.task, each.method): f"{each.below}" for each in found if each.panel == panel}
+        tasks, methods = (list(dict.fromkeys(each)) for each in zip(*here, strict=True))
+        rows = [[task, *(here.get((task, name), "") for name in methods)] for task in tasks]
+        lines += [f"**{panel}**", "", *table(["task", *methods], rows), ""]
+    return lines
 
 
 def missing(kept: Mapping[str, Results]) -> list[str]:

@@ -216,23 +216,17 @@ def test_the_chart_has_parties_alone_noise_and_what_is_rescaled_under_one_name(t
     assert rescaled.below.mean == pytest.approx(5.0)
 
 
-def test_one_chart_holds_all_tasks_and_names_what_is_absent(tmp_path):
+def test_tables_hold_all_tasks_and_what_is_absent_is_named(tmp_path):
     kept = {"table_07_images": images(tmp_path, ours=95.0)} | bases(tmp_path, lambda _: 1.0)
-    found = distances.distances(kept)
-    figure = distances.overview(found)
-    shown = [axes for axes in figure.axes if axes.get_visible()]
-    assert [axes.get_title() for axes in shown] == [
+    told = distances.tables(distances.distances(kept))
+    assert [line.strip("*") for line in told if line.startswith("**")] == [
         *(f"{condition}, uniform anchor" for condition in CONDITIONS),
         *distances.BASES.values(),
     ]
+    assert told[2] == "| task | imakura | odc | whitened |"
+    assert told[4] == "| mnist | 6 | 1 | 1 |"
     assert distances.missing(kept) == [
         *("table_07_tdc", "table_08", "table_09", "table_11"),
         *("ours_spans", "ours_weighting", "ours_anchors"),
     ]
-    assert distances.overview([]) is None
-
-
-def test_every_method_of_the_chart_has_a_look_of_its_own():
-    styles = distances.looks([*distances.METHODS, *ours_bases.EVERYWHERE]).values()
-    assert len({(style.colour, style.marker) for style in styles}) == len(styles)
-    assert len({style.marker for style in styles}) == len(styles)
+    assert distances.tables([]) == []
