@@ -4,9 +4,10 @@ A new aligner is one row more: every property test runs on every row.
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -60,128 +61,66 @@ def invertible(number: int, size: int, *, condition: float = 3.0) -> Matrix:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One aligner and its claims.
-
-    Attributes
-    ----------
-    make : callable
-        From n_components to an aligner at its default scale.
-    concordant_under : frozenset of str
-        The span conditions under which all F_i G_i are equal.
-    orthogonal : bool
-        Every G_i is orthogonal, whatever the images.
-    least_squares : bool
-        Every G_i is the least-squares fit to the target.
-    takes_wider : bool
-        Takes a party with more components than the target, under any anchor.
-    order_slack : float
-        How far two orders of the parties may take F_i G_i apart, beyond rounding: above 0
-        for a method that iterates until it stands still.
-    frame : {"rotation", "factor"}
-        What is left open by the order of the parties: a rotation, or any common factor.
-    paper : callable or None
-        The same without the one global scalar, where there is one.
-    """
+    """One aligner and its claims."""
 
     name: str
-    make: Callable[[int], Aligner]
-    concordant_under: frozenset[str]
+    make: Callable[[int], Aligner]  # from n_components, at its default scale
+    concordant_under: frozenset[str]  # the span conditions under which all F_i G_i are equal
+    # every G_i is orthogonal, whatever the images, so that no party is wider than the target
     orthogonal: bool = False
-    least_squares: bool = False
-    takes_wider: bool = True
+    # how far two orders of the parties may take F_i G_i apart, beyond rounding: above 0 for a
+    # method that iterates until it stands still
     order_slack: float = 0.0
+    # what is left open by the order of the parties: a rotation, or any common factor
     frame: Literal["rotation", "factor"] = "rotation"
-    paper: Callable[[int], Aligner] | None = None
+    paper: Callable[[int], Aligner] | None = None  # the same without the one global scalar
 
 
-ORTH = frozenset({"samespan_orth"})
-SAME = frozenset({"samespan_orth", "samespan"})
+def turning(name: str, make: Callable[[int], Aligner], *, slack: float = 0.0) -> Row:
+    """Return an aligner whose fits are rotations, and which compares bases that are."""
+    same = frozenset({"samespan_orth"})
+    return Row(name=name, make=make, concordant_under=same, orthogonal=True, order_slack=slack)
+
+
+def scaled(
+    name: str, make: Callable[..., Aligner], *, frame: Literal["rotation", "factor"] = "rotation"
+) -> Row:
+    """Return an aligner that has one global scalar, from ``make(l, scale=...)``."""
+    same = frozenset({"samespan_orth", "samespan"})
+    paper = partial(make, scale="paper")
+    return Row(name=name, make=make, concordant_under=same, frame=frame, paper=paper)
+
+
+def given(method: Callable[..., Aligner], **options: Any) -> Callable[..., Aligner]:
+    """Return what makes an aligner whose options do not depend on l."""
+    return lambda _, **scale: method(**options, **scale)
+
 
 ALIGNERS = (
-    Row(
-        name="odc",
-        make=lambda _: ODC(reference="p0"),
-        concordant_under=ORTH,
-        orthogonal=True,
-        takes_wider=False,
-    ),
-    Row(
-        name="odc-turned",
-        make=lambda size: ODC(reference="p0", rotation=haar(5, size)),
-        concordant_under=ORTH,
-        orthogonal=True,
-        takes_wider=False,
-    ),
-    Row(
-        name="gopp",
-        make=lambda _: GOPP(),
-        concordant_under=ORTH,
-        orthogonal=True,
-        takes_wider=False,
-        order_slack=STILL,
-    ),
-    Row(
-        name="gopp-warm",
-        make=lambda _: GOPP(start="odc"),
-        concordant_under=ORTH,
-        orthogonal=True,
-        takes_wider=False,
-        order_slack=STILL,
-    ),
-    Row(
-        name="whitened",
-        make=lambda _: Whitened(reference="p0"),
-        concordant_under=SAME,
-        paper=lambda _: Whitened(reference="p0", scale="paper"),
-    ),
-    Row(
-        name="imakura",
-        make=lambda _: Imakura(),
-        concordant_under=SAME,
-        least_squares=True,
-        paper=lambda _: Imakura(scale="paper"),
-    ),
-    Row(
-        name="imakura-sigma",
-        make=lambda _: Imakura(factor="sigma"),
-        concordant_under=SAME,
-        least_squares=True,
-        paper=lambda _: Imakura(factor="sigma", scale="paper"),
-    ),
-    Row(
-        name="imakura-given",
-        make=lambda size: Imakura(factor=invertible(6, size)),
-        concordant_under=SAME,
-        least_squares=True,
+    turning("odc", lambda _: ODC(reference="p0")),
+    turning("odc-turned", lambda size: ODC(reference="p0", rotation=haar(5, size))),
+    turning("gopp", lambda _: GOPP(), slack=STILL),
+    turning("gopp-warm", lambda _: GOPP(start="odc"), slack=STILL),
+    scaled("whitened", given(Whitened, reference="p0")),
+    scaled("imakura", given(Imakura)),
+    scaled("imakura-sigma", given(Imakura, factor="sigma")),
+    scaled(
+        "imakura-given",
+        lambda size, **how: Imakura(factor=invertible(6, size), **how),
         frame="factor",
-        paper=lambda size: Imakura(factor=invertible(6, size), scale="paper"),
     ),
-    Row(
-        name="kawakami",
-        make=lambda _: Kawakami(),
-        concordant_under=SAME,
-        least_squares=True,
-        paper=lambda _: Kawakami(scale="paper"),
-    ),
-    Row(
-        name="kawakami-weighted",
-        make=lambda _: Kawakami(weighting="eigen"),
-        concordant_under=SAME,
-        least_squares=True,
-        paper=lambda _: Kawakami(weighting="eigen", scale="paper"),
-    ),
+    scaled("kawakami", given(Kawakami)),
+    scaled("kawakami-weighted", given(Kawakami, weighting="eigen")),
 )
 
-on_every_aligner = pytest.mark.parametrize("row", ALIGNERS, ids=lambda row: row.name)
-on_every_rotation = pytest.mark.parametrize(
-    "row", [row for row in ALIGNERS if row.orthogonal], ids=lambda row: row.name
-)
-on_every_least_squares = pytest.mark.parametrize(
-    "row", [row for row in ALIGNERS if row.least_squares], ids=lambda row: row.name
-)
-on_every_scaled = pytest.mark.parametrize(
-    "row", [row for row in ALIGNERS if row.paper], ids=lambda row: row.name
-)
+
+def on(rows: Iterable[Row]) -> pytest.MarkDecorator:
+    """Return what lets a test run on some aligners."""
+    return pytest.mark.parametrize("row", list(rows), ids=lambda row: row.name)
+
+
+on_every_aligner = on(ALIGNERS)
+on_every_scaled = on(row for row in ALIGNERS if row.paper)
 on_every_condition = pytest.mark.parametrize("condition", CONDITIONS)
 
 

@@ -91,7 +91,7 @@ def test_a_late_party_of_another_width_is_taken_or_refused_as_claimed(row: Row, 
     toy = make_toy("samespan_orth", anchor="gaussian")
     found = toy.align(row)
     late = toy.anchor.apply(haar(50, 12)[:, :width])
-    if width > 4 and not row.takes_wider:
+    if width > 4 and row.orthogonal:
         with pytest.raises(DimensionError, match=r"party 'late' has 6 components, the target 4"):
             found.add("late", late)
         return
