@@ -126,6 +126,37 @@ def test_the_second_goal_asks_every_interval_and_not_the_means_alone(tmp_path):
     assert "; no interval reaches beyond 3." in told
 
 
+def judged(folder, below):
+    """The last lines of the study's analysis: what is near by the means, and by every interval."""
+    results = bases(folder, below)["ours_bases"]
+    return ours_bases.analysis(results.complete(load("ours_bases")))[-2:]
+
+
+def test_the_verdict_names_the_settings_that_are_near_everywhere_the_nearest_first(tmp_path):
+    def lower(cell):
+        if cell["basis"] == "svd" and cell["data"] == "hiv":
+            return 10.0
+        return {"consensus": 1.0, "weighted_consensus": 0.5}.get(cell["basis"], 5.0)
+
+    verdict, sure = judged(tmp_path, lower)
+    assert verdict.index(" weighted_consensus, ") < verdict.index(" consensus, linear, l = 50; ")
+    assert not [basis for basis in ("svd", "haar") if basis in verdict + sure]
+    nobody, none_sure = judged(tmp_path, lambda _: 30.0)
+    assert nobody.endswith("by the means: none.")
+    assert none_sure == "With every interval: none."
+
+
+def test_days_take_the_largest_l_that_the_basis_has_and_pooled_rows_the_same(tmp_path):
+    values = bases(tmp_path, lambda _: 1.0)["ours_bases"].complete(load("ours_bases"))
+    values["diabetes130/by site/pooled/linear, l=24"] = [91.0, 91.0, 91.0]
+    for basis, below in (("consensus", [2.1, 2.0, 1.9]), ("svd", [1.0] * 3)):
+        found = ours_bases.gaps(values, basis=basis, model="linear", size=200)
+        assert found["diabetes130/by site"] == pytest.approx(below)
+    networks = ["mlp" in ours_bases._models("diabetes130", "pooled", n) for n in (10, 20, 24)]
+    assert networks == [False, True, True]
+    assert "mlp" not in ours_bases._models("mnist", "pooled", 100)
+
+
 STOPPED = ("svd", "adult")
 
 

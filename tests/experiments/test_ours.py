@@ -222,3 +222,46 @@ def test_a_rule_loses_what_its_l_scores_less_than_the_best():
     lost = [value for name, value in found.items() if name.startswith("lost by")]
     assert min(lost) >= 0
     assert len(lost) == 8
+
+
+def test_signs_are_energy_and_agreement_of_halves():
+    rng = np.random.default_rng(0)
+    strong = rng.normal(size=(200, 2)) * 10
+    rows = np.hstack([strong, 0.1 * rng.normal(size=(200, 10))])
+    energy, overlap = ours_choosing_l.signs([rows, rows], (2, 5), repeat=0)
+    values = np.linalg.svd(rows, compute_uv=False) ** 2
+    assert energy[2] == pytest.approx(values[:2].sum() / values.sum())
+    assert energy[5] == pytest.approx(values[:5].sum() / values.sum())
+    assert overlap[2] > 0.99
+    assert overlap[5] < 0.8
+
+
+def test_rules_take_the_l_that_they_say():
+    energy = {10: 0.7, 50: 0.85, 100: 0.97}
+    found = ours_choosing_l.rules(energy, {10: 0.9, 50: 0.6, 100: 0.4})
+    assert found == {
+        "energy 80%": 50,
+        "energy 90%": 100,
+        "energy 95%": 100,
+        "overlap 50%": 50,
+        "overlap 70%": 10,
+        "l = 50": 50,
+        "l = 100": 100,
+        "largest l": 100,
+    }
+    none = ours_choosing_l.rules(dict.fromkeys(energy, 0.1), dict.fromkeys(energy, 0.1))
+    assert (none["energy 80%"], none["overlap 50%"]) == (100, 10)
+
+
+def test_the_rules_table_names_where_most_is_lost():
+    values = {
+        "ames/alike/lost by l = 50": [1.0, 3.0],
+        "hiv/alike/lost by l = 50": [0.0, 0.0],
+        "ames/alike/score, l=50": [80.0, 80.0],
+        "ames/alike/lost by energy 80%": [1.0, 1.0],
+        "hiv/alike/lost by energy 80%": [4.0, 4.0],
+    }
+    *_, row, _, _, verdict = ours_choosing_l.analysis(values)
+    assert row.startswith("| l = 50 | 2")
+    assert row.endswith("| ames/alike | 1.0 |")
+    assert "**l = 50**: no rule" in verdict
