@@ -68,22 +68,13 @@ def main() -> int:
     on_screen = Console()
     console = on_screen if on_screen.is_terminal else Console(width=WIDE)
     say_where(console)
-    partial = results.Partial(quick=asked.quick)
-    if asked.afresh:
-        partial.clear()
     found = {}
     for name in asked.only or SECTIONS:
-        found[name] = partial.read(name) or measured(name, console, quick=asked.quick)
-        if "failed" not in found[name]:
-            partial.write(name, found[name])
-    result = results.whole(found, quick=asked.quick)
-    if not asked.quick:
-        keep(result, console, only=bool(asked.only))
-    show(result, console)
-    if any("failed" in each for each in found.values()):
-        return 1
-    partial.clear()
-    return 0
+        found[name] = measured(name, console, quick=asked.quick)
+        if not asked.quick:
+            keep(name, found[name], console)
+    show(results.whole(found, quick=asked.quick), console)
+    return int(any("failed" in each for each in found.values()))
 
 
 def options() -> argparse.Namespace:
@@ -94,10 +85,7 @@ def options() -> argparse.Namespace:
         "--only",
         action="append",
         choices=list(SECTIONS),
-        help="one section; may be given again. Without --quick the kept result gets it anew",
-    )
-    parser.add_argument(
-        "--afresh", action="store_true", help="measure again what a killed run had finished"
+        help="one section; may be given again. A run that was killed goes on with these",
     )
     return parser.parse_args()
 
@@ -141,15 +129,13 @@ def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:
     }
 
 
-def keep(result: dict[str, Any], console: Console, *, only: bool) -> None:
-    """Write the result; with ``--only`` into the one that is there, but no failure over figures."""
-    kept = results.read(results.RESULT).get("sections", {}) if only else {}
-    sections = dict(kept)
-    for name, each in result["sections"].items():
-        if "failed" in each and "failed" not in kept.get(name, {"failed": ""}):
-            console.print(f"{name} failed: its figures of before stay")
-        else:
-            sections[name] = each
+def keep(name: str, found: dict[str, Any], console: Console) -> None:
+    """Write a section into the result that is there, but no failure over figures."""
+    sections = results.read(results.RESULT).get("sections", {})
+    if "failed" in found and "failed" not in sections.get(name, {"failed": ""}):
+        console.print(f"{name} failed: its figures of before stay")
+        return
+    sections[name] = found
     ordered = {name: sections[name] for name in SECTIONS if name in sections}
     results.write(results.RESULT, results.whole(ordered, quick=False))
     console.print(f"written: {results.RESULT}")

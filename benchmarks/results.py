@@ -1,9 +1,6 @@
-"""Results on disk: section by section while a run lasts, and one JSON file at its end."""
+"""Results on disk: one JSON file, whole after every section."""
 
-import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,36 +11,6 @@ from benchmarks.machine import ROOT
 
 RESULT = ROOT / "experiments" / "results" / "bench.json"
 FORMAT = "cobasis/bench/1"
-
-
-class Partial:
-    """The sections that a run has finished, so that one that was killed goes on from there."""
-
-    def __init__(self, *, quick: bool) -> None:
-        kind = "quick" if quick else "whole"
-        self._folder = Path(tempfile.gettempdir(), f"cobasis-bench-{kind}-{code_digest()}")
-
-    def read(self, name: str) -> dict[str, Any]:
-        """Return a section's result, or nothing."""
-        return read(self._folder / f"{name}.json")
-
-    def write(self, name: str, found: Mapping[str, Any]) -> None:
-        """Keep a section's result."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        write(self._folder / f"{name}.json", found)
-
-    def clear(self) -> None:
-        """Forget them all."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def code_digest() -> str:
-    """Return a short hash of all code that is timed or times."""
-    found = hashlib.sha256()
-    for folder in ("src", "benchmarks"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]
 
 
 def read(path: Path) -> dict[str, Any]:

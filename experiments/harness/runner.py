@@ -190,13 +190,12 @@ def _seconds(results: Results) -> dict[str, float]:
     return {key(cell.settings, ""): cell.seconds for cell in results.cells.values()}
 
 
-def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
+def ordered(tasks: Iterable[Task]) -> list[Task]:
     """Return tasks in the order in which they should begin.
 
-    Of one repeat the dear ones come first, so that none is left alone at the end. Where a repeat
-    does not fit in the seconds that are available, every study's cheapest comes first and then the
-    other cheap ones, so that every table has something, and most have nearly all. Cells of one
-    round stand together, and count as one.
+    Of one repeat every study's cheapest comes first and then the other cheap ones, so that a run
+    that has to stop leaves something of every table, and most of nearly all. Cells of one round
+    stand together, and count as one.
     """
     found: list[Task] = []
     for _, each in groupby(sorted(tasks, key=lambda task: task.repeat), lambda task: task.repeat):
@@ -204,14 +203,9 @@ def ordered(tasks: Iterable[Task], *, available: float) -> list[Task]:
         rounds: dict[str, float] = defaultdict(float)
         for task in cheap:
             rounds[task.round] += task.expected
-        available -= sum(rounds.values())
-        if available >= 0:
-            dear = sorted(cheap, key=lambda task: -task.expected)
-            found += sorted(dear, key=lambda task: (-rounds[task.round], task.round))
-        else:
-            first = {task.study: task for task in reversed(cheap)}
-            together = sorted(cheap, key=lambda task: (rounds[task.round], task.round))
-            found += sorted(together, key=lambda task: first[task.study] is not task)
+        first = {task.study: task for task in reversed(cheap)}
+        together = sorted(cheap, key=lambda task: (rounds[task.round], task.round))
+        found += sorted(together, key=lambda task: first[task.study] is not task)
     return found
 
 
@@ -313,8 +307,7 @@ def run(
     """Measure cells side by side, and say what became of them."""
     os.environ.update(ENVIRONMENT, COBASIS_COMMIT=commit())
     left = max(0.0, until - time.monotonic())
-    rest = ordered(tasks, available=workers * left)
-    found = Run(rest=rest, kept=kept, until=until, console=console)
+    found = Run(rest=ordered(tasks), kept=kept, until=until, console=console)
     found.finish(workers=workers, grace=min(GRACE, left / 10))
     return found
 

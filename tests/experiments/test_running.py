@@ -111,14 +111,10 @@ def test_a_wrong_option_is_refused_with_what_it_should_be(monkeypatch, capsys, a
     assert f"'{arguments[1]}' is no" in capsys.readouterr().err
 
 
-def test_first_repeats_come_first_and_dear_cells_before_cheap_ones_unless_they_do_not_fit():
-    def begun(tasks, available):
-        return [(each.study, each.expected) for each in ordered(tasks, available=available)]
-
-    tasks = [task("a", 0, 1.0), task("b", 1, 9.0), task("c", 0, 5.0)]
-    assert begun(tasks, float("inf")) == [("c", 5.0), ("a", 1.0), ("b", 9.0)]
-    tasks = [task("a", 0, 1.0), task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0)]
-    assert begun(tasks, 5.0) == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
+def test_first_repeats_come_first_and_of_each_every_studys_cheapest_cell():
+    tasks = [task("a", 0, 2.0), task("b", 0, 9.0), task("c", 1, 3.0), task("a", 0, 1.0)]
+    begun = [(each.study, each.expected) for each in ordered(tasks)]
+    assert begun == [("a", 1.0), ("b", 9.0), ("a", 2.0), ("c", 3.0)]
 
 
 def test_what_would_not_be_done_in_time_is_not_begun():
