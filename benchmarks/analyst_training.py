@@ -20,7 +20,7 @@ from cobasis.linalg.arrays import Matrix
 from cobasis.models import out_of_core
 from cobasis.models.trainer import train
 from cobasis.protocol.aligned import AlignedRows
-from cobasis.protocol.messages import UploadHeader
+from cobasis.protocol.messages import Upload
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
@@ -71,24 +71,22 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
     folder.mkdir()
     for place in range(PARTIES):
         rng = np.random.default_rng([place, n_rows])
-        header = UploadHeader(
+        turn: Any = rotation(place).astype(np.float32)
+        announced = Upload(
             party=f"p{place:02d}",
             agreement_digest=bytes(32),
             anchor_tag=bytes(32),
+            rows=np.broadcast_to(np.zeros(()), (n_rows, COMPONENTS)),
+            labels=np.broadcast_to(np.zeros((), np.int64), (n_rows,)),
+            anchor_image=turn,
             simulated=True,
-            n_rows=n_rows,
-            n_components=COMPONENTS,
-            n_anchor_rows=COMPONENTS,
-            labels="int64",
         )
-        turn, labels = rotation(place).astype(np.float32), []
-        with UploadFile(folder / f"p{place:02d}.safetensors", precision="fp32")(header) as writer:
-            writer.write_anchor_image(turn)
+        file = UploadFile(folder / f"p{place:02d}.safetensors", precision="fp32")
+        with file(announced) as tables:
             for start in range(0, n_rows, BLOCK):
-                rows, told = rows_and_labels(rng, min(BLOCK, n_rows - start))
-                writer.write_rows(start, rows @ turn)
-                labels.append(told)
-            writer.write_labels(np.concatenate(labels))
+                stop = min(start + BLOCK, n_rows)
+                rows, told = rows_and_labels(rng, stop - start)
+                tables["rows"][start:stop], tables["labels"][start:stop] = rows @ turn, told
 
 
 def take(step: str, place: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from cobasis.algorithms.fits import Fit
 from cobasis.algorithms.images import View
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.bundle.uploads import UploadFile
-from cobasis.protocol.messages import UploadHeader
+from cobasis.protocol.messages import Upload
 
 A, L, BASES = 1000, 50, 16
 PARTIES, PARTIES_QUICK = 20_000, 1000
@@ -167,18 +167,17 @@ def write_uploads(folder: Path, n_parties: int) -> int:
     images = simulated_images(n_parties)
     first_name, *others = images
     path = folder / f"{first_name}.safetensors"
-    header = UploadHeader(
+    upload = Upload(
         party=first_name,
         agreement_digest=agreement_of(n_parties).digest(),
         anchor_tag=bytes(32),
+        rows=np.full((1, L), A**-0.5),
+        labels=None,
+        anchor_image=images[first_name],
         simulated=True,
-        n_rows=1,
-        n_components=L,
-        n_anchor_rows=A,
     )
-    with UploadFile(path, precision="fp32")(header) as file:
-        file.write_anchor_image(images[first_name])
-        file.write_rows(0, np.full((1, L), A**-0.5))
+    with UploadFile(path, precision="fp32")(upload) as tables:
+        tables["rows"][0:1] = upload.rows
     whole = path.read_bytes()
     place = whole.index(images[first_name].astype(np.float32).tobytes())
     for name in others:

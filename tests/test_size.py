@@ -51,9 +51,9 @@ BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the 
     "send without audit: functions, names in <> too": (420, 350),
     "send without audit: depth, names in <> too": (17, 16),
     "simulate and predict: files": (32, 35),
-    "simulate and predict: functions": (185, 180),
+    "simulate and predict: functions": (180, 180),
     "simulate and predict: depth": (12, 12),
-    "simulate and predict: functions, names in <> too": (228, 180),
+    "simulate and predict: functions, names in <> too": (223, 180),
     "simulate and predict: depth, names in <> too": (13, 12),
 }
 

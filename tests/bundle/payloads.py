@@ -1,27 +1,29 @@
 """Upload files for the tests."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
 from cobasis.bundle.uploads import UploadFile, open_payload
-from cobasis.protocol.messages import Upload, UploadHeader
+from cobasis.protocol.messages import Upload
 
 DIGEST, TAG = bytes(range(32)), bytes(range(32, 64))
 
 
-def header(party="north", *, n_rows=7, n_components=3, n_anchor_rows=5, **changes):
-    """An upload's header, with some fields changed."""
+def announced(party="north", *, image=None, n_rows=7, labels=None, **changes):
+    """An upload whose rows and labels are still to come, with some fields changed."""
+    image = tables()[1] if image is None else image
     fields = {
         "party": party,
         "agreement_digest": DIGEST,
         "anchor_tag": TAG,
+        "rows": np.zeros((n_rows, image.shape[1])),
+        "labels": None if labels is None else np.zeros(n_rows, labels),
+        "anchor_image": image,
         "simulated": False,
-        "n_rows": n_rows,
-        "n_components": n_components,
-        "n_anchor_rows": n_anchor_rows,
     }
-    return UploadHeader(**{**fields, **changes})
+    return Upload(**{**fields, **changes})
 
 
 def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
@@ -34,35 +36,16 @@ def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
 def write(path, *, party="north", seed=0, labels=True):
     """Write a small upload, and return its tables."""
     rows, image, numbers = tables(seed)
-    upload = Upload(
-        party=party,
-        agreement_digest=DIGEST,
-        anchor_tag=TAG,
-        rows=rows,
-        labels=numbers if labels else None,
-        anchor_image=image,
-        simulated=False,
-    )
-    put(upload, path)
+    upload = announced(party, image=image, rows=rows)
+    put(replace(upload, labels=numbers) if labels else upload, path)
     return rows, image, numbers
 
 
 def put(upload, path, *, precision="fp64", int8_range=None):
     """Write an upload that is in memory."""
-    labels = upload.labels
-    about = header(
-        upload.party,
-        n_rows=len(upload.rows),
-        n_components=upload.rows.shape[1],
-        n_anchor_rows=len(upload.anchor_image),
-        labels=None if labels is None else labels.dtype.name,
-        **{name: getattr(upload, name) for name in ("agreement_digest", "anchor_tag", "simulated")},
-    )
-    with UploadFile(path, precision=precision, int8_range=int8_range)(about) as writer:
-        writer.write_anchor_image(upload.anchor_image)
-        if labels is not None:
-            writer.write_labels(labels)
-        writer.write_rows(0, upload.rows)
+    with UploadFile(path, precision=precision, int8_range=int8_range)(upload) as tables:
+        for name, table in tables.items():
+            table[0 : len(upload.rows)] = getattr(upload, name)
 
 
 def described(path):
@@ -85,7 +68,7 @@ def read_upload(path):
         party=payload.party,
         agreement_digest=payload.agreement_digest,
         anchor_tag=payload.anchor_tag,
-        rows=payload.row_block(0, payload.n_rows),
+        rows=payload.row_block(0, payload.rows_shape[0]),
         labels=payload.labels(),
         anchor_image=payload.read_image(),
         simulated=payload.simulated,

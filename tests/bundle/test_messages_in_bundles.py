@@ -114,7 +114,7 @@ def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, prec
     put(upload, tmp_path / "u", precision=precision, int8_range=int8_range)
     bundle = upload_bundle(tmp_path, agreement=agreement)
     payload = messages.upload_in(bundle, agreement=agreement)
-    assert bundle.manifest.told["n_rows"] == payload.n_rows == 40
+    assert bundle.manifest.told["n_rows"] == payload.rows_shape[0] == 40
     assert np.abs(payload.row_block(0, 40) - ROWS).max() <= {"int8": 0.02}.get(precision, 2e-3)
     np.testing.assert_array_equal(payload.labels(), LABELS)
 

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from bundle.payloads import DIGEST, TAG, craft, described, header, put, read_upload, tables, write
+from bundle.payloads import (
+    DIGEST,
+    TAG,
+    announced,
+    craft,
+    described,
+    put,
+    read_upload,
+    tables,
+    write,
+)
 from cobasis.bundle.folders import UploadFolder
 from cobasis.bundle.uploads import (
     Payload,
@@ -81,18 +91,18 @@ def test_what_is_written_in_parts_in_any_order_is_read_in_any_parts(  # noqa: PL
     rows = rng.normal(size=(n_rows, width)).astype(dtype)
     image = rng.normal(size=(n_anchor, width)).astype(dtype)
     values = None if labels is None else rng.integers(-9, 9, size=n_rows).astype(labels)
-    made = header(party, n_rows=n_rows, n_components=width, n_anchor_rows=n_anchor, labels=labels)
+    made = announced(party, image=image, n_rows=n_rows, labels=labels)
     precision = {"float64": "fp64", "float32": "fp32"}[dtype]
-    with UploadFile(path, precision=precision)(made) as writer:
+    with UploadFile(path, precision=precision)(made) as to:
         for start in rng.permutation(np.arange(0, n_rows, block)):
-            writer.write_rows(int(start), rows[start : start + block])
+            part = slice(int(start), min(int(start) + block, n_rows))
+            to["rows"][part] = rows[part]
         if values is not None:
-            writer.write_labels(values)
-        writer.write_anchor_image(image)
+            to["labels"][0:n_rows] = values
 
     found = open_payload(path)
     assert (found.party, found.agreement_digest, found.anchor_tag) == (party, DIGEST, TAG)
-    assert (found.n_rows, found.n_components, found.image_shape[0]) == shape
+    assert (*found.rows_shape, found.image_shape[0]) == shape
     for at in range(0, n_rows, 2):
         stop = min(at + 2, n_rows)
         np.testing.assert_array_equal(found.row_block(at, stop), rows[at:stop], strict=True)
@@ -127,19 +137,18 @@ def test_the_safetensors_library_reads_what_we_write_and_we_what_it_writes(path)
 @pytest.mark.parametrize(
     ("labels", "steps", "words"),
     [
-        (None, (("anchor_image", IMAGE), ("rows", 0, ROWS[:2])), "5 of its rows were never"),
-        ("int64", (("rows", 0, ROWS),), "anchor_image and labels were never written"),
-        (None, (("labels", LABELS),), "was announced without labels"),
-        (None, (("rows", 0, ROWS), ("Ctrl-C",)), "^$"),
+        (None, ((0, 2), (5, 7)), "3 of its rows were never written"),
+        ("int64", ((0, 7),), "7 of its labels were never written"),
+        (None, ((0, 7), "Ctrl-C"), "^$"),
     ],
 )
 def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps, words):
     def write_some():
-        with upload_file(tmp_path)(header(labels=labels)) as writer:
-            for table, *given in steps:
-                if table == "Ctrl-C":
+        with upload_file(tmp_path)(announced(labels=labels)) as to:
+            for step in steps:
+                if step == "Ctrl-C":
                     raise KeyboardInterrupt
-                getattr(writer, f"write_{table}")(*given)
+                to["rows"][slice(*step)] = ROWS[slice(*step)]
 
     with pytest.raises(KeyboardInterrupt if words == "^$" else StepError, match=words):
         write_some()
@@ -157,20 +166,20 @@ def test_an_upload_that_is_not_complete_becomes_no_file(tmp_path, labels, steps,
     ],
 )
 def test_what_no_reader_would_take_is_refused(tmp_path, changes, table, error, words):
-    with pytest.raises(error, match=words), upload_file(tmp_path, "fp32")(header(**changes)) as to:
-        to.write_rows(0, table)
+    file = upload_file(tmp_path, "fp32")
+    with pytest.raises(error, match=words), file(announced(**changes)) as to:
+        to["rows"][0 : len(table)] = table
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_rows_come_back_as_floats_within_the_precisions_rounding_which_is_done_once(path, name):
     whole, to = read_upload(path), path.with_name("to.safetensors")
-    with upload_file(path.parent, name)(header(labels="float64")) as writer:
-        writer.write_anchor_image(whole.anchor_image)
-        writer.write_labels(whole.labels)
-        writer.write_rows(0, whole.rows[::-1])
-        once = writer.read_rows(0, 7)  # as a party puts rows into another order
-        writer.write_rows(0, once[::-1].copy())
+    with upload_file(path.parent, name)(whole) as tables:
+        tables["labels"][0:7] = whole.labels
+        tables["rows"][0:7] = whole.rows[::-1]
+        once = tables["rows"][0:7]  # as a party puts rows into another order
+        tables["rows"][0:7] = once[::-1].copy()
     found, stored = open_payload(to), load_file(to)
     np.testing.assert_array_equal(stored["rows"], once[::-1])
     assert stored["rows"].dtype == once.dtype == STORED[name]
@@ -216,9 +225,8 @@ def test_what_a_precision_does_not_hold_is_refused(tmp_path, value, name, table)
     rows, image = np.zeros((7, 3)), np.eye(5, 3)
     (rows if table == "rows" else image)[2, 1] = value
     refused = pytest.raises(OptionError, match="'north' are not all within")
-    with refused, upload_file(tmp_path, name)(header()) as writer:
-        writer.write_anchor_image(image)
-        writer.write_rows(0, rows)
+    with refused, upload_file(tmp_path, name)(announced(image=image)) as to:
+        to["rows"][0:7] = rows
     assert list(tmp_path.iterdir()) == []
 
 
@@ -350,7 +358,7 @@ def test_changed_bytes_end_in_an_error_of_ours_or_in_tables_of_the_same_shape(
     path.write_bytes(good)
     try:
         found = open_payload(path)
-        shapes = (found.read_image().shape, found.row_block(0, found.n_rows).shape)
+        shapes = (found.read_image().shape, found.row_block(0, found.rows_shape[0]).shape)
     except CobasisError:
         return
     assert shapes == ((5, 3), (7, 3))

@@ -139,7 +139,7 @@ def test_what_the_audit_looks_at_never_leaves(noisy):
 
     def allow(made):
         found = open_payload(made.payload)
-        seen.append(found.row_block(0, found.n_rows))
+        seen.append(found.row_block(0, found.rows_shape[0]))
         assert not charges(noisy)
         return {}
 

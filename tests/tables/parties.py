@@ -112,7 +112,7 @@ def uploaded(party, table, *, to, labels=None, report=silent, work=None, **optio
 def assert_same(path, upload, *, atol=1e-10):
     """The file holds the upload: same numbers, same order, same labels, same envelope."""
     found = open_payload(path)
-    rows = found.row_block(0, found.n_rows)
+    rows = found.row_block(0, found.rows_shape[0])
     assert rows.dtype == upload.rows.dtype
     np.testing.assert_allclose(rows, upload.rows, atol=atol, rtol=0)
     np.testing.assert_allclose(found.read_image(), upload.anchor_image, atol=atol, rtol=0)

@@ -96,7 +96,7 @@ def test_a_table_that_is_not_the_agreements_is_refused(change, expected, match, 
 def test_labels_that_are_left_out_or_not_finite_and_numbers_without_a_first_pass(tmp_path):
     gone, numbers = pl.lit(float("nan")), site(task="regression", classes=())
     table = frame(N_ROWS).with_columns(stay=gone, x1=pl.lit(float("inf")))
-    attempt(frame(N_ROWS), tmp_path, labels=None, expected=LabelError, match="gave no labels")
+    attempt(frame(N_ROWS), tmp_path, labels=None, expected=LabelError, match="are missing")
     attempt(table, tmp_path, labels="stay", expected=LabelError, match="finite", where=numbers)
     haar = site(basis="haar")
     attempt(table, tmp_path, expected=NotFiniteError, match="3,000 cells", where=haar)

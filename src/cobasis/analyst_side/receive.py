@@ -353,7 +353,7 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         check_upload(payload, session.agreement)
         _copy(bundle, sealed)
         move_whole(payload.path, work.payload(manifest.sender))
-        told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.n_rows}
+        told |= {"payload": manifest.parts[0].sha256, "n_rows": payload.rows_shape[0]}
     # Files come before the line, and the line before the news: a kill leaves files that nobody
     # was told of, which the next receipt of the same file replaces; never a receipt for nothing.
     session.note(RECEIVED, told)

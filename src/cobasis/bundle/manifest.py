@@ -161,7 +161,7 @@ def make_manifest(
         )
         length = len(manifest.encoded())
     except ValidationError as error:
-        problem = "; ".join(field_findings(error, whole="manifest")[:5])
+        problem = field_findings(error, whole="manifest")
     except (TypeError, ValueError) as error:
         problem = f"audit or dp is not JSON: {error}"
     else:

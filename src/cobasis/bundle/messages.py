@@ -33,7 +33,7 @@ def upload_in(bundle: Bundle, *, agreement: Agreement) -> Payload:
                 f"{bundle.what} holds an upload that says other things of itself than the "
                 "manifest: its party, anchor or shapes. Ask for a new one."
             )
-        _refuse_other_noise(manifest, agreement, n_rows=payload.n_rows)
+        _refuse_other_noise(manifest, agreement, n_rows=payload.rows_shape[0])
         check_precision(payload, precision=agreement.precision, int8_range=agreement.int8_range)
     return payload
 
@@ -129,8 +129,8 @@ def told_of(payload: Payload) -> dict[str, Any]:
     """Return what the manifest tells of an upload's tables."""
     labels = payload.labels_place
     return {
-        "n_rows": payload.n_rows,
-        "n_components": payload.n_components,
+        "n_rows": payload.rows_shape[0],
+        "n_components": payload.rows_shape[1],
         "n_anchor_rows": payload.image_shape[0],
         "rows_dtype": payload.rows_place.dtype.name,
         "image_dtype": payload.image_place.dtype.name,

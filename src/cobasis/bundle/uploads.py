@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from cobasis.errors import (
 )
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
-from cobasis.protocol.messages import Labels, UploadHeader
+from cobasis.protocol.messages import Labels, Upload
 
 _FORMAT = "cobasis/upload/1"
 
@@ -63,14 +63,9 @@ class Payload:
     int8_scale: float | None = None  # what one step of int8 rows means; None for floats
 
     @property
-    def n_rows(self) -> int:
-        """How many rows the party sent."""
-        return self.rows_place.shape[0]
-
-    @property
-    def n_components(self) -> int:
-        """How many columns they have."""
-        return self.rows_place.shape[1]
+    def rows_shape(self) -> tuple[int, ...]:
+        """How many rows the party sent, and their columns."""
+        return self.rows_place.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -94,7 +89,7 @@ class Payload:
 
     def labels(self) -> Labels | None:
         """Read all labels; None where the file has none."""
-        return self.label_block(0, self.n_rows)
+        return self.label_block(0, self.rows_shape[0])
 
     def label_block(self, start: int, stop: int) -> Labels | None:
         """Read the labels of rows `start` to `stop`."""
@@ -223,64 +218,43 @@ class UploadFile:
         self._scale = None if int8_range is None else int8_range / _STEPS
 
     @contextmanager
-    def __call__(self, header: UploadHeader) -> Iterator[Self]:
+    def __call__(self, about: Upload) -> Iterator[dict[str, "_Table"]]:
         """Begin the file: whole when the block ends, and not there if something is raised in it."""
-        self._name = f"the upload of party '{header.party}'"
-        start, self._places = self._layout(header)
-        self._missing = set(self._places) - {"rows"}
-        self._written = np.zeros(header.n_rows, dtype=np.bool_)
-        last = self._places["rows"]
-        with WholeFile(self.path, n_bytes=last.offset + last.n_bytes) as self._file:
-            self._file.write(start, offset=0)
-            yield self
+        self.what = f"the upload of party '{about.party}'"
+        start, places = self._layout(about)
+        last = places["rows"]
+        with WholeFile(self.path, n_bytes=last.offset + last.n_bytes) as self.file:
+            self.file.write(start, offset=0)
+            tables = {name: _Table(self, name, place) for name, place in places.items()}
+            tables.pop("anchor_image")[0 : len(about.anchor_image)] = about.anchor_image
+            yield tables
             # before the file gets its name
-            if rows := int(np.count_nonzero(~self._written)):
-                self._missing.add(f"{rows:,} of its rows")
-            if self._missing:
+            lacking = {name: int(np.count_nonzero(~each.written)) for name, each in tables.items()}
+            told = [f"{count:,} of its {name}" for name, count in lacking.items() if count]
+            if told:
                 raise StepError(
-                    f"{self._name} is not complete: {' and '.join(sorted(self._missing))} were "
-                    "never written, so no file was made. Write all of it before the block ends."
+                    f"{self.what} is not complete: {' and '.join(told)} were never written, so no "
+                    "file was made. Write all of it before the block ends."
                 )
 
-    def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
-        """Write ``A F_i``, of shape (n_anchor_rows, n_components)."""
-        self._write("anchor_image", image)
-
-    def write_labels(self, labels: npt.NDArray[Any]) -> None:
-        """Write all labels, of shape (n_rows,), in the order of the rows."""
-        self._write("labels", labels)
-
-    def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
-        """Write rows `start` to ``start + len(block)``; again, if need be."""
-        stop = start + len(block)
-        place = part_of(self._places["rows"], slice(start, stop), what=self._name)
-        self._file.write(self._rounded("rows", block, place), offset=place.offset)
-        self._written[start:stop] = True
-
-    def read_rows(self, start: int, stop: int) -> Matrix:
-        """Read back rows that were written, to put them into another order."""
-        place = part_of(self._places["rows"], slice(start, stop), what=self._name)
-        block: Matrix = np.empty(place.shape, place.dtype)
-        self._file.read(block, offset=place.offset)
-        return block
-
-    def _layout(self, header: UploadHeader) -> tuple[bytes, dict[str, Place]]:
+    def _layout(self, about: Upload) -> tuple[bytes, dict[str, Place]]:
         """Return the file's first bytes and where its tables go; refuse what no reader takes."""
-        n_rows, width, height = header.n_rows, header.n_components, header.n_anchor_rows
-        if min(n_rows, width, height) < 1 or not is_name(header.party):
+        (n_rows, width), height = about.rows.shape, len(about.anchor_image)
+        if min(n_rows, width, height) < 1 or not is_name(about.party):
             raise ShapeError(
-                f"an upload of party {header.party!r} with {n_rows} rows, {width} components and "
+                f"an upload of party {about.party!r} with {n_rows} rows, {width} components and "
                 f"{height} anchor rows cannot be written. Each number has to be 1 or more, and the "
                 "name 1 to 100 printable characters."
             )
         rows, image = map(np.dtype, STORED[self._precision])
-        labels = [("labels", _LABELS[header.labels], (n_rows,))] if header.labels else []
+        told = about.labels
+        labels = [] if told is None else [("labels", _LABELS[told.dtype.name], (n_rows,))]
         metadata = {
             "format": _FORMAT,
-            "party": header.party,
-            "agreement_digest": header.agreement_digest.hex(),
-            "anchor_tag": header.anchor_tag.hex(),
-            "simulated": "true" if header.simulated else "false",
+            "party": about.party,
+            "agreement_digest": about.agreement_digest.hex(),
+            "anchor_tag": about.anchor_tag.hex(),
+            "simulated": "true" if about.simulated else "false",
         }
         if self._scale is not None:
             metadata["int8_scale"] = repr(self._scale)
@@ -291,26 +265,18 @@ class UploadFile:
         ]
         return make_header(tables, metadata=metadata)
 
-    def _write(self, name: str, table: npt.NDArray[Any]) -> None:
-        """Write one whole table."""
-        if name not in self._places:
-            raise StepError(f"{self._name} was announced without {name}. Give its header labels=.")
-        place = self._places[name]
-        self._file.write(self._rounded(name, table, place), offset=place.offset)
-        self._missing.discard(name)
-
-    def _rounded(self, name: str, table: npt.NDArray[Any], place: Place) -> npt.NDArray[Any]:
+    def rounded(self, name: str, table: npt.NDArray[Any], *, place: Place) -> npt.NDArray[Any]:
         """Return a table as the file holds it."""
         if table.shape != place.shape:
             raise ShapeError(
-                f"{name} of {self._name} have shape {table.shape}, announced was {place.shape}. "
+                f"{name} of {self.what} have shape {table.shape}, announced was {place.shape}. "
                 "Give all of it."
             )
         if table.dtype == place.dtype:  # rows that were read back are not rounded again
             return np.ascontiguousarray(table)
         if table.dtype.kind != "f" or name == "labels":
             raise DtypeError(
-                f"{name} of {self._name} are {table.dtype}, announced was {place.dtype}. Convert "
+                f"{name} of {self.what} are {table.dtype}, announced was {place.dtype}. Convert "
                 "them yourself."
             )
         if name == "rows" and self._scale is not None:
@@ -328,10 +294,32 @@ class UploadFile:
 
     def _refuse_outside(self, bounds: str) -> None:
         raise OptionError(
-            f"the projected rows or the anchor image in {self._name} are not all within {bounds}, "
+            f"the projected rows or the anchor image in {self.what} are not all within {bounds}, "
             "and are not clipped. Look for outliers and for units in the table; or agree on a "
             "larger range, or on precision='fp32'."
         )
+
+
+class _Table:
+    """A table of a file that is being written, in parts and in any order."""
+
+    def __init__(self, upload: UploadFile, name: str, place: Place) -> None:
+        self._upload, self._name, self._place = upload, name, place
+        self.written = np.zeros(place.shape[0], dtype=np.bool_)
+
+    def __setitem__(self, place: slice, block: npt.NDArray[Any]) -> None:
+        """Write some rows; again, if need be."""
+        part = part_of(self._place, place, what=self._upload.what)
+        made = self._upload.rounded(self._name, block, place=part)
+        self._upload.file.write(made, offset=part.offset)
+        self.written[place] = True
+
+    def __getitem__(self, place: slice) -> npt.NDArray[Any]:
+        """Read back rows that were written, as they stand in the file."""
+        part = part_of(self._place, place, what=self._upload.what)
+        block: npt.NDArray[Any] = np.empty(part.shape, part.dtype)
+        self._upload.file.read(block, offset=part.offset)
+        return block
 
 
 def check_precision(

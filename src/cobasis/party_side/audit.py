@@ -107,9 +107,9 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
     session, rows = made.ready.session, made.ready.rows
     agreement, budget = session.agreement, budget_of(session.agreement)
     sent = np.argsort(made.projection.order)[places]  # where each of them stands in the upload
-    released = np.empty((len(sent), payload.n_components))
-    for first in range(0, payload.n_rows, _BLOCK):
-        stop = min(first + _BLOCK, payload.n_rows)
+    released = np.empty((len(sent), payload.rows_shape[1]))
+    for first in range(0, payload.rows_shape[0], _BLOCK):
+        stop = min(first + _BLOCK, payload.rows_shape[0])
         here = (sent >= first) & (sent < stop)
         if here.any():
             released[here] = payload.row_block(first, stop)[sent[here] - first]

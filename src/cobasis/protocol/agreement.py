@@ -57,12 +57,7 @@ def moment_of(text: str) -> datetime:
     raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z")
 
 
-def _as_moment(text: str) -> str:
-    moment_of(text)
-    return text
-
-
-Moment = Annotated[str, AfterValidator(_as_moment)]
+Moment = Annotated[str, AfterValidator(lambda text: moment_text(moment_of(text)))]
 
 
 class Agreement(Strict):
@@ -158,7 +153,9 @@ class Agreement(Strict):
     precision: Precision = "fp64"
     int8_range: Positive | None = None
     minimum_parties: Count = 1
-    deadline: Annotated[str, AfterValidator(lambda text: text and _as_moment(text))] = ""
+    deadline: Annotated[str, AfterValidator(lambda text: text and moment_text(moment_of(text)))] = (
+        ""
+    )
     purpose: Text = ""
     threat_model: Literal["", "semi-honest"] = ""
     retention_days: Count | None = None
@@ -392,7 +389,4 @@ def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]
 def _sentence(error: ValidationError) -> str:
     """Return pydantic's findings as one sentence of ours."""
     findings = field_findings(error, whole="agreement")
-    return (
-        f"the agreement has {len(findings)} field(s) that cannot stand: {'; '.join(findings[:5])}. "
-        "Correct them; where it was signed, have it signed again."
-    )
+    return f"the agreement has {findings}. Correct them; where it was signed, sign it again."

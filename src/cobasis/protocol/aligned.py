@@ -43,7 +43,7 @@ class AlignedRows:
         self, uploads: Mapping[str, ReadableUpload], changes_of_basis: Mapping[str, Matrix]
     ) -> None:
         self._uploads, self._changes = uploads, changes_of_basis
-        self._sizes = {party: uploads[party].n_rows for party in uploads}
+        self._sizes = {party: uploads[party].rows_shape[0] for party in uploads}
         self.n_rows = sum(self._sizes.values())
         self.n_columns = int(changes_of_basis[next(iter(uploads))].shape[1])
         self.n_blocks = 1

@@ -120,8 +120,7 @@ class Analyst:
         """
         received: dict[str, SpanProposal] = {}
         for proposal in proposals:
-            what = f"the proposal of party '{proposal.party}'"
-            refusals.check_origin(proposal, self.agreement, what=what)
+            refusals.check_proposal(proposal, self.agreement)
             refusals.refuse_second(proposal.party, received)
             received[proposal.party] = proposal
         refusals.refuse_different_anchors(received)

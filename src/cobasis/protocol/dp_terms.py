@@ -105,11 +105,7 @@ class DPTerms(Strict):
     def statement(self, *, basis: str) -> str:
         """Return the guarantee in one sentence, without full stop."""
         share = "row" if self.rows_per_person == 1 else f"{self.rows_per_person} rows"
-        unit = (
-            f"one person ({share}) replaced by another"
-            if self.adjacency == "replace-one"
-            else f"one person ({share}) replaced by the centre"
-        )
+        other = "another" if self.adjacency == "replace-one" else "the centre"
         covered = "features and labels"
         labels = f"labels by randomised response, epsilon {self.spent_on_labels:g} more"
         if self.labels is None:
@@ -119,8 +115,9 @@ class DPTerms(Strict):
         centre = "the agreed centre" if self.centre else "the origin"
         return (
             f"differential privacy, epsilon {self.epsilon:g}, delta {self.delta:g}, {covered}, "
-            f"{unit} among as many rows; D = {self.sensitivity:g}, radius {self.radius:g} about "
-            f"{centre}, basis {basis}, {labels}; noise of scale {self.calibration.noise:.6g} in "
+            f"one person ({share}) replaced by {other} among as many rows; "
+            f"D = {self.sensitivity:g}, radius {self.radius:g} about {centre}, "
+            f"basis {basis}, {labels}; noise of scale {self.calibration.noise:.6g} in "
             f"steps of {self.calibration.grid:g} ({SAMPLER})"
         )
 

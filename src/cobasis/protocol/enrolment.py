@@ -22,12 +22,11 @@ IdentityName = Annotated[str, Field(pattern=_NAME)]
 Role = Literal["party", "analyst"]
 
 
-def field_findings(error: ValidationError, *, whole: str) -> list[str]:
-    """Say of each field why it cannot stand, without what it holds."""
-    return [
-        f"{'.'.join(map(str, found['loc'])) or whole}: {found['msg']}"
-        for found in error.errors(include_input=False, include_url=False)
-    ]
+def field_findings(error: ValidationError, *, whole: str) -> str:
+    """Say of the first fields why they cannot stand, without what they hold."""
+    found = error.errors(include_input=False, include_url=False)
+    told = [f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}" for each in found[:5]]
+    return f"{len(found)} field(s) that cannot stand: {'; '.join(told)}"
 
 
 class Strict(BaseModel):
@@ -51,10 +50,7 @@ class OneLine(Strict):
                 super().__init__(**fields)
             except ValidationError as error:
                 findings = field_findings(error, whole=self.what)
-                raise AgreementError(
-                    f"the {self.what} has {len(findings)} field(s) that cannot stand: "
-                    f"{'; '.join(findings)}. {self.ask}"
-                ) from None
+                raise AgreementError(f"the {self.what} has {findings}. {self.ask}") from None
 
     def text(self) -> str:
         """Return the file's text: canonical JSON and a line feed."""

@@ -69,9 +69,7 @@ class ReadableUpload(Protocol):
     @property
     def simulated(self) -> bool: ...  # noqa: D102 -- above
     @property
-    def n_rows(self) -> int: ...  # noqa: D102 -- above
-    @property
-    def n_components(self) -> int: ...  # noqa: D102 -- above
+    def rows_shape(self) -> tuple[int, ...]: ...  # noqa: D102 -- above
     @property
     def image_shape(self) -> tuple[int, ...]: ...  # noqa: D102 -- above
     @property
@@ -88,21 +86,6 @@ class ReadableUpload(Protocol):
     def label_block(self, start: int, stop: int) -> Labels | None:
         """Read their labels; None for a representation."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class UploadHeader:
-    """What is known of an upload before its first row is there."""
-
-    party: str
-    agreement_digest: bytes
-    anchor_tag: bytes
-    simulated: bool
-    n_rows: int
-    n_components: int
-    n_anchor_rows: int
-    # int64 positions in the agreement's classes, or float64; None for representation
-    labels: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,14 +121,9 @@ class Upload(Message):
     simulated: bool
 
     @property
-    def n_rows(self) -> int:
-        """How many rows the party sent."""
-        return len(self.rows)
-
-    @property
-    def n_components(self) -> int:
-        """How many columns they have."""
-        return int(self.rows.shape[1])
+    def rows_shape(self) -> tuple[int, ...]:
+        """How many rows the party sent, and their columns."""
+        return self.rows.shape
 
     @property
     def image_shape(self) -> tuple[int, ...]:
@@ -212,10 +190,6 @@ def encode_labels(
     """Check labels against the agreement and turn classes into their positions."""
     if agreement.task == "representation":
         return None
-    if labels is None:
-        raise LabelError(
-            f"party '{party}' gave no labels, and task='{agreement.task}' needs one per row."
-        )
     array = as_labels(labels, name=f"the labels of party '{party}'")
     if array.ndim != 1 or len(array) != n_rows:
         raise LabelError(
@@ -251,8 +225,10 @@ def encode_labels(
     return found
 
 
-def as_labels(labels: npt.ArrayLike, *, name: str) -> npt.NDArray[np.generic]:
-    """Return labels as an array, unless they are ragged, masked or of another byte order."""
+def as_labels(labels: npt.ArrayLike | None, *, name: str) -> npt.NDArray[np.generic]:
+    """Return labels as an array, unless there are none, or some are ragged, masked or swapped."""
+    if labels is None:
+        raise LabelError(f"{name} are missing, and this task needs one per row.")
     try:
         array = np.asarray(labels)
     except ValueError:

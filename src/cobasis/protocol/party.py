@@ -1,5 +1,7 @@
 """A party: proposes directions, makes its one upload, takes what comes back, and predicts."""
 
+from typing import cast
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,17 +11,15 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Blocks, Matrix, WholeTable
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models.chain import Chain
-from cobasis.models.onnx import Precision, raw_graph
-from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import (
     ConsensusSpan,
+    Labels,
     Return,
     SpanProposal,
     Upload,
-    UploadHeader,
     decode_labels,
     encode_labels,
 )
@@ -252,9 +252,9 @@ class Party:
         """
         table = encode(rows, self.agreement.features, party=self.name)
         targets = encode_labels(labels, self.agreement, n_rows=len(table), party=self.name)
-        sink = InMemory()
-        self.write(RowsInMemory(table, targets), to=sink, consensus=consensus, basis=basis)
-        return sink.upload
+        made = InMemory()
+        self.write(RowsInMemory(table, targets), to=made, consensus=consensus, basis=basis)
+        return made.upload
 
     def write(
         self,
@@ -283,12 +283,12 @@ class Party:
         memory: Memory | None = None,
     ) -> Projection:
         """Settle all that an upload needs before a row is projected; the first half of `write`."""
-        agreement, key = self.agreement, self._chooser.key
+        agreement, key, n_rows = self.agreement, self._chooser.key, rows.shape[0]
         if consensus is not None:
             check_consensus(consensus, agreement, anchor_tag=self._tag, party=self.name)
         labels = rows.labels()  # refused before a long pass
         if labels is None:
-            encode_labels(None, agreement, n_rows=rows.shape[0], party=self.name)
+            encode_labels(None, agreement, n_rows=n_rows, party=self.name)
         with one_blas_thread():
             chosen = self._chooser.basis(
                 rows, anchor=self._anchor, consensus=consensus, kept=basis, memory=memory
@@ -298,23 +298,21 @@ class Party:
                 noising = noise_for(
                     rows, agreement.dp, agreement=agreement, basis=chosen, key=key, party=self.name
                 )
-        about = UploadHeader(
+        about = Upload(
             party=self.name,
             agreement_digest=agreement.digest(),
             anchor_tag=self._tag,
+            rows=np.broadcast_to(np.zeros(()), (n_rows, chosen.shape[1])),
+            labels=None if labels is None else cast("Labels", np.broadcast_to(labels[:1], n_rows)),
+            anchor_image=chosen.image(self._anchor),
             simulated=self._simulated or (consensus is not None and consensus.simulated),
-            n_rows=rows.shape[0],
-            n_components=chosen.shape[1],
-            n_anchor_rows=agreement.n_anchor_rows,
-            labels=None if labels is None else labels.dtype.name,
         )
         return Projection(
             rows=rows,
             about=about,
             basis=chosen,
-            anchor_image=chosen.image(self._anchor),
             # the round is in the label: one order in two rounds would link their rows
-            order=key.stream(f"order/{agreement.round_id}").permutation(rows.shape[0]),
+            order=key.stream(f"order/{agreement.round_id}").permutation(n_rows),
             noising=noising,
         )
 
@@ -370,31 +368,3 @@ class Party:
             Classes of the agreement, or numbers; LocalError where the round trained no model.
         """
         return decode_labels(self.model.predict(self.transform(rows)), self.agreement)
-
-    def export_graph(self, *, precision: Precision = "float64") -> bytes:
-        """Write everything from raw columns to prediction as one ONNX graph, a secret.
-
-        Parameters
-        ----------
-        precision : {"float32", "float64"}
-            Of numbers in, weights and scores.
-
-        Returns
-        -------
-        bytes
-            An ONNX model of raw columns, which the page on model files describes; LocalError
-            where the model has no such form.
-
-        Notes
-        -----
-        **Who sees what.** The graph holds ``F_i G_i``: whoever has it can project every party's
-        rows back. Keep it as you keep the basis. **Cost.** One copy of the model.
-        """
-        agreed, own = self.agreement, self.model
-        return raw_graph(
-            agreed.features,
-            read_chain(own, task=agreed.task, n_classes=len(agreed.classes)),
-            map_in=self.basis.project(np.eye(self.basis.shape[0])) @ self.returned.change_of_basis,
-            classes=agreed.classes,
-            precision=precision,
-        )

@@ -1,8 +1,8 @@
 """How a party's rows become its upload, wherever these lie and wherever it goes. Party side only.
 
-Rows come in blocks, a table in memory as one; the upload goes to a sink: an `Upload` in memory,
-or a file. A row's place is anywhere in it, and one small write per row would take minutes. So the
-sink is cut into bins: a part's rows are sorted by bin and go to their bins in few large writes,
+Rows come in blocks, a table in memory as one; the upload goes to an `Upload` in memory,
+or a file. A row's place is anywhere in it, and one small write per row would take minutes. So it
+is cut into bins: a part's rows are sorted by bin and go to their bins in few large writes,
 each row standing in its bin as the table had it; then bin after bin is read, put in order and
 written back.
 
@@ -15,11 +15,11 @@ draws noise of its own.
 import hashlib
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NoReturn, Protocol, Self, cast
+from typing import Any, Literal, NoReturn, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from cobasis.privacy.sensitivity import clip_rows
 from cobasis.progress import Report
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.messages import Labels, Upload, UploadHeader
+from cobasis.protocol.messages import Labels, Upload
 from cobasis.protocol.secrets import PartyKey, SecretBasis
 
 BIN_BYTES = 2**24
@@ -63,59 +63,33 @@ class RowsInMemory(WholeTable, LabelledRows):
         return self._labels
 
 
-class Sink(Protocol):
-    """Where an upload goes, in parts; several threads write rows at a time."""
+class Slices(Protocol):
+    """A table that is written in parts, by several threads at a time: an array, or in a file."""
 
-    def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
-        """Take ``A F_i``."""
+    def __setitem__(self, place: slice, block: npt.NDArray[Any]) -> None:
+        """Take some rows; again, if need be."""
 
-    def write_labels(self, labels: npt.NDArray[Any]) -> None:
-        """Take all labels, in the order of the rows."""
-
-    def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
-        """Take rows `start` to ``start + len(block)``; again, if need be."""
-
-    def read_rows(self, start: int, stop: int) -> npt.NDArray[Any]:
+    def __getitem__(self, place: slice) -> npt.NDArray[Any]:
         """Give rows back as they were taken, to be put into another order."""
 
 
-Begin = Callable[[UploadHeader], AbstractContextManager[Sink]]
-"""Opens a sink for what a header announces; when its block ends without an error, it is whole."""
+Begin = Callable[[Upload], AbstractContextManager[Mapping[str, Slices]]]
+"""Opens an upload's `rows` and `labels`, of which its announcement has the sizes and nothing else;
+when the block ends without an error, the upload is whole."""
 
 
 class InMemory:
-    """A sink that is an `Upload` in the end."""
+    """Where an upload goes that is an `Upload` in the end."""
 
     upload: Upload
 
-    def __call__(self, header: UploadHeader) -> AbstractContextManager[Self]:
-        """Begin an upload: make room for all that its header announces."""
-        self.upload = Upload(
-            party=header.party,
-            agreement_digest=header.agreement_digest,
-            anchor_tag=header.anchor_tag,
-            rows=np.empty((header.n_rows, header.n_components)),
-            labels=None if header.labels is None else np.empty(header.n_rows, header.labels),
-            anchor_image=np.empty((header.n_anchor_rows, header.n_components)),
-            simulated=header.simulated,
-        )
-        return nullcontext(self)
-
-    def write_anchor_image(self, image: npt.NDArray[Any]) -> None:
-        """Take ``A F_i``."""
-        self.upload.anchor_image[:] = image
-
-    def write_labels(self, labels: npt.NDArray[Any]) -> None:
-        """Take all labels."""
-        cast("Labels", self.upload.labels)[:] = labels
-
-    def write_rows(self, start: int, block: npt.NDArray[Any]) -> None:
-        """Take some rows."""
-        self.upload.rows[start : start + len(block)] = block
-
-    def read_rows(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Give some rows back."""
-        return self.upload.rows[start:stop]
+    def __call__(self, about: Upload) -> AbstractContextManager[Mapping[str, Slices]]:
+        """Begin an upload: make room for all that is announced."""
+        tables: dict[str, Any] = {"rows": np.empty(about.rows.shape)}
+        if about.labels is not None:
+            tables["labels"] = np.empty(about.labels.shape, about.labels.dtype)
+        self.upload = replace(about, **tables)
+        return nullcontext(tables)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -185,9 +159,8 @@ class Projection(Hidden):
     """What is settled before a row is projected: the basis, and where each row will stand."""
 
     rows: LabelledRows
-    about: UploadHeader
+    about: Upload  # whose rows and labels take no memory: they say how many there will be
     basis: SecretBasis  # F_i
-    anchor_image: Matrix  # A F_i
     order: npt.NDArray[np.intp]  # the upload's first row is the party's row order[0], and so on
     noising: Noising | None = None  # what hides each person, where the agreement has a [dp] section
 
@@ -198,9 +171,8 @@ class Projection(Hidden):
 
     def write(self, to: Begin, *, report: Report) -> None:
         """Project all rows and write the upload; refuse rows that noise was not drawn for."""
-        with one_blas_thread(), to(self.about) as sink:
-            sink.write_anchor_image(self.anchor_image)
-            bins = _Bins(self, sink)
+        with one_blas_thread(), to(self.about) as tables:
+            bins = _Bins(self, tables["rows"])
             parts = self.rows.over(bins.put, step="projecting rows")
             if self.noising is None:
                 for _ in parts:
@@ -213,17 +185,17 @@ class Projection(Hidden):
             if labels is not None:
                 noisy = self.noising
                 told = labels if noisy is None else noisy.labels(labels, party=self.about.party)
-                sink.write_labels(told[self.order])
+                tables["labels"][0 : len(told)] = told[self.order]
 
 
 class _Bins:
     """Where rows go, first and last; used by several threads at a time."""
 
-    def __init__(self, projection: Projection, sink: Sink) -> None:
+    def __init__(self, projection: Projection, rows: Slices) -> None:
         self._noising, self._basis = projection.noising, projection.basis
-        self._order, self._sink = projection.order, sink
-        n_rows, self._n_components = len(self._order), projection.about.n_components
-        self.size = max(1, BIN_BYTES // (8 * self._n_components))
+        self._order, self._rows = projection.order, rows
+        n_rows, self._n_components = len(self._order), projection.basis.shape[1]
+        self.size: int = max(1, BIN_BYTES // (8 * self._n_components))
         self._number = np.min_scalar_type(n_rows // self.size)
         self._places = np.empty_like(self._order)
         for start in range(0, n_rows, self.size):
@@ -252,16 +224,17 @@ class _Bins:
         within = numbers[turn]
         edges = [0, *(np.flatnonzero(within[1:] != within[:-1]) + 1), len(turn)]
         for start, end in pairwise(edges):
-            self._sink.write_rows(int(places[turn[start]]), rows[start:end])
+            place = int(places[turn[start]])
+            self._rows[place : place + end - start] = rows[start:end]
         return marks
 
     def settle(self, start: int) -> int:
         """Put one bin's rows where they belong, and return where it ends."""
         stop = min(start + self.size, len(self._order))
-        found = self._sink.read_rows(start, stop)
+        found = self._rows[start:stop]
         rows = np.empty_like(found)
         rows[np.argsort(self._order[start:stop])] = found
-        self._sink.write_rows(start, rows)
+        self._rows[start:stop] = rows
         return stop
 
 
@@ -276,11 +249,6 @@ def noise_for(
 ) -> Noising:
     """Return the mechanism for rows, and for their labels as a pass over the rows finds them."""
     n_rows = rows.shape[0]
-    if basis.oblique:
-        raise AgreementError(
-            f"the basis of party '{party}' is not orthonormal, so it may lengthen a row, and the "
-            "noise of [dp] would be too small. Leave basis= and span conditions out."
-        )
     if n_rows > terms.most_rows:
         raise AgreementError(
             f"party '{party}' would upload {n_rows:,} rows, and the delta of [dp] was agreed on "

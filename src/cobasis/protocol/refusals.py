@@ -85,7 +85,7 @@ def check_header(upload: ReadableUpload, agreement: Agreement) -> None:
     """Refuse an upload of another agreement or of other sizes; no number of it is read."""
     what = f"the upload of party '{upload.party}'"
     check_origin(upload, agreement, what=what)
-    rows, image = (upload.n_rows, upload.n_components), upload.image_shape
+    rows, image = upload.rows_shape, upload.image_shape
     width, height = agreement.n_components, agreement.n_anchor_rows
     expected = None if agreement.task == "representation" else rows[0]
     if rows[1] != width or image != (height, width) or upload.n_labels != expected:
@@ -109,7 +109,7 @@ def check_upload(upload: ReadableUpload, agreement: Agreement) -> ReadableUpload
         told = None if upload.labels is None else cast("Labels", np.atleast_1d(upload.labels))
         upload = replace(upload, rows=rows, anchor_image=image, labels=told)
     check_header(upload, agreement)
-    labels, name = upload.label_block(0, upload.n_rows), "its table of rows"
+    labels, name = upload.label_block(0, upload.rows_shape[0]), "its table of rows"
     if labels is not None:
         if agreement.task == "classification":
             whole = labels.dtype.kind == "i" and labels.ndim == 1
@@ -183,9 +183,10 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
 
 def row_blocks(upload: ReadableUpload) -> Iterator[Matrix]:
     """Read all rows of an upload, some at a time."""
-    size = max(1, BLOCK_CELLS // upload.n_components)
-    for start in range(0, upload.n_rows, size):
-        yield upload.row_block(start, min(start + size, upload.n_rows))
+    n_rows, width = upload.rows_shape
+    size = max(1, BLOCK_CELLS // width)
+    for start in range(0, n_rows, size):
+        yield upload.row_block(start, min(start + size, n_rows))
 
 
 def refuse_different_anchors(messages: Mapping[str, SpanProposal | ReadableUpload]) -> None:
@@ -217,13 +218,12 @@ def refuse_certificate(certificate: Certificate, agreement: Agreement) -> None:
     band = agreement.scale_band
     for what, scales in (
         ("rows", {name: each.scale for name, each in parties.items()}),
-        ("anchor image", {name: each.image_scale for name, each in parties.items()}),
+        ("anchor images", {name: each.image_scale for name, each in parties.items()}),
     ):
         outside = [name for name, scale in scales.items() if not 1 / band <= scale <= band]
         if outside:
-            are = "are" if what == "rows" else "is"
             raise ScaleError(
-                f"the {what} of {_named(outside)} {are} more than {band:g} times larger or smaller "
+                f"the {what} of {_named(outside)} are more than {band:g} times larger or smaller "
                 "than the median party's, so they would drown the others or vanish. Have the units "
                 "checked there, or exclude the party by name: exclude=[...]."
             )

@@ -270,10 +270,12 @@ class Chooser:
 
     def _refuse_unfit(self, kept: SecretBasis, shape: tuple[int, int]) -> None:
         """Refuse a basis of another round's sizes, or an oblique one outside a simulation."""
-        if kept.oblique and not self.key.simulated:
+        # an oblique basis may lengthen a row, so that the noise of [dp] would be too small
+        if kept.oblique and (not self.key.simulated or self.agreement.dp is not None):
             raise OrthonormalityError(
                 f"the basis that party '{self.party}' kept is not orthonormal, which only "
-                "simulations of the papers' conditions accept. Leave it out, so that one is made."
+                "simulations of the papers' conditions accept, without [dp]. Leave it out, so "
+                "that one is made."
             )
         if kept.shape != shape:
             raise ShapeError(

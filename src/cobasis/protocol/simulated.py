@@ -85,6 +85,9 @@ def _refuse_options(rows: object, given: Mapping[str, Any]) -> None:
             isinstance(model, str | None) or hasattr(model, "fit")
         ),
         "dp is no DPTerms": isinstance(dp, DPTerms | None),
+        f"span_condition makes all bases, so basis={given['basis']!r} would have no effect": (
+            given["span_condition"] is None or given["basis"] == "svd"
+        ),
         "public_rows go with a public basis or a public or smote anchor, only with one": (
             public == (given["public_rows"] is not None)
         ),
@@ -167,10 +170,6 @@ def _classes(rows: Rows) -> tuple[Any, ...]:
     """Return all labels that occur, sorted, as Python's own integers or text."""
     found: set[Any] = set()
     for name, (_, labels) in rows.items():
-        if labels is None:
-            raise LabelError(
-                f"party '{name}' gave no labels, and task='classification' needs one per row."
-            )
         found.update(as_labels(labels, name=f"the labels of party '{name}'").ravel().tolist())
     kinds = {type(label) for label in found}
     if kinds and kinds <= {int, bool}:
@@ -196,11 +195,6 @@ def _under(
     keys: Mapping[str, PartyKey],
 ) -> dict[str, SecretBasis]:
     """Make every party's basis under one of the papers' four conditions."""
-    if agreement.basis != "svd":
-        raise OptionError(
-            f"span_condition='{condition}' makes all bases itself, so basis='{agreement.basis}' "
-            "would have no effect. Give one of the two."
-        )
     tables = {
         name: encode(table, agreement.features, party=name) for name, (table, _) in rows.items()
     }

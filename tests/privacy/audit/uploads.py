@@ -50,7 +50,7 @@ def facts(upload, **changes):
     if upload.classes is not None:
         counts = tuple(np.unique(upload.classes, return_counts=True)[1].tolist())
     told = Facts(
-        n_rows=upload.n_rows,
+        n_rows=upload.rows_shape[0],
         anchor="isometric",
         basis="svd",
         task="classification" if counts else "representation",
@@ -68,10 +68,10 @@ def about(upload, **changes):
         data_version="0123456789abcdef",
         tool_version="cobasis 0",
         time="2026-11-21T15:30:00Z",
-        n_rows=upload.n_rows,
-        n_sampled=upload.n_rows,
+        n_rows=upload.rows_shape[0],
+        n_sampled=upload.rows_shape[0],
         n_features=upload.rows.shape[1],
-        n_components=upload.n_components,
+        n_components=upload.rows_shape[1],
         basis="svd",
         anchor="isometric",
     )
