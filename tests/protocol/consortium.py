@@ -10,6 +10,8 @@ NAMES = ("north", "south", "east", "west")
 WIDTH = 6
 COMPONENTS = 3
 ROUND = "icu-2026"
+NONE = {"task": "representation", "classes": (), "model": None}
+"""Changes of an agreement that make it one without labels and model."""
 
 
 def tables(seed=0, *, names=NAMES, n_rows=30, width=WIDTH):

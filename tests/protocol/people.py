@@ -23,3 +23,11 @@ def identity(name, **changes):
 
 PEOPLE = tuple(identity(name) for name in NAMES)
 ANALYST = identity("lab")
+REAL = {  # what an agreement says besides before anybody signs it
+    "purpose": "Mortality on the ward; the four hospitals only.",
+    "threat_model": "semi-honest",
+    "retention_days": 90,
+    "label": "died",
+    "enrolled": PEOPLE,
+    "analyst": ANALYST,
+}

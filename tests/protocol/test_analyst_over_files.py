@@ -1,6 +1,10 @@
-"""A run over files: stopped anywhere it goes on, and its memory does not grow with the parties."""
+"""A run over files: stopped anywhere it goes on, also within a target that takes many iterations.
+
+Its memory does not grow with the parties.
+"""
 
 import io
+import itertools
 import os
 from functools import partial
 from pathlib import Path
@@ -10,15 +14,13 @@ import pytest
 from rich.console import Console
 
 from cobasis import GOPP, ODC, Imakura, Kawakami, Whitened, align
-from cobasis.algorithms import images
-from cobasis.bundle.folders import FitFolder, UploadFolder
+from cobasis.algorithms import gopp, images
+from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.cli.bar import shown
-from cobasis.disk.tensors import read_header
 from cobasis.errors import AnotherRunError
 from protocol.upload_folders import (
     align_folder,
     measured,
-    run_child,
     write_folder,
 )
 
@@ -66,14 +68,7 @@ class Stopper:
             raise KeyboardInterrupt
 
 
-ALIGNERS = [ODC(), Whitened(), GOPP(), Imakura(), Kawakami()]
-
-
-@pytest.mark.parametrize("aligner", ALIGNERS, ids=lambda each: type(each).__name__)
-def test_a_folder_aligns_as_arrays_do(tmp_path, uploads, aligner):
-    found = align_folder(uploads, aligner=aligner, to=tmp_path / "fits")
-    assert_same(found, in_memory(uploads, aligner))
-    assert found.aligner is aligner
+OTHERS = [Whitened(), GOPP(), Imakura(), Kawakami()]
 
 
 def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
@@ -96,11 +91,11 @@ def test_iterations_are_counted_as_passes_and_share_one_bar(tmp_path, uploads):
 
 
 STOPS = [("making the target", 1), ("fitting", 1), ("fitting", 41)]
-STOPPED = [(ODC(), stop) for stop in STOPS] + [(each, STOPS[-1]) for each in ALIGNERS[1:]]
+STOPPED = [(ODC(), stop) for stop in STOPS] + [(each, STOPS[-1]) for each in OTHERS]
 
 
 @pytest.mark.parametrize(("aligner", "stop"), STOPPED, ids=repr)
-def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads, aligner, stop):
+def test_after_ctrl_c_the_same_call_goes_on_and_ends_as_arrays_do(tmp_path, uploads, aligner, stop):
     stopper = Stopper(*stop)
     with pytest.raises(KeyboardInterrupt):
         align_folder(uploads, aligner=aligner, to=tmp_path / "fits", report=stopper)
@@ -114,28 +109,6 @@ def test_after_ctrl_c_the_same_call_goes_on_and_ends_the_same(tmp_path, uploads,
     assert len(read) == 1 + N_PARTIES - fitted
     if stop[0] == "fitting":
         assert "making the target" not in {step for step, _, _ in again.told}
-
-
-KILLS = {
-    "in fitting": ("SIGKILL", "fitting", 50, range(25, 50)),  # it loses the shard under way
-    "by Ctrl-C": ("SIGINT", "fitting", 50, range(33, 50)),  # it loses the batches under way
-    "in writing a shard": ("SIGKILL", "fsync", 4, {0, 9}),
-}
-
-
-@pytest.mark.parametrize("where", KILLS)
-def test_after_a_kill_at_any_moment_the_same_call_ends_the_same(tmp_path, uploads, where):
-    stop, step, count, kept = KILLS[where]
-    to = tmp_path / "fits"
-    done = run_child(uploads, to, stop=stop, step=step, count=count)
-    assert done.returncode in {-9, -2}
-    assert "done" not in done.stdout
-    for path in to.glob("*.safetensors"):
-        assert read_header(path).places  # what has its name is whole
-    assert len(FitFolder(to)) in kept
-    found = align_folder(uploads, aligner=ODC(), to=to)
-    assert_same(found, in_memory(uploads, ODC()))
-    assert [path.name for path in to.glob("*.part")] == []
 
 
 def test_a_finished_run_is_read_back_without_reading_an_image(tmp_path, uploads):
@@ -154,17 +127,95 @@ def test_fits_without_their_target_are_not_gone_on_with(tmp_path, uploads, spoil
         align_folder(uploads, aligner=ODC(), to=tmp_path / "fits")
 
 
-def test_late_parties_and_leavers_change_nobody_elses_fit(tmp_path, uploads):
-    """Fits to a target stay where they are; who is removed is left out of the view."""
-    names = [f"party-{number:06d}" for number in range(N_PARTIES)]
-    first = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits", removed=names[5:7])
-    assert "party-000005" not in first.fits
-    later = align_folder(uploads, aligner=ODC(), to=tmp_path / "fits", removed=names[1:2])
-    assert set(later.fits) == {*names} - {"party-000001"}
-    assert len(FitFolder(tmp_path / "fits")) == N_PARTIES
-    for name in set(first.fits) & set(later.fits):
-        before, after = first.fits[name].change_of_basis, later.fits[name].change_of_basis
-        np.testing.assert_array_equal(before, after)
+FEW = 12
+STARTING = 1  # readings of all images before the first iteration
+
+
+@pytest.fixture(scope="module")
+def unlike(tmp_path_factory):
+    """Uploads of parties that have so much of their own that GOPP iterates."""
+    folder = tmp_path_factory.mktemp("all") / "uploads"
+    write_folder(folder, n_parties=FEW, own=1.0)
+    return folder
+
+
+@pytest.fixture
+def iterated(unlike):
+    target = in_memory(unlike, GOPP()).target
+    assert target.iterations > 4
+    return target
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every iteration is kept."""
+    monkeypatch.setattr(gopp, "SECONDS", 0.0)
+
+
+def stopped(uploads, to, *, in_pass):
+    """Align until Ctrl-C at the first image of one pass."""
+    stopper = Stopper(f"making the target, pass {in_pass}", 1)
+    with pytest.raises(KeyboardInterrupt):
+        align_folder(uploads, aligner=GOPP(), to=to, report=stopper)
+
+
+def resumed(uploads, to, iterated):
+    """Go on; return how many images were read for the target."""
+    again = Stopper()
+    found = align_folder(uploads, aligner=GOPP(), to=to, report=again).target
+    np.testing.assert_array_equal(found.rows, iterated.rows)
+    assert (found.iterations, found.converged) == (iterated.iterations, True)
+    assert "iterate" not in StateFolder(to)
+    return sum(step.startswith("making") and done > 0 for step, done, _ in again.told)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+@pytest.mark.usefixtures("at_once")
+def test_what_was_iterated_is_not_iterated_again(tmp_path, unlike, iterated, step):
+    stopped(unlike, tmp_path / "fits", in_pass=STARTING + step + 1)
+    assert StateFolder(tmp_path / "fits")["iterate"][1]["step"] == step
+    whole = FEW * (STARTING + iterated.iterations + 1)  # and one to look for the arbitrary
+    in_all = resumed(unlike, tmp_path / "again", iterated)
+    assert abs(in_all - whole) <= FEW
+    saved = in_all - resumed(unlike, tmp_path / "fits", iterated)
+    assert saved == FEW * (STARTING + step)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_iteration_that_ended_the_loop_is_the_last(tmp_path, unlike, iterated):
+    stopped(unlike, tmp_path / "fits", in_pass=STARTING + iterated.iterations + 1)
+    assert resumed(unlike, tmp_path / "fits", iterated) <= 2 * FEW
+
+
+def test_an_iterate_is_kept_every_ten_seconds(monkeypatch):
+    clock, written = itertools.count(step=4.0), []
+    monkeypatch.setattr(gopp.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(gopp, "_keep", lambda _, reached: written.append(reached.step))
+    rng = np.random.default_rng(0)
+    images = {f"p{index}": rng.random((60, 4)) for index in range(30)}
+    made = GOPP().target(images)
+    assert 2 <= len(written) <= 1 + made.iterations / 3
+    assert np.diff(written).min() >= 2
+
+
+@pytest.mark.parametrize("kept", [0, -1])
+@pytest.mark.usefixtures("at_once")
+def test_a_damaged_file_makes_the_target_begin_anew(tmp_path, unlike, iterated, kept):
+    stopped(unlike, tmp_path / "fits", in_pass=STARTING + 4)
+    file = tmp_path / "fits" / "iterate.safetensors"
+    file.write_bytes(file.read_bytes()[:kept])
+    assert resumed(unlike, tmp_path / "fits", iterated) > FEW * iterated.iterations
+
+
+@pytest.mark.usefixtures("at_once")
+def test_what_a_kill_left_beside_the_target_is_cleared_away(tmp_path, unlike):
+    stopped(unlike, tmp_path / "fits", in_pass=STARTING + 4)
+    file = tmp_path / "fits" / "iterate.safetensors"
+    left = file.read_bytes()
+    align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
+    file.write_bytes(left)
+    align_folder(unlike, aligner=GOPP(), to=tmp_path / "fits")
+    assert not file.exists()
 
 
 FROM_FILES = """
@@ -177,36 +228,19 @@ result = [len(found.fits), found.changes_of_basis["party-001999"].shape]
 
 WITHOUT_FILES = """
 import sys
-from collections.abc import Mapping
 import numpy as np
 from cobasis import ODC, align
-
-class Simulated(Mapping):
-    def __init__(self, n_parties):
-        self.n_parties = n_parties
-        self.seen = np.random.default_rng(0).normal(size=(64, 8))
-
-    def __getitem__(self, party):
-        return np.roll(self.seen, int(party) % 8, axis=1)
-
-    def __iter__(self):
-        return map(str, range(self.n_parties))
-
-    def __len__(self):
-        return self.n_parties
+from cobasis.algorithms.images import View
 
 class Counted(dict):
     n_fits = 0
 
-    def __setitem__(self, party, fit):
-        self.n_fits += 1
-
     def update(self, fits):
-        for party, fit in fits.items():
-            self[party] = fit
+        self.n_fits += len(fits)
 
-sink = Counted()
-align(ODC(), Simulated(int(sys.argv[1])), sink=sink)
+sink, seen = Counted(), np.random.default_rng(0).normal(size=(64, 8))
+names = dict.fromkeys(map(str, range(int(sys.argv[1]))))
+align(ODC(), View(names, read=lambda name: np.roll(seen, int(name) % 8, axis=1)), sink=sink)
 result = sink.n_fits
 """
 

@@ -23,7 +23,7 @@ from cobasis.errors import (
     UnknownPartyError,
 )
 from cobasis.protocol import analyst as analyst_module
-from protocol.consortium import COMPONENTS, NAMES, agree, consortium, state, tables, trained
+from protocol.consortium import COMPONENTS, NAMES, consortium, state, tables
 
 
 @pytest.fixture(scope="module")
@@ -42,55 +42,43 @@ def nan_in(table):
     return spoilt
 
 
-UNUSABLE = {
-    "NaN in the rows": lambda u: {"rows": nan_in(u.rows)},
-    "NaN in the image": lambda u: {"anchor_image": nan_in(u.anchor_image)},
-    "infinite rows": lambda u: {"rows": u.rows * np.inf},
-    "no rows": lambda u: {"rows": u.rows[:0], "labels": u.labels[:0]},
-    "rows of text": lambda u: {"rows": u.rows.astype(str)},
-    "complex rows": lambda u: {"rows": u.rows + 0j},
-    "rows missing": lambda _: {"rows": None},
-    "byte-swapped image": lambda u: {"anchor_image": u.anchor_image.astype(">f8")},
-    "image one-dimensional": lambda _: {"anchor_image": np.ones(8)},
-}
-LABELS = {
-    "in two columns": lambda y: np.stack([y, y], axis=1),
-    "that are no integers": lambda y: y.astype(float),
-    "of text": lambda y: y.astype(str),
-    "too high": lambda y: y + 1,
-    "negative": lambda y: y - 1,
-}
-SIZES = {
-    "rows too wide": (lambda u: {"rows": np.hstack([u.rows, u.rows])}, r"rows of shape \(30, 6\)"),
-    "rows transposed": (lambda u: {"rows": u.rows.T}, r"rows of shape \(3, 30\)"),
-    "image too wide": (
-        lambda _: {"anchor_image": np.linalg.qr(np.ones((8, 4)) + np.eye(8, 4))[0]},
-        "an anchor image of shape .*4",
-    ),
-    "image too short": (lambda u: {"anchor_image": u.anchor_image[:-1]}, r"shape \(7, 3\)"),
-    "a label too few": (lambda u: {"labels": u.labels[1:]}, "29 labels"),
-    "no labels": (lambda _: {"labels": None}, "None labels"),
-    "labels of no dimension": (lambda _: {"labels": np.array(1)}, "1 labels"),
-    "another's digest": (lambda _: {"agreement_digest": bytes(32)}, "another agree"),
-    "huge rows": (lambda u: {"rows": u.rows * 1e60}, "1e\\+50"),
-}
-
-
 def image_times(*factors):
     return lambda u: {"anchor_image": u.anchor_image @ np.diag(factors)}
 
 
+def labels(change):
+    return lambda u: {"labels": change(u.labels)}, MessageError, "'north' are not what task="
+
+
 FORGERIES = {
-    **{kind: (change, MessageError, "used: ") for kind, change in UNUSABLE.items()},
-    **{kind: (change, MessageError, words) for kind, (change, words) in SIZES.items()},
-    **{
-        f"labels {kind}": (
-            lambda u, change=change: {"labels": change(u.labels)},
-            MessageError,
-            "labels of party 'north' are not what task='classification' needs",
-        )
-        for kind, change in LABELS.items()
-    },
+    "NaN in the rows": (lambda u: {"rows": nan_in(u.rows)}, MessageError, "used: "),
+    "NaN in the image": (
+        lambda u: {"anchor_image": nan_in(u.anchor_image)},
+        MessageError,
+        "used: ",
+    ),
+    "no rows": (lambda u: {"rows": u.rows[:0], "labels": u.labels[:0]}, MessageError, "used: "),
+    "rows of text": (lambda u: {"rows": u.rows.astype(str)}, MessageError, "used: "),
+    "rows missing": (lambda _: {"rows": None}, MessageError, "used: "),
+    "image of one dimension": (lambda _: {"anchor_image": np.ones(8)}, MessageError, "used: "),
+    "labels in two columns": labels(lambda y: np.stack([y, y], axis=1)),
+    "labels that are no integers": labels(lambda y: y.astype(float)),
+    "labels of text": labels(lambda y: y.astype(str)),
+    "labels too high": labels(lambda y: y + 1),
+    "labels negative": labels(lambda y: y - 1),
+    "rows too wide": (lambda u: {"rows": np.tile(u.rows, 2)}, MessageError, r"shape \(30, 6\)"),
+    "rows transposed": (lambda u: {"rows": u.rows.T}, MessageError, r"rows of shape \(3, 30\)"),
+    "image too wide": (lambda _: {"anchor_image": np.eye(8, 4)}, MessageError, r"shape \(8, 4\)"),
+    "image too short": (
+        lambda u: {"anchor_image": u.anchor_image[:-1]},
+        MessageError,
+        r"shape \(7, 3\)",
+    ),
+    "a label too few": (lambda u: {"labels": u.labels[1:]}, MessageError, "29 labels"),
+    "no labels": (lambda _: {"labels": None}, MessageError, "None labels"),
+    "labels of no dimension": (lambda _: {"labels": np.array(1)}, MessageError, "1 labels"),
+    "another's digest": (lambda _: {"agreement_digest": bytes(32)}, MessageError, "another agree"),
+    "huge rows": (lambda u: {"rows": u.rows * 1e60}, MessageError, "1e\\+50"),
     "a name nobody enrolled": (lambda _: {"party": "ghost"}, UnknownPartyError, "'ghost'"),
     "image zero": (image_times(0, 0, 0), AnchorImageError, "is zero"),
     "image of rank two": (image_times(1, 1, 0), AnchorImageError, "rank 2 of 3"),
@@ -129,15 +117,13 @@ def test_a_second_upload_of_one_name_is_refused(made, uploads):
     refuse(analyst, impostor, DuplicatePartyError, "party 'north' is in already")
 
 
-@pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_regression_labels_that_are_not_finite_are_refused(wrong):
+def test_regression_labels_that_are_not_finite_are_refused():
     rows = {name: (X, X[:, 0]) for name, (X, _) in tables().items()}
     regression = consortium(rows=rows, task="regression", classes=())
     upload = regression.uploads()["north"]
-    labels = upload.labels.copy()
-    labels[0] = wrong
+    upload.labels[0] = np.nan
     with pytest.raises(MessageError, match="task='regression'"):
-        regression.analyst.receive(replace(upload, labels=labels))
+        regression.analyst.receive(upload)
 
 
 def holding(made, uploads):
@@ -173,7 +159,7 @@ def test_another_scale_is_refused_by_name(made, uploads, of_rows, of_image):
     east = uploads["east"]
     scaled = {"rows": east.rows * of_rows, "anchor_image": east.anchor_image * of_image}
     analyst = holding(made, {**uploads, "east": replace(east, **scaled)})
-    with pytest.raises(ScaleError, match=r"of party 'east' (are|is) more than 10 times.*CB309"):
+    with pytest.raises(ScaleError, match=r"of party 'east' are more than 10 times.*CB309"):
         analyst.run()
     assert set(analyst.run(exclude=["east"])) == {"north", "south", "west"}
 
@@ -185,33 +171,18 @@ def test_the_scale_band_is_a_field_of_the_agreement():
     assert set(holding(wide, sent).run()) == set(NAMES)
 
 
-def with_wrong_anchor(*, liar="east", names=NAMES):
-    """The liar's image comes from another secret, never a random one: 1 in 400 is near enough."""
-    how = {"rows": tables(names=names), "keys": dict.fromkeys(names, PartyKey(bytes(32)))}
-    made, other = (consortium(**how, secret=ConsortiumSecret(bytes([i] * 32))) for i in (1, 2))
-    for name, upload in made.uploads().items():
-        image = other.uploads()[name].anchor_image if name == liar else upload.anchor_image
-        made.analyst.receive(replace(upload, anchor_image=image))
-    return made
-
-
 def test_a_wrong_anchor_under_the_right_tag_stops_nothing_and_reads_cannot_tell():
-    """Only a party that lies makes one: a wrong secret shows in the tag."""
-    made = with_wrong_anchor()
-    returns = made.analyst.run()
+    """Only a party that lies makes one: a wrong secret shows in the tag.
+
+    The image comes from another secret, never a random one: 1 in 400 is near enough.
+    """
+    keys = dict.fromkeys(NAMES, PartyKey(bytes(32)))
+    made, other = (consortium(keys=keys, secret=ConsortiumSecret(bytes([i] * 32))) for i in (1, 2))
+    sent = made.uploads()
+    sent["east"] = replace(sent["east"], anchor_image=other.uploads()["east"].anchor_image)
+    returns = holding(made, sent).run()
     assert set(returns) == set(NAMES)
-    assert made.analyst.certificate.parties["east"].evidence == "cannot tell"
     assert returns["east"].evidence == "cannot tell"
-
-
-def test_a_party_left_out_by_name_leaves_no_trace():
-    made = with_wrong_anchor(liar="north")
-    for returned in made.analyst.run(exclude=["north"]).values():
-        assert "north" not in (*returned.trained_on, *returned.target_carries)
-    rows, labels = tables(n_rows=100)["south"]
-    party = made.parties["south"]
-    party.accept(trained(made.analyst)["south"])
-    assert np.mean(party.predict(rows) == labels) > 0.9
 
 
 def test_a_change_of_basis_that_is_not_the_fit_is_refused_by_name(made, uploads):
@@ -286,12 +257,9 @@ def test_an_oblique_basis_is_not_taken_for_an_undetermined_one(aligner):
     rows = {name: (rng.normal(size=(90, 60)), np.arange(90) % 2) for name in "abcd"}
     options = {"span_condition": "diffspan", "model": "ridge", "aligner": aligner}
     analyst = simulate(rows, rng=rng, n_components=45, **options).analyst
-    target = analyst.alignment.target.rows
-    ratios = [
-        1 / (np.linalg.cond(analyst.uploads[name].anchor_image.T @ target) * each.smallest_cosine)
-        for name, each in analyst.certificate.parties.items()
-    ]
-    assert min(ratios) < 0.1
+    target, told = analyst.alignment.target.rows, analyst.certificate.parties
+    cond = {name: np.linalg.cond(analyst.uploads[name].anchor_image.T @ target) for name in told}
+    assert max(each.smallest_cosine * cond[name] for name, each in told.items()) > 10
 
 
 def test_labels_of_one_class_are_refused_of_all_and_legal_of_one_party():
@@ -314,9 +282,3 @@ def test_a_model_that_carries_rows_is_for_simulated_uploads_behind_a_flag():
     assert hasattr(done.parties["north"]._return.model.estimator, "support_vectors_")
     with pytest.raises(ValueError, match=r"\[CB401\]$"):
         simulate(tables(), rng=np.random.default_rng(0), **options)
-
-
-def test_the_analyst_of_another_round_refuses_everything(uploads):
-    other = Analyst(agree(ConsortiumSecret(), round_id="icu-2027"))
-    for upload in uploads.values():
-        refuse(other, upload, MessageError, "'icu-2027'")

@@ -1,18 +1,18 @@
 """Bad rows and labels, through `simulate` and through `Party.prepare`: one coded error each."""
 
+import re
+
 import numpy as np
 import pytest
 
 from cobasis import ConsortiumSecret, Party, simulate
 from cobasis.errors import (
-    AgreementError,
     CobasisError,
     DimensionError,
     DtypeError,
     FeatureError,
     LabelError,
     NotFiniteError,
-    OptionError,
     ShapeError,
 )
 from protocol.consortium import COMPONENTS, WIDTH, agree, tables
@@ -78,67 +78,51 @@ def south(**changes):
     return Party("south", agreement=agree(secret, **changes), secret=secret)
 
 
-def simulated(rows, n_components=COMPONENTS):
-    return simulate(rows, rng=np.random.default_rng(0), n_components=n_components)
+def simulated(rows):
+    return simulate(rows, rng=np.random.default_rng(0), n_components=COMPONENTS)
 
 
-@pytest.mark.parametrize("kind", ROWS)
-def test_bad_rows_stop_a_party_before_it_has_anything_to_send(kind):
-    spoil, error = ROWS[kind]
-    X, y = tables()["south"]
-    party, bad = south(), spoil(X)
+CANARY = 7311.246
+
+
+def refused(party, rows, labels, error):
+    """What is said of rows or labels that are refused; it shows no number of theirs."""
     with pytest.raises(error, match=r"\[CB\d{3}\]$") as caught:
-        party.prepare(bad, labels_for(bad, y))
-    assert "south" in str(caught.value)
+        party.prepare(rows, labels)
+    whole = f"{caught.value} {caught.value.args} {caught.value.__cause__}"
+    assert not re.search("7311|246", whole)
+    assert "party 'south'" in whole
     assert caught.value.exit_code == 2
     assert party._basis is None
 
 
-GOOD_ROWS = {
-    "float32": lambda X: X.astype(np.float32),
-    "small integers": lambda X: np.round(10 * X).astype(np.int16),
-    "booleans": lambda X: X > 0,
-    "a list of lists": lambda X: X.tolist(),
-    "Fortran order": np.asfortranarray,
-    "a view": lambda X: np.repeat(X, 2, axis=0)[::2],
-    "a data frame": lambda X: Frame(X, [f"x{column}" for column in range(WIDTH)]),
-}
-
-
-@pytest.mark.parametrize("kind", GOOD_ROWS)
-def test_rows_that_float64_holds_exactly_are_taken_as_they_are(kind):
+@pytest.mark.parametrize("kind", ROWS)
+def test_bad_rows_stop_a_party_before_it_has_anything_to_send_and_are_not_shown(kind):
+    spoil, error = ROWS[kind]
     X, y = tables()["south"]
-    party = south()
-    good = GOOD_ROWS[kind](X)
-    upload = party.prepare(good, y)
-    plain = np.asarray(good).astype(np.float64)
-    sent = upload.rows[np.lexsort(upload.rows.T)]
-    expected = party._basis.project(plain)
-    np.testing.assert_allclose(sent, expected[np.lexsort(expected.T)], atol=1e-12)
+    for rows in (spoil(X), spoil(np.full((30, WIDTH), CANARY))):
+        refused(south(), rows, labels_for(rows, y), error)
 
 
 CLASS_LABELS = {
     "too few": lambda y: y[1:],
     "too many": lambda y: np.append(y, 0),
     "two columns": lambda y: np.stack([y, y], axis=1),
-    "a single one": lambda _: 1,
     "none": lambda _: None,
     "floats": lambda y: y.astype(float),
-    "text": lambda y: y.astype(str),
+    "numbers": lambda y: y + CANARY,
+    "text": lambda y: (y + CANARY).astype(str),
     "objects": lambda y: y.astype(object),
-    "a class not agreed": lambda y: y + 1,
-    "complex": lambda y: y + 0j,
+    "a class not agreed": lambda y: y + 7311,
     "NaN": lambda y: np.where(y == 1, np.nan, 0.0),
 }
 
 
 @pytest.mark.parametrize("kind", CLASS_LABELS)
-def test_bad_labels_stop_a_party_and_a_simulation(kind):
+def test_bad_labels_stop_a_party_and_a_simulation_and_are_not_shown(kind):
     X, y = tables()["south"]
-    party, bad = south(), CLASS_LABELS[kind](y)
-    with pytest.raises(LabelError, match=r"party 'south'.*\[CB104\]$"):
-        party.prepare(X, bad)
-    assert party._basis is None
+    bad = CLASS_LABELS[kind](y)
+    refused(south(), X, bad, LabelError)
     if kind != "a class not agreed":  # all classes that occur are agreed there
         with pytest.raises(LabelError, match=r"\[CB104\]$"):
             simulated({**tables(), "south": (X, bad)})
@@ -157,8 +141,6 @@ NUMBERS = {
     "text": np.array(["1.5"] * 30),
     "booleans": np.ones(30, dtype=bool),
     "NaN": np.full(30, np.nan),
-    "infinity": np.full(30, np.inf),
-    "complex": np.ones(30, dtype=complex),
     "objects": np.ones(30, dtype=object),
     "big-endian": np.ones(30, dtype=">f8"),
     "integers that float64 rounds": np.full(30, 2**60 + 1),
@@ -182,35 +164,6 @@ def test_labels_that_make_no_two_classes_stop_a_simulation(labels):
         simulated({name: (X, labels(y)) for name, (X, y) in tables().items()})
 
 
-@pytest.mark.parametrize("n_components", [0, 2.0, "2", None, True])
-def test_what_is_no_number_of_components_is_refused(n_components):
-    with pytest.raises(OptionError, match=r"n_components=.* is no whole number.*\[CB107\]$"):
-        simulated(tables(), n_components)
-
-
-def test_more_components_than_features_are_refused_and_nobody_is_to_sign():
-    with pytest.raises(AgreementError, match=r"n_components.*\[CB303\]$") as caught:
-        simulated(tables(), WIDTH + 1)
-    assert "sign" not in str(caught.value)
-
-
-COLUMNS = {
-    "another order": (["x1", "x0", "x2", "x3", "x4", "x5"], "column 1 is 'x1', agreed is 'x0'"),
-    "another name": (["x0", "x1", "x2", "x3", "x4", "y"], "missing 'x5'; not agreed 'y'"),
-    "one missing": (["x0", "x1", "x2", "x3", "x4"], "missing 'x5'; not agreed none"),
-    "one more": ([f"x{column}" for column in range(7)], "missing none; not agreed 'x6'"),
-    "one twice": (["x0", "x1", "x2", "x3", "x4", "x5", "x5"], "7 columns, some of one"),
-    "none of them": (list("abcdef"), "and 1 more"),
-}
-
-
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_other_columns_than_agreed_are_refused_by_name(kind):
-    columns, words = COLUMNS[kind]
-    with pytest.raises(FeatureError, match=rf"{words}.*\[CB105\]$"):
-        south().prepare(Frame(np.ones((30, len(columns))), columns), tables()["south"][1])
-
-
 def test_prediction_checks_names_and_values_like_preparation_does():
     party, (X, _) = simulated(tables()).parties["south"], tables()["south"]
     for spoil, error in ROWS.values():
@@ -219,27 +172,3 @@ def test_prediction_checks_names_and_values_like_preparation_does():
                 party.predict(spoil(X))
     with pytest.raises(FeatureError):
         party.transform(Frame(X, list("abcdef")))
-
-
-CANARY = 7311.246
-
-
-def test_no_message_shows_a_number_of_the_private_rows():
-    """Every bad table and label here is filled with one marked value; no message has it."""
-    said = []
-    party = south()
-    X, y = np.full((30, WIDTH), CANARY), tables()["south"][1]
-    for spoil, _ in ROWS.values():
-        bad = spoil(X)
-        with pytest.raises(CobasisError) as caught:
-            party.prepare(bad, labels_for(bad, y))
-        said.append(caught.value)
-    for labels in (y + 7311, np.full(30, CANARY), np.full(30, str(CANARY)), np.full((2, 9), 7311)):
-        with pytest.raises(CobasisError) as caught:
-            party.prepare(tables()["south"][0], labels)
-        said.append(caught.value)
-    for error in said:
-        whole = f"{error} {error.args} {error.__cause__}"
-        assert "7311" not in whole
-        assert "246" not in whole
-    assert len(said) == len(ROWS) + 4

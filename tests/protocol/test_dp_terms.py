@@ -7,23 +7,17 @@ from pydantic import ValidationError
 
 from cobasis import Agreement, ConsortiumSecret, numeric_features
 from cobasis.errors import AgreementError
-from cobasis.privacy.gaussian import delta_of
 from cobasis.protocol.dp_terms import DPTerms
-from protocol.consortium import WIDTH, agree
+from protocol.consortium import NONE, WIDTH, agree
 
 SECRET = ConsortiumSecret(bytes(32))
 RANDOMISED = {"labels": "randomised_response", "label_epsilon": 1}
-TERMS = {
-    "epsilon": 2.0,
-    "radius": 1.0,
-    "most_rows": 1000,
-    "labels": "public",
-    "lifetime_epsilon": 4.0,
-}
+PUBLIC = {"public_rows_sha256": "ab" * 32}
 
 
 def terms(**changes):
-    return DPTerms(**{**TERMS, **changes})
+    usual = {"epsilon": 2.0, "radius": 1.0, "most_rows": 1000, "labels": "public"}
+    return DPTerms(**{**usual, "lifetime_epsilon": 4.0, **changes})
 
 
 def made(dp=None, **changes):
@@ -31,17 +25,8 @@ def made(dp=None, **changes):
 
 
 def test_without_the_section_the_digest_is_what_it_was_before_there_was_one():
-    bare = Agreement(
-        round_id="icu-2026",
-        parties=("north", "south"),
-        features=numeric_features(["a", "b", "c"]),
-        task="classification",
-        classes=(0, 1),
-        n_components=2,
-        n_anchor_rows=3,
-        model="ridge",
-        commitment="0" * 64,
-    )
+    sizes = {"n_components": 2, "n_anchor_rows": 3, "features": numeric_features("abc")}
+    bare = agree(SECRET, parties=("north", "south"), commitment="0" * 64, **sizes)
     before = "0b66c04ea9321b04aaee2c4815d9a11fb7ec4fa4afa4aa2384f061d1c16cc894"
     assert bare.digest().hex() == before
 
@@ -59,10 +44,7 @@ REFUSED = {
         f"a basis of the rows, {name}": ({"basis": name}, "rows shape that basis")
         for name in ("pca", "lpp", "consensus", "weighted_consensus")
     },
-    "a smote anchor": (
-        {"anchor": "smote", "public_rows_sha256": "ab" * 32},
-        r"\[dp\] with anchor='smote'",
-    ),
+    "a smote anchor": ({"anchor": "smote", **PUBLIC}, r"\[dp\] with anchor='smote'"),
     "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
     "delta for fewer rows": (
         {"dp": terms(most_rows=100_001)},
@@ -85,22 +67,16 @@ REFUSED = {
         "is below the 3 of one upload",
     ),
     "labels unsaid": ({"dp": terms(labels=None)}, "dp.labels says 'public' or"),
-    "labels of a representation": (
-        {"task": "representation", "classes": (), "model": None},
-        "dp.labels says 'public' or",
-    ),
+    "labels of a representation": (NONE, "dp.labels says 'public' or"),
     "numbers randomised": (
         {"task": "regression", "classes": (), "dp": terms(**RANDOMISED)},
         "a regression's can only be 'public'",
     ),
     "randomised by how much": (
         {"dp": terms(labels="randomised_response")},
-        "dp.label_epsilon goes with labels='randomised_response'",
+        "dp.label_epsilon goes",
     ),
-    "public, and randomised": (
-        {"dp": terms(label_epsilon=1)},
-        "dp.label_epsilon goes with labels='randomised_response'",
-    ),
+    "public, and randomised": ({"dp": terms(label_epsilon=1)}, "dp.label_epsilon goes with"),
     "steps too few for the noise": (
         {"precision": "int8", "int8_range": 70.0},
         r"precision='int8' holds numbers up to 70, and rows with the noise of \[dp\] may reach 73",
@@ -120,19 +96,14 @@ def test_a_guarantee_that_cannot_hold_is_refused_with_its_reason(what):
 
 
 ALLOWED = {
-    "public rows' basis": {"basis": "public", "public_rows_sha256": "ab" * 32},
+    "public rows' basis": {"basis": "public", **PUBLIC},
     "a Gaussian anchor": {"anchor": "gaussian"},
     "delta for exactly so many": {"dp": terms(most_rows=100_000)},
     "a centre": {"dp": terms(centre=(0.5,) * WIDTH)},
     "a lifetime of once": {"dp": terms(lifetime_epsilon=2.0)},
     "randomised labels": {"dp": terms(**RANDOMISED)},
     "public numbers": {"task": "regression", "classes": ()},
-    "no labels": {
-        "task": "representation",
-        "classes": (),
-        "model": None,
-        "dp": terms(labels=None),
-    },
+    "no labels": NONE | {"dp": terms(labels=None)},
     "steps enough": {"precision": "int8", "int8_range": 75.0},
     "several rows of one person": {"dp": terms(rows_per_person=4)},
 }
@@ -146,54 +117,33 @@ def test_what_stands_beside_is_an_agreement_that_survives_json():
         assert again.digest() == found.digest()
 
 
-MISTYPED = {
-    "epsilon": [0.0, -1.0, 65.0, float("nan"), "2"],
-    "delta": [0.0, 1.0, 1e-13],
-    "radius": [0.0, -1.0, float("inf"), 1e10],
-    "centre": [[0.0], (float("nan"),), (1e10,)],
-    "adjacency": ["replace", ""],
-    "rows_per_person": [0, 1.5],
-    "most_rows": [0, "1000"],
-    "labels": ["secret", ""],
-    "label_epsilon": [0.0, 16.5],
-    "lifetime_epsilon": [0.0, float("inf")],
-    "seed": [1],
+OTHERS = {  # what a term may be, too, and what it may not
+    "epsilon": (2.5, [0.0, 65.0, float("nan"), "2"]),
+    "delta": (1e-7, [0.0, 1.0, 1e-13]),
+    "radius": (1.5, [0.0, float("inf"), 1e10]),
+    "centre": ((0.5,) * WIDTH, [[0.0], (float("nan"),), (1e10,)]),
+    "adjacency": ("add-remove", ["replace"]),
+    "rows_per_person": (2, [0, 1.5]),
+    "most_rows": (999, [0, "1000"]),
+    "labels": ("randomised_response", ["secret", ""]),
+    "label_epsilon": (1, [0.0, 16.5]),
+    "lifetime_epsilon": (5.0, [0.0, float("inf")]),
 }
 
 
-@pytest.mark.parametrize("field", MISTYPED)
-def test_a_term_of_another_type_or_range_is_refused(field):
-    for value in MISTYPED[field]:
-        with pytest.raises(ValidationError, match=field):
-            terms(**{field: value})
-
-
-def test_every_term_changes_the_digest():
-    changed = [
-        {"epsilon": 2.5},
-        {"delta": 1e-7},
-        {"radius": 1.5},
-        {"centre": (0.5,) * WIDTH},
-        {"adjacency": "add-remove"},
-        {"rows_per_person": 2},
-        {"most_rows": 999},
-        {"labels": "randomised_response", "label_epsilon": 1},
-        {"lifetime_epsilon": 5.0},
-    ]
-    digests = {made(dp=terms(**each)).digest() for each in [{}, *changed]}
-    assert len(digests) == len(changed) + 1
-
-
-def test_the_noise_is_enough_for_the_sensitivity_and_a_multiple_of_the_grid():
-    loud = {"epsilon": 64.0, "lifetime_epsilon": 64.0}
-    for changes in ({}, {"epsilon": 0.5}, loud, {"rows_per_person": 9}):
-        found = terms(**changes)
-        noise, grid = found.calibration.noise, found.calibration.grid
-        reached = delta_of(epsilon=found.epsilon, noise=noise, sensitivity=found.sensitivity)
-        assert 0.9 * found.delta < reached <= found.delta
-        assert (noise / grid).is_integer()
-        assert 2**12 <= noise / grid < 2**13
-        assert found.calibration.mu >= found.sensitivity / noise
+def test_every_term_changes_the_digest_and_another_type_or_range_is_refused():
+    digests = {made().digest()}
+    for field, (other, refused) in OTHERS.items():
+        for value in refused:
+            with pytest.raises(ValidationError, match=field):
+                terms(**{field: value})
+        digests.add(
+            made(dp=terms(**(RANDOMISED if "label" in field else {}) | {field: other})).digest()
+        )
+    assert set(OTHERS) == set(DPTerms.model_fields)
+    assert len(digests) == len(OTHERS)  # the two of labels go together
+    with pytest.raises(ValidationError, match="seed"):
+        terms(seed=1)
 
 
 def test_what_the_manifest_says_is_json_and_says_all_of_it():
@@ -214,12 +164,8 @@ def test_what_the_manifest_says_is_json_and_says_all_of_it():
 
 
 def test_the_sentence_names_the_weaker_unit_and_the_labels_price():
-    said = terms(
-        adjacency="add-remove",
-        rows_per_person=3,
-        labels="randomised_response",
-        label_epsilon=0.5,
-    ).statement(basis="public")
+    found = terms(adjacency="add-remove", rows_per_person=3, **RANDOMISED | {"label_epsilon": 0.5})
+    said = found.statement(basis="public")
     assert "features and labels, one person (3 rows) replaced by the centre" in said
     assert "D = 1.73205" in said
     assert "labels by randomised response, epsilon 0.5 more" in said

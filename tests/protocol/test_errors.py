@@ -58,11 +58,6 @@ def test_every_leaf_is_raised_somewhere_in_the_package():
     assert [each.__name__ for each in LEAVES if f"raise {each.__name__}(" not in code] == []
 
 
-def test_the_privacy_warning_is_a_warning_and_no_error():
-    assert issubclass(PrivacyWarning, UserWarning)
-    assert not issubclass(PrivacyWarning, CobasisError)
-
-
 def test_an_error_that_comes_from_another_process_names_its_code_once_and_the_parties():
     error = pickle.loads(pickle.dumps(UndeterminedFitError("hello.", ("a", "b"))))  # noqa: S301
     assert str(error) == "hello. [CB205]"

@@ -3,14 +3,13 @@
 import json
 
 import pytest
-from pydantic import BaseModel
 
 from cobasis import ConsortiumSecret
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
 from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify
 from cobasis.protocol.signatures import PREFIX, Signature, check_sealed, sign_agreement, signers
 from protocol.consortium import NAMES, agree
-from protocol.people import ANALYST, KEYS, PEOPLE
+from protocol.people import KEYS, PEOPLE, REAL
 
 SECRET = ConsortiumSecret(bytes(32))
 EVERYBODY = (*NAMES, "lab")
@@ -19,15 +18,7 @@ NORTH = PublicIdentity(name="north", role="party", signing_key="0" * 64, recipie
 
 
 def real(**changes):
-    fields = {
-        "purpose": "Mortality; the four hospitals only.",
-        "threat_model": "semi-honest",
-        "retention_days": 90,
-        "label": "died",
-        "enrolled": PEOPLE,
-        "analyst": ANALYST,
-    }
-    return agree(SECRET, **fields | changes)
+    return agree(SECRET, **REAL | changes)
 
 
 def signed(name, agreement=None):
@@ -110,14 +101,11 @@ def test_nobody_can_sign_while_a_required_field_is_empty(empty):
         signed("north", real(**{empty: ""}))
 
 
-def test_nobody_can_sign_for_another():
+def test_nobody_can_sign_for_another_and_a_signature_file_reads_back():
     with pytest.raises(AgreementError, match="not the one that is enrolled for 'north'"):
         sign_agreement(real(), name="north", sign=KEYS["south"].sign)
     with pytest.raises(UnknownPartyError, match="'paris' is not enrolled"):
         sign_agreement(real(), name="paris", sign=KEYS["south"].sign)
-
-
-def test_a_signature_file_reads_back():
     made = signed("lab")
     assert Signature.from_text(made.text()) == made
     assert made.text().count("\n") == 1
@@ -127,10 +115,8 @@ def test_a_signature_file_reads_back():
     "text",
     [
         "",
-        "{}",
         "[]",
         "[" * 100_000,
-        '{"format":"cobasis/signature/1"}',
         '{"format":"cobasis/signature/2","name":"a","agreement":"","signature":""}',
         '{"format":"cobasis/signature/1","name":"a","agreement":"00","signature":"00"}',
         '{"format":"cobasis/identity/1","name":"a"}',
@@ -144,21 +130,16 @@ def test_what_is_no_signature_and_no_identity_is_refused(text):
         PublicIdentity.from_text(text)
 
 
-def test_its_text_is_one_line_and_comes_back():
+def test_an_identitys_text_is_one_line_that_comes_back_and_its_fingerprint_can_be_read_out():
     assert NORTH.text() == (
         '{"format":"cobasis/identity/1","name":"north","recipient":"' + RECIPIENT + '",'
         '"role":"party","signing_key":"' + "0" * 64 + '"}\n'
     )
     assert PublicIdentity.from_text(NORTH.text()) == NORTH
     assert PublicIdentity.from_text(json.dumps(json.loads(NORTH.text()), indent=2)) == NORTH
-
-
-def test_its_fingerprint_can_be_read_out_and_is_another_for_every_field():
     assert NORTH.fingerprint == "f006 8ff9 4156 08a3"
-    other = PublicIdentity(name="north", role="party", signing_key="1" * 64, recipient=RECIPIENT)
-    assert other.fingerprint != NORTH.fingerprint
-    changed = {**NORTH.model_dump(), "role": "analyst"}
-    assert PublicIdentity(**changed).fingerprint != NORTH.fingerprint
+    for changes in ({"signing_key": "1" * 64}, {"role": "analyst"}):
+        assert PublicIdentity(**NORTH.model_dump() | changes).fingerprint != NORTH.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -185,20 +166,9 @@ def test_a_field_of_another_form_is_refused(changes):
         PublicIdentity.from_text(json.dumps({"format": "cobasis/identity/1", **fields}))
 
 
-def test_it_stands_inside_other_models():
-    class Holder(BaseModel):
-        enrolled: tuple[PublicIdentity, ...]
-
-    made = Holder(enrolled=(NORTH,))
-    assert Holder.model_validate_json(made.model_dump_json()) == made
-
-
-def test_a_key_that_is_no_point_verifies_nothing():
-    broken = PublicIdentity(name="north", role="party", signing_key="f" * 64, recipient=RECIPIENT)
+def test_a_key_that_is_no_point_verifies_nothing_and_names_are_files_names():
+    broken = PublicIdentity(**NORTH.model_dump() | {"signing_key": "f" * 64})
     assert not verify(broken, b"", signature=bytes(64))
-
-
-def test_names_are_files_names():
     assert is_identity_name("icu-2026_north.a")
     assert not is_identity_name("north\n")
     assert not is_identity_name("..")

@@ -8,7 +8,6 @@ import pytest
 from cobasis import (
     ODC,
     Analyst,
-    ConsortiumSecret,
     Imakura,
     Party,
     PartyKey,
@@ -26,72 +25,58 @@ from cobasis.errors import (
     UndeterminedFitError,
     UnknownPartyError,
 )
-from protocol.consortium import WIDTH, agree
+from protocol.consortium import WIDTH, consortium
 
 BLOCKS = ("first", "second", "third")
 HELD = {"ward": np.array([1, 1, 1, 0, 0, 0]), "lab": np.array([0, 0, 0, 1, 1, 1])}
-PARTS = tuple(f"{block}/{part}" for block in BLOCKS for part in HELD)
 
 
 def haar(rng, size):
     return np.linalg.qr(rng.normal(size=(size, size)))[0]
 
 
-class Partitioned:
-    """Three blocks of rows, each held by a ward and a laboratory."""
+def partitioned(**changes):
+    """Three blocks of rows, each held by a ward and a laboratory that share a key."""
+    rng, rows, keys = np.random.default_rng(0), {}, {}
+    for block in BLOCKS:
+        table, key = rng.normal(size=(30, WIDTH)) + 0.5, PartyKey()
+        for part, held in HELD.items():
+            rows[f"{block}/{part}"] = table * held, (table.sum(axis=1) > 3).astype(int)
+            keys[f"{block}/{part}"] = key
+    return consortium(rows=rows, keys=keys, parties=tuple(rows), n_components=2, **changes)
 
-    def __init__(self, *, n_rows=30, **changes):
-        rng = np.random.default_rng(0)
-        self.secret = ConsortiumSecret()
-        self.parts = agree(self.secret, parties=PARTS, n_components=2, **changes)
-        self.whole = self.parts.model_copy(update={"parties": BLOCKS, "n_components": 4})
-        self.rows = {block: rng.normal(size=(n_rows, WIDTH)) + 0.5 for block in BLOCKS}
-        self.labels = {
-            block: (each.sum(axis=1) > 3).astype(int) for block, each in self.rows.items()
-        }
-        self.keys = {block: PartyKey() for block in BLOCKS}
-        self.parties = {name: self.party(name) for name in PARTS}
 
-    def party(self, name):
-        key = self.keys[name.split("/")[0]]
-        return Party(name, agreement=self.parts, secret=self.secret, key=key)
+def whole(made):
+    return made.agreement.model_copy(update={"parties": BLOCKS, "n_components": 4})
 
-    def upload(self, name, *, held=None, columns=None):
-        block, part = name.split("/")
-        held = HELD[part] if held is None else held
-        basis = None if columns is None else SecretBasis(columns, party=name)
-        return self.parties[name].prepare(self.rows[block] * held, self.labels[block], basis=basis)
 
-    def pair(self, block="first"):
-        return [self.upload(f"{block}/{part}") for part in HELD]
+def pair(made, block="first", **spans):
+    """The uploads of a block's two parties; with these bases, if there are any."""
+    bases = {part: SecretBasis(span, party=block) for part, span in spans.items()}
+    names = {part: f"{block}/{part}" for part in HELD}
+    return [
+        made.parties[name].prepare(*made.rows[name], basis=bases.get(part))
+        for part, name in names.items()
+    ]
 
-    def joined(self):
-        return {
-            block: join_vertical(self.pair(block), party=block, agreement=self.whole)
-            for block in BLOCKS
-        }
 
-    def projected(self, block, rows):
-        """What the block's two parties see of some rows, side by side."""
-        return np.hstack(
-            [
-                self.parties[f"{block}/{part}"].basis.project(rows * held)
-                for part, held in HELD.items()
-            ]
-        )
+def join(made, *uploads, party="first"):
+    return join_vertical(uploads, party=party, agreement=whole(made))
+
+
+def projected(made, block, rows):
+    """What the block's two parties see of some rows, side by side."""
+    parts = {f"{block}/{part}": rows * held for part, held in HELD.items()}
+    return np.hstack([made.parties[name].basis.project(each) for name, each in parts.items()])
 
 
 @pytest.fixture(scope="module")
 def made():
-    return Partitioned()
-
-
-def join(made, *uploads, party="first"):
-    return join_vertical(uploads, party=party, agreement=made.whole)
+    return partitioned()
 
 
 def test_a_joined_upload_holds_both_parts_side_by_side_and_the_labels_once(made):
-    ward, lab = made.pair()
+    ward, lab = pair(made)
     joined = join(made, ward, lab)
     assert np.array_equal(joined.rows, np.hstack([ward.rows, lab.rows]))
     assert np.array_equal(joined.anchor_image, np.hstack([ward.anchor_image, lab.anchor_image]))
@@ -99,55 +84,55 @@ def test_a_joined_upload_holds_both_parts_side_by_side_and_the_labels_once(made)
     assert np.allclose(gram, np.eye(4), atol=1e-12)  # the joined basis is orthonormal
     assert np.array_equal(joined.labels, ward.labels)
     assert (joined.party, joined.anchor_tag) == ("first", ward.anchor_tag)
-    assert joined.agreement_digest == made.whole.digest()
+    assert joined.agreement_digest == whole(made).digest()
     assert np.array_equal(join(made, replace(ward, labels=None), lab).labels, lab.labels)
     assert not joined.simulated
     assert join(made, ward, replace(lab, simulated=True)).simulated
 
 
 def test_rows_of_the_joined_upload_are_those_of_one_person(made):
-    joined = made.joined()["second"]
-    gram = joined.rows @ joined.rows.T
-    seen = made.projected("second", made.rows["second"])
-    expected = seen @ seen.T
+    joined = join(made, *pair(made, "second"), party="second")
+    rows, labels = made.rows["second/ward"]
+    seen = projected(made, "second", rows + made.rows["second/lab"][0])
     order = [int(np.argmin(np.linalg.norm(seen - row, axis=1))) for row in joined.rows]
     assert sorted(order) == list(range(30))
     assert order != list(range(30))
-    assert np.allclose(gram, expected[np.ix_(order, order)])
-    assert np.array_equal(joined.labels, made.labels["second"][order])
+    assert np.allclose(joined.rows, seen[order])
+    assert np.array_equal(joined.labels, labels[order])
 
 
 def test_an_analyst_takes_joined_uploads_like_any_and_returns_to_each_block(made):
-    analyst = Analyst(made.whole)
-    for upload in made.joined().values():
-        analyst.receive(upload)
+    analyst = Analyst(whole(made))
+    for block in BLOCKS:
+        analyst.receive(join(made, *pair(made, block), party=block))
     returns = analyst.run()
     assert set(returns) == set(BLOCKS)
     change = returns["second"].change_of_basis
     assert np.allclose(change.T @ change, np.eye(4))
     tests = np.random.default_rng(1).normal(size=(200, WIDTH)) + 0.5
-    predicted = returns["second"].model.predict(made.projected("second", tests) @ change)
+    predicted = returns["second"].model.predict(projected(made, "second", tests) @ change)
     assert np.mean(predicted == (tests.sum(axis=1) > 3)) > 0.75
 
 
 @pytest.mark.parametrize("aligner", [ODC(), Whitened(), Imakura()], ids=repr)
 def test_blocks_whose_parts_share_spans_are_concordant_in_any_order_of_parts(aligner):
-    made, rng = Partitioned(), np.random.default_rng(2)
+    made, rng = partitioned(), np.random.default_rng(2)
     spans = {part: np.zeros((WIDTH, 2)) for part in HELD}
     for part, held in HELD.items():
         spans[part][held == 1] = np.linalg.qr(rng.normal(size=(3, 2)))[0]
-    analyst, orders = Analyst(made.whole, aligner=aligner), {}
-    for block, order in zip(BLOCKS, (1, -1, 1), strict=True):
-        turned = {part: span @ haar(rng, 2) for part, span in spans.items()}
-        pair = [made.upload(f"{block}/{part}", columns=turned[part]) for part in HELD]
-        analyst.receive(join(made, *pair[::order], party=block))
-        orders[block] = order
+    analyst, orders = (
+        Analyst(whole(made), aligner=aligner),
+        dict(zip(BLOCKS, (1, -1, 1), strict=True)),
+    )
+    for block, order in orders.items():
+        turned = pair(made, block, **{part: span @ haar(rng, 2) for part, span in spans.items()})
+        analyst.receive(join(made, *turned[::order], party=block))
     changes = analyst.align().changes_of_basis
     tests = rng.normal(size=(10, WIDTH))
     seen = []
     for block, order in orders.items():
         columns = [0, 1, 2, 3] if order == 1 else [2, 3, 0, 1]
-        seen.append(made.projected(block, tests)[:, columns] @ changes[block])
+        seen.append(projected(made, block, tests)[:, columns] @ changes[block])
     assert np.linalg.norm(seen[0]) > 1
     assert np.allclose(seen[0], seen[1])
     assert np.allclose(seen[0], seen[2])
@@ -158,12 +143,6 @@ def unseen(ward, lab):
     return np.linalg.svd(np.hstack([ward.anchor_image, lab.anchor_image]))[0][:, 4:6]
 
 
-def other_order(made):
-    party = Party("first/lab", agreement=made.parts, secret=made.secret, key=PartyKey())
-    return party.prepare(made.rows["first"] * HELD["lab"], made.labels["first"])
-
-
-OVERLAPPING = np.array([0, 0, 1, 1, 1, 1])
 REFUSED = {
     "one upload only": (lambda _, w, __: [w], ShapeError, "takes two"),
     "none": (lambda *_: [], ShapeError, "0 upload"),
@@ -200,23 +179,26 @@ CHANGED = {
 def test_parts_that_are_not_one_block_are_refused(made, case):
     change, error, words = REFUSED[case]
     with pytest.raises(error, match=rf"{words}.*\[{error.code}\]$"):
-        join(made, *change(made, *made.pair()))
+        join(made, *change(made, *pair(made)))
 
 
 @pytest.mark.parametrize("case", CHANGED)
 def test_a_part_that_does_not_go_with_the_other_is_refused(made, case):
     change, words = CHANGED[case]
-    ward, lab = made.pair()
+    ward, lab = pair(made)
     with pytest.raises(MessageError, match=rf"{words}.*\[CB306\]$"):
         join(made, ward, replace(lab, **change(ward, lab)))
 
 
 def test_features_of_both_rows_in_another_order_and_labels_of_nobody_are_refused(made):
-    ward, lab = made.pair()
+    ward, lab = pair(made)
+    rows, labels = made.rows["first/lab"]
+    overlapping = rows + made.rows["first/ward"][0] * [0, 0, 1, 0, 0, 0]
     with pytest.raises(MessageError, match="overlap"):
-        join(made, ward, made.upload("first/lab", held=OVERLAPPING))
+        join(made, ward, made.parties["first/lab"].prepare(overlapping, labels))
+    alone = Party("first/lab", agreement=made.agreement, secret=made.secret)  # with another key
     with pytest.raises(MessageError, match="share one PartyKey"):
-        join(made, ward, other_order(made))
+        join(made, ward, alone.prepare(rows, labels))
     with pytest.raises(MessageError, match="None labels"):
         join(made, replace(ward, labels=None), replace(lab, labels=None))
     with pytest.raises(UnknownPartyError, match="ghost"):
@@ -224,9 +206,9 @@ def test_features_of_both_rows_in_another_order_and_labels_of_nobody_are_refused
 
 
 def test_a_basis_that_mixes_all_features_is_refused():
-    made = Partitioned(basis="haar")
+    made = partitioned(basis="haar")
     with pytest.raises(AgreementError, match="mixes all features"):
-        join(made, *made.pair())
+        join(made, *pair(made))
 
 
 def test_disjoint_features_of_other_rows_are_refused_not_aligned():

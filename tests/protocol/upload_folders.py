@@ -7,10 +7,11 @@ import sys
 
 import numpy as np
 
-from cobasis import Agreement, Analyst, ConsortiumSecret, numeric_features
+from cobasis import Analyst, ConsortiumSecret, numeric_features
 from cobasis.bundle.folders import FitFolder, StateFolder, UploadFolder
 from cobasis.disk.tensors import make_header
 from cobasis.progress import silent
+from protocol.consortium import NONE, agree
 
 FLOAT = np.dtype("<f4")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -18,32 +19,24 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 def agreement_of(*, n_parties, n_anchor_rows=40, n_components=4):
     """What the parties of a folder agreed on."""
-    return Agreement(
-        round_id="folders",
+    return agree(
+        ConsortiumSecret(bytes(32), simulated=True),
         parties=tuple(f"party-{number:06d}" for number in range(n_parties)),
-        task="representation",
-        features=numeric_features([f"f{column}" for column in range(n_anchor_rows)]),
+        **NONE,
+        features=numeric_features(f"f{column}" for column in range(n_anchor_rows)),
         n_components=n_components,
         n_anchor_rows=n_anchor_rows,
-        commitment=ConsortiumSecret(bytes(32), simulated=True).commitment("folders"),
     )
 
 
-def align_folder(uploads, *, aligner, to, report=silent, removed=()):
+def align_folder(uploads, *, aligner, to, report=silent):
     """Align the uploads of a folder, or go on with that."""
     folder = UploadFolder(uploads)
     image = folder[next(iter(folder))].image_shape
     agreement = agreement_of(n_parties=len(folder), n_anchor_rows=image[0], n_components=image[1])
     with FitFolder(to) as fits:
-        return Analyst(
-            agreement,
-            aligner=aligner,
-            uploads=folder,
-            fits=fits,
-            state=StateFolder(to),
-            removed=removed,
-            report=report,
-        ).align()
+        kept = {"fits": fits, "state": StateFolder(to)}
+        return Analyst(agreement, aligner=aligner, uploads=folder, report=report, **kept).align()
 
 
 def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0, own=0.01):
@@ -72,47 +65,6 @@ def write_folder(folder, *, n_parties, n_anchor_rows=40, n_components=4, seed=0,
         start, _ = make_header(tables, metadata=told)
         data = start + np.ascontiguousarray(image, FLOAT).tobytes() + rows.tobytes()
         (folder / f"{number:06d}.safetensors").write_bytes(data)
-
-
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from cobasis import ODC
-from cobasis.algorithms import images
-from cobasis.disk import whole
-from cobasis.bundle.folders import FitFolder
-from protocol.upload_folders import align_folder
-
-uploads, to, stop, step, count, shard_bytes = sys.argv[1:]
-FitFolder.__init__.__kwdefaults__["shard_bytes"] = int(shard_bytes)
-images.BATCH_BYTES = images.LARGEST_BATCH = 4000
-calls = 0
-
-def die():
-    os.kill(os.getpid(), getattr(signal, stop))
-
-def report(found, done, total):
-    if found == step and done == int(count):
-        die()
-
-def fsync(descriptor, real=os.fsync):
-    global calls
-    calls += 1
-    if calls == int(count):
-        die()
-    real(descriptor)
-
-if step == "fsync":
-    whole.os.fsync = fsync
-found = align_folder(Path(uploads), aligner=ODC(), to=Path(to), report=report)
-print("done", len(found.fits))
-"""
-
-
-def run_child(uploads, to, *, stop="SIGKILL", step="", count=0, shard_bytes=1000):
-    """Align in a process of its own, which stops itself at a point of the work."""
-    command = [sys.executable, "-c", CHILD, uploads, to, stop, step, str(count), str(shard_bytes)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
 
 
 def measured(script, *arguments):
