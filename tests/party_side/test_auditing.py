@@ -15,7 +15,7 @@ from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import projected, send
 from cobasis.party_side.session import join
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.vault import Forced
+from cobasis.vault.datasets import Forced
 from party_side.sites import agreed, frame, ready_from
 
 QUICK = Question(compared=False)

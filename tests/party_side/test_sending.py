@@ -26,7 +26,7 @@ from cobasis.party_side.send import (
     take_secret,
 )
 from cobasis.party_side.session import join, open_session, upcoming
-from cobasis.vault import Forced
+from cobasis.vault.datasets import Forced
 from faults import Killed, at_call, dying_before, on
 from party_side.sites import FEATURES, NAMES, NUMBERS, agreed, frame, ready_from
 

@@ -12,6 +12,7 @@ import grimp
 import pytest
 from importlinter.configuration import configure
 from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.protected import ProtectedContract
 
 ROOT = Path(__file__).parents[2]
 CONTRACT = "The analyst's side has no path to a secret"
@@ -22,11 +23,15 @@ SECRETS = {
 }
 
 
+def named(name):
+    """One of the project's own contracts, as it stands in pyproject.toml."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    return next(each for each in settings["contracts"] if each["name"] == name)
+
+
 @pytest.fixture(scope="module")
 def contract():
-    """The project's own contract, as it stands in pyproject.toml."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    return next(each for each in settings["contracts"] if each["name"] == CONTRACT)
+    return named(CONTRACT)
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +41,9 @@ def graph():
 
 def is_kept(contract, graph):
     configure()
-    made = ForbiddenContract(
-        name=CONTRACT, session_options={"root_packages": ["cobasis"]}, contract_options=contract
-    )
+    kind = {"forbidden": ForbiddenContract, "protected": ProtectedContract}[contract["type"]]
+    options = {"root_packages": ["cobasis"]}
+    made = kind(name=contract["name"], session_options=options, contract_options=contract)
     return made.check(graph, verbose=False).kept
 
 
@@ -74,6 +79,13 @@ def test_a_package_whose_analyst_reaches_a_secret_breaks_the_contract(contract, 
     mutated = deepcopy(graph)
     assert {importer, imported} <= mutated.modules
     mutated.add_import(importer=importer, imported=imported)
+    assert not is_kept(contract, mutated)
+
+
+def test_who_is_not_the_vault_turns_no_secret_into_bytes(graph):
+    contract, mutated = named("Only the vault turns a secret into bytes"), deepcopy(graph)
+    assert is_kept(contract, graph)
+    mutated.add_import(importer="cobasis.tables.table", imported="cobasis.protocol.plaintext")
     assert not is_kept(contract, mutated)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cobasis.party_side.preview import Ready
     from cobasis.party_side.send import Allow, Projected, Sent
     from cobasis.party_side.session import PartySession
-    from cobasis.vault import Forced
+    from cobasis.vault.datasets import Forced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Asked:
 
     def override(self) -> "Forced | None":
         """Return who answers for what is blocked, and why."""
-        from cobasis.vault import Forced
+        from cobasis.vault.datasets import Forced
 
         if not self.override_by and not self.override_reason:
             return None

@@ -6,15 +6,14 @@ stale, and nobody has to guess whether the process that wrote a number into it s
 
 import os
 import stat
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Self
 
 from cobasis.disk import calls
 from cobasis.errors import AnotherRunError, DiskError
 
 
-class Lock:
+class Lock(AbstractContextManager["Lock"]):
     """A file or folder that this process alone has; a file that is not there is made.
 
     Where another process has it, this raises AnotherRunError, or waits.
@@ -80,10 +79,6 @@ class Lock:
     def release(self) -> None:
         """Let others have it."""
         os.close(self.descriptor)
-
-    def __enter__(self) -> Self:
-        """Keep it inside a with block."""
-        return self
 
     def __exit__(self, *raised: object) -> None:
         """Let others have it."""

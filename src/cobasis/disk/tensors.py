@@ -7,7 +7,7 @@ type, shape and place, then the numbers, row by row and without holes.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,21 +64,16 @@ def make_header(
     """Return a header's bytes, and where each tensor goes."""
     words = {dtype: word for word, dtype in DTYPES.items()}
     described: dict[str, Any] = {_METADATA: dict(metadata)}
-    end = 0
+    places, end = {}, 0
     for name, dtype, shape in tensors:
-        start, end = end, end + math.prod(shape) * dtype.itemsize
-        described[name] = {
-            "dtype": words[dtype],
-            "shape": list(shape),
-            "data_offsets": [start, end],
-        }
+        places[name] = Place(dtype=dtype, shape=shape, offset=end)
+        start, end = end, end + places[name].n_bytes
+        offsets = [start, end]
+        described[name] = {"dtype": words[dtype], "shape": list(shape), "data_offsets": offsets}
     text = json.dumps(described, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     begin = _PREFIX + len(text)
-    places = {
-        name: Place(dtype=dtype, shape=shape, offset=begin + described[name]["data_offsets"][0])
-        for name, dtype, shape in tensors
-    }
+    places = {name: replace(each, offset=begin + each.offset) for name, each in places.items()}
     return len(text).to_bytes(_PREFIX, "little") + text, places
 
 
@@ -146,7 +141,7 @@ def part_of(place: Place, rows: slice, *, what: str) -> Place:
         )
     row = place.n_bytes // place.shape[0]
     shape = (stop - start, *place.shape[1:])
-    return Place(dtype=place.dtype, shape=shape, offset=place.offset + start * row)
+    return replace(place, shape=shape, offset=place.offset + start * row)
 
 
 def is_name(name: str) -> bool:

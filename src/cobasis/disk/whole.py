@@ -110,7 +110,7 @@ def refuse_changed(found: Stamp, expected: Stamp, *, what: str) -> None:
     )
 
 
-class WholeFile:
+class WholeFile(AbstractContextManager["WholeFile"]):
     """A file that stands under its name when all of it is written, and not before."""
 
     def __init__(self, path: Path, *, n_bytes: int, mode: int = 0o600) -> None:
@@ -177,12 +177,8 @@ class WholeFile:
             with suppress(OSError):
                 self._lock.release()
 
-    def __enter__(self) -> Self:
-        """Write inside a with block: it finishes, or discards when something is raised."""
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        """Finish, or discard."""
+        """Finish, or discard when something is raised."""
         try:
             if kind is None:
                 self.finish()
@@ -260,9 +256,9 @@ def _remove_all(path: Path) -> None:
 
 
 @contextmanager
-def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Give a folder for one piece of work, deleted at its end; by default where TMPDIR says."""
-    folder = (parent or Path(tempfile.gettempdir())) / f"scratch-{secrets.token_hex(8)}"
+def scratch_folder() -> Iterator[Path]:
+    """Give a folder where TMPDIR says for one piece of work, deleted at its end."""
+    folder = Path(tempfile.gettempdir()) / f"scratch-{secrets.token_hex(8)}"
     make_folder(folder)
     try:
         yield folder

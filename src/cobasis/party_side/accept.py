@@ -26,7 +26,7 @@ from cobasis.protocol.messages import Return
 from cobasis.protocol.refusals import check_consensus, check_return
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.signatures import News, SignedReceipt, check_receipt, countersign
-from cobasis.vault import Accepted
+from cobasis.vault.vault import Accepted
 
 _SEALED = b"age-encryption.org/"
 _REPLIES: dict[str, Reply] = {"consensus": "span", "return": "return"}

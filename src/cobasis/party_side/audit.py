@@ -38,7 +38,7 @@ from cobasis.privacy.audit import (
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.secrets import check_public_rows
-from cobasis.vault import Fingerprints, Forced
+from cobasis.vault.datasets import Fingerprints, Forced
 
 Places = npt.NDArray[np.intp]
 

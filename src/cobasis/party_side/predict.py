@@ -26,7 +26,7 @@ from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, decode_labels
 from cobasis.tables.sources import CSV, PARQUET, source_of
 from cobasis.tables.table import StreamedTable, as_text
-from cobasis.vault import Dataset
+from cobasis.vault.datasets import Dataset
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -18,7 +18,7 @@ from cobasis.protocol.agreement import Agreement, Exchange
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.tables.table import open_table
-from cobasis.vault import Asked, Choice, Forced, Refused, Span
+from cobasis.vault.datasets import Asked, Choice, Forced, Refused, Span
 
 NONE = "no formal guarantee"
 

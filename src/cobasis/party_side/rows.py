@@ -27,7 +27,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.tables.sources import Source, refuse_schema, source_of
 from cobasis.tables.table import StreamedTable, as_text, check_table, open_table
-from cobasis.vault import Fingerprints
+from cobasis.vault.datasets import Fingerprints
 
 _ALL = 2.0**64
 

@@ -27,7 +27,7 @@ from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.secrets import ConsortiumSecret
-from cobasis.vault import RoundRecords, Vault
+from cobasis.vault.vault import RoundRecords, Vault
 
 MARKS, NOTES = "marks", "notes.age"
 """What outlives a command in the work folder: directions until the upload is whole, and notes."""

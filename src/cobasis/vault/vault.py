@@ -34,6 +34,11 @@ _BYTES = 8
 """Of a fingerprint: in a table of a million rows two unlike ones are alike with odds of 3e-8."""
 
 
+def _marks(key: bytes, texts: Iterable[bytes]) -> Fingerprints:
+    marks = b"".join(hmac.digest(key, each, "sha256")[:_BYTES] for each in texts)
+    return np.frombuffer(marks, dtype="<u8").astype(np.uint64)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Accepted(Hidden):
     """A return that the party checked and keeps."""
@@ -71,25 +76,18 @@ class Vault(Hidden):
         """
         key = self._records.derived(b"fingerprints")
 
-        def marked(_: int, blocks: Iterator[Matrix]) -> bytes:
+        def marked(_: int, blocks: Iterator[Matrix]) -> Fingerprints:
             found = []
             for block in blocks:
                 table = np.ascontiguousarray(block + 0.0, dtype="<f8")  # -0.0 + 0.0 is 0.0
-                data, width = table.tobytes(), table.shape[1] * table.itemsize
-                found += [
-                    hmac.digest(key, data[start : start + width], "sha256")[:_BYTES]
-                    for start in range(0, len(data), width)
-                ]
-            return b"".join(found)
+                found.append(_marks(key, table.view(f"V{table.shape[1] * 8}").ravel().tolist()))
+            return np.concatenate(found)
 
-        found = b"".join(rows.over(marked, step="comparing rows with earlier uploads"))
-        return np.frombuffer(found, dtype="<u8").astype(np.uint64)
+        return np.concatenate([*rows.over(marked, step="comparing rows with earlier uploads")])
 
     def people(self, identifiers: Iterable[str]) -> Fingerprints:
         """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
-        key = self._records.derived(b"people")
-        marks = [hmac.digest(key, each.encode(), "sha256")[:_BYTES] for each in identifiers]
-        return np.frombuffer(b"".join(marks), dtype="<u8").astype(np.uint64)
+        return _marks(self._records.derived(b"people"), (each.encode() for each in identifiers))
 
     def choose_span(self, asked: Asked) -> Choice | Refused:
         """Say which basis rows have to be uploaded through."""
