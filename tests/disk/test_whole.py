@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
+from safetensors import safe_open
 
+from cobasis.disk.tensors import read_tables, write_tables
 from cobasis.disk.whole import (
     PART,
     WholeFile,
@@ -33,62 +36,33 @@ def mode(path):
 
 @pytest.fixture
 def synced(monkeypatch):
-    """What the system was told to put on the disk, by inode."""
-    seen, real = [], os.fsync
+    """What the system was told to put on the disk, by inode; nothing is masked when it is made."""
+    seen, real, before = [], os.fsync, os.umask(0)
 
     def fsync(descriptor):
         seen.append(os.fstat(descriptor).st_ino)
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    return seen
-
-
-@pytest.fixture
-def open_umask():
-    before = os.umask(0)
-    yield
+    yield seen
     os.umask(before)
 
 
-def failures(act, work):
-    """Let the disk fail at the k-th call, k = 1 until it runs clean; yields where it did."""
-    for number in range(1, 100):
-        with at_call(number, act) as clock:
-            try:
-                work()
-            except DiskError as error:
-                assert "[CB601]" in str(error)  # noqa: PT017 -- it need not be raised every time
-        if clock.stopped_at is None:
-            return
-        yield clock.stopped_at
-
-
-@pytest.mark.usefixtures("open_umask")
 def test_each_folder_that_is_made_is_for_its_owner_alone_and_its_name_is_on_the_disk(
     tmp_path, synced
 ):
-    make_folder(tmp_path / "a" / "b" / "c")
-    made = [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"]
-    assert [mode(path) for path in made] == [0o700] * 3
-    assert synced == [path.parent.stat().st_ino for path in made]
-
-
-@pytest.mark.usefixtures("open_umask")
-def test_a_folder_that_is_there_is_left_as_it_is(tmp_path, synced):
     (tmp_path / "a").mkdir(mode=0o755)
-    make_folder(tmp_path / "a")
+    make_folder(tmp_path / "a" / "b" / "c")
+    made = [tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"]
+    assert [mode(path) for path in made] == [0o700] * 2
+    assert synced == [path.parent.stat().st_ino for path in made]
+    make_folder(tmp_path / "a")  # which is there, and stays as it is
     assert mode(tmp_path / "a") == 0o755
-    assert synced == []
-
-
-def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):
-    (tmp_path / "a").touch()
+    (tmp_path / "b").touch()
     with pytest.raises(DiskError, match=r"cannot be made: File exists.*\[CB601\]"):
-        make_folder(tmp_path / "a")
+        make_folder(tmp_path / "b")
 
 
-@pytest.mark.usefixtures("open_umask")
 @pytest.mark.parametrize("data", [b"", b"x", LARGE], ids=["empty", "one byte", "pieces"])
 def test_a_copy_is_the_same_for_its_owner_alone_and_on_the_disk(tmp_path, synced, data):
     source, target = tmp_path / "source", tmp_path / "target"
@@ -113,44 +87,44 @@ def test_a_source_that_cannot_be_read_is_a_disk_error_and_leaves_the_old_copy(tm
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["full", "broken"])
 @pytest.mark.parametrize("how", ["write", "copy", "move"])
 def test_at_whatever_call_the_disk_fails_a_file_is_the_old_one_or_the_new_one(tmp_path, act, how):
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.write_bytes(b"new")
-    target.write_bytes(b"old")
+    source, target, seen = tmp_path / "source", tmp_path / "target", set()
     work = {
         "write": lambda: write_whole(target, b"new"),
         "copy": lambda: copy_whole(source, target),
         "move": lambda: move_whole(source, target),
     }[how]
-    seen = set()
-    for where in failures(act, work):
+    for number in range(1, 100):
+        source.write_bytes(b"new")
+        target.write_bytes(b"old")
+        with at_call(number, act) as clock:
+            try:
+                work()
+            except DiskError as error:
+                assert "[CB601]" in str(error)  # noqa: PT017 -- it need not be raised every time
+        where = clock.stopped_at
+        if where is None:
+            break
         assert target.read_bytes() in {b"old", b"new"}, where
         assert how != "move" or source.exists() or target.read_bytes() == b"new", where
         # who has no lock deletes no part: it may be another writer's
         assert where == "flock" or not target.with_name(target.name + PART).exists(), where
         seen.add(where)
-        source.write_bytes(b"new")
-        target.write_bytes(b"old")
     assert seen >= {"replace", "fsync"}
     assert target.read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_what_is_removed_is_gone_and_so_is_its_name(tmp_path, synced, kind):
-    path = tmp_path / "x"
-    if kind == "file":
+def test_what_is_removed_is_gone_and_so_is_its_name(tmp_path, synced):
+    (tmp_path / "folder" / "in").mkdir(parents=True)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "kept")  # of which only the link goes
+    for path in (tmp_path / "folder" / "in" / "y", tmp_path / "kept" / "y", tmp_path / "file"):
         path.touch()
-    else:
-        (path / "in").mkdir(parents=True)
-        (path / "in" / "y").touch()
-    remove_tree(path)
-    assert not path.exists()
-    assert synced == [tmp_path.stat().st_ino]
-
-
-def test_to_remove_what_is_not_there_is_no_error(tmp_path):
-    remove_tree(tmp_path / "x")
+    for name in ("folder", "link", "file", "nothing"):
+        remove_tree(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (tmp_path / "kept" / "y").exists()
+    assert synced == [tmp_path.stat().st_ino] * 4
     remove_tree(tmp_path / "no folder" / "x")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("call", ["unlink", "rmdir", "fsync"])
@@ -167,15 +141,6 @@ def test_what_cannot_be_removed_is_a_disk_error(tmp_path, call):
     assert not path.exists()
 
 
-def test_of_a_link_to_a_folder_only_the_link_is_removed(tmp_path):
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "y").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "kept")
-    remove_tree(tmp_path / "link")
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
-    assert (tmp_path / "kept" / "y").exists()
-
-
 def test_a_second_writer_is_refused_and_spoils_nothing(tmp_path):
     path = tmp_path / "north"
     with WholeFile(path, n_bytes=4) as first:
@@ -184,69 +149,49 @@ def test_a_second_writer_is_refused_and_spoils_nothing(tmp_path):
             WholeFile(path, n_bytes=8)
         first.write(b"AA", offset=2)
     assert path.read_bytes() == b"AAAA"
-    with WholeFile(path, n_bytes=2) as second:
-        second.write(b"BB", offset=0)
+    write_whole(path, b"BB")
     assert path.read_bytes() == b"BB"
 
 
-def test_what_a_killed_process_left_is_written_over(tmp_path):
-    path = tmp_path / "north"
-    path.with_name(f"north{PART}").write_bytes(b"longer than what comes")
-    with WholeFile(path, n_bytes=2) as file:
-        file.write(b"OK", offset=0)
-    assert path.read_bytes() == b"OK"
-    assert not path.with_name(f"north{PART}").exists()
-
-
-def test_nobody_else_may_read_it_and_no_link_is_followed(tmp_path):
-    path = tmp_path / "north"
-    with WholeFile(path, n_bytes=2) as file:
-        file.write(b"OK", offset=0)
-        assert path.with_name(f"north{PART}").stat().st_mode & 0o777 == 0o600
-    assert path.stat().st_mode & 0o777 == 0o600
-    (tmp_path / f"south{PART}").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DiskError):
-        WholeFile(tmp_path / "south", n_bytes=2)
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_what_was_left_for_others_to_read_is_for_its_owner_only_afterwards(tmp_path):
+def test_what_a_killed_process_left_is_written_over_and_is_for_its_owner_alone(tmp_path):
     part = tmp_path / f"north{PART}"
-    part.write_bytes(b"left")
+    part.write_bytes(b"longer than what comes")
     part.chmod(0o666)
     with WholeFile(tmp_path / "north", n_bytes=2) as file:
+        assert mode(part) == 0o600
         file.write(b"OK", offset=0)
-    assert (tmp_path / "north").stat().st_mode & 0o777 == 0o600
-
-
-def test_a_file_that_somebody_else_laid_ready_is_not_written_to(tmp_path):
-    elsewhere, part = tmp_path / "elsewhere", tmp_path / f"north{PART}"
-    elsewhere.write_bytes(b"as it was")
-    os.link(elsewhere, part)
-    with pytest.raises(DiskError, match="put there by somebody else"):
-        WholeFile(tmp_path / "north", n_bytes=2)
-    assert elsewhere.read_bytes() == b"as it was"
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_file_of_another_user_is_not_written_to(tmp_path):
-    part = tmp_path / f"north{PART}"
-    part.touch()
-    os.chown(part, 65534, 65534)
-    part.chmod(0o666)
-    with pytest.raises(DiskError, match="put there by somebody else"):
-        WholeFile(tmp_path / "north", n_bytes=2)
-    assert part.read_bytes() == b""
-
-
-def test_nothing_stands_under_the_name_before_all_is_written_and_after_ctrl_c(tmp_path):
-    path = tmp_path / "north"
-    with WholeFile(path, n_bytes=2) as file:
-        file.write(b"OK", offset=0)
-        assert [each.name for each in tmp_path.iterdir()] == ["north.part"]
-    with pytest.raises(KeyboardInterrupt), WholeFile(path, n_bytes=2):
+        assert [each.name for each in tmp_path.iterdir()] == [part.name]
+    assert (tmp_path / "north").read_bytes() == b"OK"
+    assert mode(tmp_path / "north") == 0o600
+    with pytest.raises(KeyboardInterrupt), WholeFile(tmp_path / "north", n_bytes=2):
         raise KeyboardInterrupt
     assert [each.name for each in tmp_path.iterdir()] == ["north"]
+
+
+def given_away(elsewhere, part):
+    elsewhere.rename(part)
+    os.chown(part, 65534, 65534)
+    part.chmod(0o666)
+
+
+OTHERS_OWN = {
+    "a link": (lambda elsewhere, part: part.symlink_to(elsewhere), "cannot be written"),
+    "another name": (os.link, "put there by somebody"),
+    "another user's": (given_away, "put there by somebody"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS_OWN)
+def test_a_file_that_somebody_else_laid_ready_is_not_written_to(tmp_path, kind):
+    elsewhere, part = tmp_path / "elsewhere", tmp_path / f"north{PART}"
+    elsewhere.write_bytes(b"as it was")
+    if kind == "another user's" and os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    lay, words = OTHERS_OWN[kind]
+    lay(elsewhere, part)
+    with pytest.raises(DiskError, match=words):
+        WholeFile(tmp_path / "north", n_bytes=2)
+    assert part.read_bytes() == b"as it was"
 
 
 def test_a_disk_without_preallocation_is_written_all_the_same(tmp_path, monkeypatch):
@@ -276,3 +221,24 @@ def test_a_real_limit_on_file_sizes_is_found_before_the_first_byte(tmp_path):
     )
     assert re.search(r"\(24,000,000 bytes are needed\): File too large.*\[CB601\]", done.stderr)
     assert list(tmp_path.iterdir()) == []
+
+
+TABLES = {
+    "wide": np.arange(12.0).reshape(3, 4)[:, ::2].T,
+    "narrow": np.arange(6, dtype=np.float32).reshape(3, 2),
+    "classes": np.array([2, 0, 1]),
+}
+
+
+def test_tables_come_back_in_their_order_and_dtypes_with_what_was_said_of_them(tmp_path):
+    metadata = {"run": "abc", "state": '{"steps": 3}'}
+    write_tables(tmp_path / "a", TABLES, metadata=metadata)
+    found, header = read_tables(tmp_path / "a")
+    assert list(found) == list(TABLES)
+    assert header.metadata == metadata
+    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    with safe_open(tmp_path / "a", framework="numpy") as file:
+        assert file.metadata() == metadata
+        for name, table in TABLES.items():
+            np.testing.assert_array_equal(found[name], table, strict=True)
+            np.testing.assert_array_equal(file.get_tensor(name), table, strict=True)

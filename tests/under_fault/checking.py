@@ -32,18 +32,14 @@ def reply(site, name, number=-1):
 
 def problems(site, command, *, whole):
     """Say what is wrong: lost, partly visible, unknown to the vault; half done where `whole`."""
-    if command == "secret":  # before there is an agreement to work under
-        return [*_partly_visible(site), *(_uncommitted(site) if whole else ())]
-    found = [*_partly_visible(site), *_lost(site), *_unknown_uploads(site)]
-    if whole or command not in CHANGING:  # returns are replaced one by one
-        found += _two_models(site)
-    if whole:
-        found += _left_over(site)
-        if command in UNDONE:
-            found += UNDONE[command](site)
-        elif not DONE[command](site):
-            found.append(f"{command} has not kept what it should")
-    return found
+    found = [*_partly_visible(site)]
+    if command != "secret":  # before which there is no agreement to work under
+        found += [*_lost(site), *_unknown_uploads(site)]
+        if whole or command not in CHANGING:  # returns are replaced one by one
+            found += _two_models(site)
+        found += _left_over(site) if whole else ()
+    claims = DONE[command](site) if whole else {}
+    return [*found, *(f"not so: {claim}" for claim, holds in claims.items() if not holds)]
 
 
 def _visible(site):
@@ -149,137 +145,134 @@ def _left_over(site):
             yield "a torn line was not repaired"
 
 
-# What each command should have done.
+# What each command should have done: a claim, and whether it holds.
 
 
-def _uncommitted(site):
+def _secret(site):
     commitment = read_draft(site.agreement_path)["commitment"]
     paths = [site.root / f"{name}.secret" for name in NAMES]
     parts = [opened_parts(path, by=PEOPLE[path.stem], signer=PEOPLE["north"]) for path in paths]
     keys = {each["secret.bin"] for each in parts}
-    if [ConsortiumSecret(key).commitment(ROUND) for key in keys] != [commitment]:
-        yield "the agreement is not committed to the secret that was sent"
+    made = [ConsortiumSecret(key).commitment(ROUND) for key in keys]
+    return {"the agreement is committed to the secret that was sent": made == [commitment]}
 
 
-def _not_proposed(site):
+def _proposed(site):
     desk, path = site.session("north"), site.folder("north") / "north.span"
-    told = _last_line(site).told
-    if told.get("proposal") != file_digest(path):
-        yield "the proposal is not the transcript's last"
     ready = ready_from(desk, site.table("north"))
-    if not desk.vault.ledger.spent(ready.choice.asked).bare:
-        yield "the ledger does not know the proposal"
+    return {
+        "the proposal is the transcript's last": (
+            _last_line(site).told.get("proposal") == file_digest(path)
+        ),
+        "the ledger knows the proposal": desk.vault.ledger.spent(ready.choice.asked).bare,
+    }
 
 
-def _no_common_span(site):
-    desk = analyst_of(site)
-    events = [each.event for each in verify_transcript(desk.work.transcript).entries]
+def _spanned(site):
+    made = _events(site).count(CONSENSUS) == 1 and analyst_of(site).work.span.exists()
     written = {path.name.split(".")[1] for path in site.root.glob("returns/*-span")}
-    if events.count(CONSENSUS) != 1 or not desk.work.span.exists() or written != set(NAMES):
-        yield "the common span was not made once and sent to all"
+    return {"the common span was made once and sent to all": made and written == set(NAMES)}
 
 
-def _not_prepared(site):
-    path = site.folder("north") / "north.upload"
-    history = site.session("north").vault.history()
-    if not path.exists() or history[-1].upload != file_digest(path):
-        yield "the upload is not the vault's last"
-    if len({each.name for each in site.session("north").vault.datasets()}) != 1:
-        yield "two datasets of one table"
+def _prepared(site):
+    path, vault = site.folder("north") / "north.upload", site.session("north").vault
+    return {
+        "the upload is the vault's last": vault.history()[-1].upload == file_digest(path),
+        "one table is one dataset": len({each.name for each in vault.datasets()}) == 1,
+    }
 
 
-def _not_received(site):
+def _received(site):
     told = {each["party"] for each in received_lines(site).values()}
     given = {each.receipt.party for each in receipts(site)}
-    if not told == given == set(NAMES):
-        yield f"received {told}, receipts {given}"
-
-
-def _not_trained(site):
-    yield from _not_received(site)
-    yield from _not_returned(site, NAMES)
-
-
-def _not_added(site):
-    yield from _not_received(site)
-    yield from _not_returned(site, NAMES, models=2)  # those who left before are told of the first
-
-
-def _not_removed(site):
-    desk = analyst_of(site)
-    work = desk.work
-    yield from _not_returned(site, [name for name in NAMES if name != "south"])
-    if "south" not in desk.history.removed:
-        yield "the removal is not recorded"
-    sealed = work.sealed("south", desk.exchanges[-1])
-    for path in (work.payload("south"), sealed, reply(site, "south")):
-        if path.exists():
-            yield f"{path.name} of the removed is still there"
-    for folder in (work.certificates, site.root / "returns"):
-        if {path.name for path in folder.glob("removal-*")} != CERTIFICATES:
-            yield f"the removal is not certified in {folder.name}"
-
-
-def _not_destroyed(site):
-    desk = analyst_of(site)
-    events = [each.event for each in verify_transcript(desk.work.transcript).entries]
-    if not desk.history.forgotten or KEY_DESTROYED not in events:
-        yield "the end is not recorded"
-    left = [path for end in (".safetensors", "-upload") for path in desk.work.path.rglob(f"*{end}")]
-    if left or (site.root / "lab.key").exists():
-        yield f"not destroyed: {left}"
+    return {f"received {told}, receipts {given}": told == given == set(NAMES)}
 
 
 def _accepted(site):
     kept = site.session("north").round.accepted()
-    return kept is not None and kept.bundle == file_digest(reply(site, "north"))
+    found = kept is not None and kept.bundle == file_digest(reply(site, "north"))
+    return {"the return is the vault's": found}
+
+
+def _returned(site, names, *, models=1):
+    desk = analyst_of(site)
+    outcome = desk.history.outcome
+    returns = {
+        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("returns/*-return")
+    }
+    told = {} if outcome is None else dict(outcome.returns)
+    return {
+        "the returns are those that the transcript names": (
+            told == returns and set(returns) == set(names)
+        ),
+        "one target is left": len(list(desk.work.alignments.iterdir())) == 1,
+        "no more models are left than are in use": len(list(desk.work.models.iterdir())) <= models,
+    }
+
+
+def _trained(site, **options):
+    return _received(site) | _returned(site, NAMES, **options)
+
+
+def _removed(site):
+    desk = analyst_of(site)
+    work, certificates = desk.work, {"removal-south.json", "removal-south.txt"}
+    gone = (work.payload("south"), work.sealed("south", desk.exchanges[-1]), reply(site, "south"))
+    return _returned(site, [name for name in NAMES if name != "south"]) | {
+        "the removal is recorded": "south" in desk.history.removed,
+        **{f"{path.name} of the removed is gone": not path.exists() for path in gone},
+        **{
+            f"the removal is certified in {folder.name}": (
+                {path.name for path in folder.glob("removal-*")} == certificates
+            )
+            for folder in (work.certificates, site.root / "returns")
+        },
+    }
+
+
+def _destroyed(site):
+    desk = analyst_of(site)
+    left = [path for end in (".safetensors", "-upload") for path in desk.work.path.rglob(f"*{end}")]
+    return {
+        "the end is recorded": desk.history.forgotten and KEY_DESTROYED in _events(site),
+        f"all is destroyed, not {left}": not left and not (site.root / "lab.key").exists(),
+    }
 
 
 def _left(site):
     desk = site.session("north")
-    return not desk.round.joined and not list(desk.work.iterdir())
+    return {"nothing is kept": not desk.round.joined and not list(desk.work.iterdir())}
 
 
 def _last_line(site):
     return verify_transcript(site.session("north").transcript.path).entries[-1]
 
 
-DONE = {
-    "join": lambda site: secret_bytes(site.session("north").round.secret()) == site.key,
-    "adopt": lambda site: site.session("north").round.consensus() is not None,
-    "receipt": lambda site: _last_line(site).event == "receipt",
-    "accept": _accepted,
-    "leave": _left,
-}
-"""Whether the vault, or the party's transcript, has what the command keeps there."""
-
-
-def _not_returned(site, names, *, models=1):
-    desk = analyst_of(site)
-    outcome = desk.history.outcome
-    returns = {
-        path.name.split(".")[1]: file_digest(path) for path in site.root.glob("returns/*-return")
-    }
-    if outcome is None or dict(outcome.returns) != returns or set(returns) != set(names):
-        yield "the returns are not those that the transcript names"
-    if len(list(desk.work.alignments.iterdir())) != 1:
-        yield "more than one target is left"
-    if len(list(desk.work.models.iterdir())) > models:
-        yield "more models are left than are in use"
+def _events(site):
+    return [each.event for each in verify_transcript(analyst_of(site).work.transcript).entries]
 
 
 CHANGING = {"late", "remove", "realign"}
-CERTIFICATES = {"removal-south.json", "removal-south.txt"}
-UNDONE = {
-    "propose": _not_proposed,
-    "span": _no_common_span,
-    "prepare": _not_prepared,
-    "receive": _not_received,
-    "proposals": _not_received,
-    "run": _not_trained,
-    "parts": _not_trained,
-    "late": _not_added,
-    "remove": _not_removed,
-    "realign": _not_removed,
-    "destroy": _not_destroyed,
+DONE = {
+    "secret": _secret,
+    "join": lambda site: {
+        "the secret is the vault's": secret_bytes(site.session("north").round.secret()) == site.key
+    },
+    "propose": _proposed,
+    "span": _spanned,
+    "adopt": lambda site: {
+        "the consensus is the vault's": site.session("north").round.consensus() is not None
+    },
+    "prepare": _prepared,
+    "receive": _received,
+    "proposals": _received,
+    "receipt": lambda site: {"the receipt is the last": _last_line(site).event == "receipt"},
+    "run": _trained,
+    "parts": _trained,
+    "accept": _accepted,
+    "late": lambda site: _trained(site, models=2),  # who left before is told of the first
+    "remove": _removed,
+    "realign": _removed,
+    "destroy": _destroyed,
+    "leave": _left,
 }

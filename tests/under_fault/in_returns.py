@@ -1,6 +1,6 @@
 """Vectors on a party's side: returns, models and secrets that it must not take."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 
@@ -18,7 +18,8 @@ from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
 from party_side.sites import KEY, NAMES, PEOPLE, consortium, ready_from
 from under_fault.in_files import OTHERS, PLACES
-from under_fault.vectors import Vector, file_of, outcome_of
+from under_fault.in_uploads import RESHAPED, ROWS
+from under_fault.vectors import Vector, bad_names, file_of, outcome_of, wrong_fields
 
 
 class Site:
@@ -31,7 +32,7 @@ class Site:
         to = made.folder("north") / "north.upload"
         self.upload = send(ready_from(made.session("north"), made.table("north")), to).digest
         self.change = np.linalg.qr(np.random.default_rng(0).normal(size=(WIDTH, WIDTH)))[0]
-        self.before = self.state()
+        self.before = self.kept()
 
     def sealed(self, path, parts, *, by="lab", to="north", **changes):
         """A bundle to a party with any parts and any manifest."""
@@ -41,7 +42,7 @@ class Site:
             "round_id": agreement.round_id,
             "agreement": agreement.digest().hex(),
             "sender": by,
-            "recipients": [to],
+            "recipients": ["north"],
             "anchor_tag": None,
             "created": moment_text(datetime.now(UTC)),
             **changes,
@@ -80,7 +81,7 @@ class Site:
         take = {"accept": accept, "join": join}[command]
         return outcome_of(lambda: take(self.made.session("north"), path))
 
-    def state(self):
+    def kept(self):
         """Every file that the party keeps, by its bytes; the vault's are sealed."""
         home = self.made.home("north")
         return {str(path): path.read_bytes() for path in home.rglob("*") if path.is_file()}
@@ -104,47 +105,47 @@ def return_vector(name, expect, options):
     def make(site, path):
         site.returned(path, **(options(site) if callable(options) else options))
 
-    return Vector(name=name, expect=expect, make=make, of="accept")
+    return Vector(f"a return {name}", expect, make, "accept")
 
 
+NO_ROTATION = {
+    "zero": lambda g: g * 0,
+    "a millionth longer": lambda g: g * (1 + 1e-6),
+    "half as long": lambda g: g / 2,
+    "with a column twice": lambda g: g[:, [0, 0, 2, 3, 4]],
+    "sheared": lambda g: g + np.eye(WIDTH, k=1) * 1e-3,
+    "of denormal numbers": lambda g: g * 0 + 5e-324,
+    "of 1e154": lambda g: g * 1e154,
+    "of condition 1e16": lambda g: g @ np.diag(np.geomspace(1, 1e-16, WIDTH)),
+}
+OF_TYPE = {
+    f"of {word}": lambda g, word=word: g.astype(word) for word in ("float32", "float16", "int64")
+}
 FITS = {
-    "zero": ("CB207", lambda g: g * 0),
-    "twice as long": ("CB207", lambda g: g * 2),
-    "a millionth longer": ("CB207", lambda g: g * (1 + 1e-6)),
-    "half as long": ("CB207", lambda g: g / 2),
-    "with a column twice": ("CB207", lambda g: g[:, [0, 0, 2, 3, 4]]),
-    "with a column zero": ("CB207", lambda g: g * [0, 1, 1, 1, 1]),
-    "sheared": ("CB207", lambda g: g + np.eye(WIDTH, k=1) * 1e-3),
-    "of ones": ("CB207", lambda g: g * 0 + 1),
-    "of denormal numbers": ("CB207", lambda g: g * 0 + 5e-324),
-    "of 1e154": ("CB207", lambda g: g * 1e154),
-    "of condition 1e16": ("CB207", lambda g: g @ np.diag(np.geomspace(1, 1e-16, WIDTH))),
-    "of float32": ("CB803", lambda g: g.astype(np.float32)),
-    "of float16": ("CB803", lambda g: g.astype(np.float16)),
-    "of whole numbers": ("CB803", lambda g: g.astype(np.int64)),
-    "of one dimension": ("CB803", lambda g: g.ravel()),
-    "of three dimensions": ("CB803", lambda g: g[None]),
-    "with a row less": ("CB306", lambda g: g[:-1]),
-    "with a row more": ("CB306", lambda g: np.vstack([g, g[:1]])),
-    "with a column less": ("CB306", lambda g: g[:, :-1]),
-    "of one number": ("CB306", lambda g: g[:1, :1]),
+    "CB207": NO_ROTATION,
+    "CB306": {word: RESHAPED[word] for word in (*ROWS, "a column less", "a column more")},
+    "CB602": {word: RESHAPED[word] for word in ("no row", "no column")},
+    "CB803": OF_TYPE | {word: RESHAPED[word] for word in ("one dimension", "a dimension behind")},
 }
 
 
 def fits():
     """A change of basis that is none."""
-    for word, (expect, change) in FITS.items():
-        yield return_vector(f"a fit {word}", expect, lambda site, c=change: {"fit": c(site.change)})
+    for expect, changes in FITS.items():
+        for word, change in changes.items():
+            made = lambda site, change=change: {"fit": change(site.change)}  # noqa: E731
+            yield return_vector(f"whose fit is {word}", expect, made)
     for value, at in product((np.nan, np.inf, -np.inf), (0, 12, -1)):
-        yield return_vector(f"{value} at {at} of a fit", "CB306", partial(_spoilt, value, at))
+        spoilt = partial(_spoilt, value, at)
+        yield return_vector(f"whose fit has {value} at {at}", "CB306", spoilt)
     for word, data in OTHERS.items():
-        yield return_vector(f"a fit that is {word}", "CB602", {"fit": data})
+        yield return_vector(f"whose fit is {word}", "CB602", {"fit": data})
     for word, place in PLACES.items():
-        yield return_vector(f"a fit with offsets {word}", "CB602", partial(_fit, place=place))
-    for name in ("rows", "", "../fit", "change_of_basis\0", "weight"):
-        yield return_vector(f"a fit called {name!r}", "CB803", partial(_fit, name=name))
+        yield return_vector(f"of fit with offsets {word}", "CB602", partial(_fit, place=place))
+    for name in bad_names("change_of_basis"):
+        yield return_vector(f"whose fit is called {name[:99]!r}", "CB803", partial(_fit, name=name))
     for word in ("BF16", "C128", ">f8", "object", ""):
-        yield return_vector(f"a fit of {word!r}", "CB602", partial(_fit, word=word))
+        yield return_vector(f"whose fit is of {word!r}", "CB602", partial(_fit, word=word))
 
 
 def _fit(site, **told):
@@ -157,52 +158,45 @@ def _spoilt(value, at, site):
     return {"fit": table}
 
 
+FAR = "2038-01-19T03:14:08Z"
 TOLD = {
-    "another party's": ("CB804", {"party": "south"}),
-    "nobody's": ("CB804", {"party": None}),
-    "for another upload": ("CB804", {"upload": "0" * 64}),
-    "for no upload": ("CB804", {"upload": None}),
-    "for an upload that is a number": ("CB804", {"upload": 7}),
-    "of other evidence": ("CB803", {"evidence": "fine"}),
-    "without evidence": ("CB803", {"evidence": None}),
-    "trained on nobody told": ("CB803", {"trained_on": None}),
-    "trained on a word": ("CB803", {"trained_on": "north"}),
-    "whose target tells nothing": ("CB803", {"target_carries": None}),
-    "with a row more than told": ("CB803", {"n_rows": WIDTH - 1}),
-    "with a column less than told": ("CB803", {"n_columns": WIDTH + 1}),
-    "without a number of rows": ("CB803", {"n_rows": None}),
+    "CB803": {
+        "evidence": ["fine", None],
+        "trained_on": [None, "north"],
+        "target_carries": [None],
+        "n_rows": [WIDTH - 1, None],
+        "n_columns": [WIDTH + 1],
+    },
+    "CB804": {"party": ["south", None], "upload": ["0" * 64, None, 7]},
 }
 OPTIONS = {
-    "of another round": ("CB804", {"round_id": "icu-2025"}),
-    "of another agreement": ("CB804", {"agreement": "0" * 64}),
-    "from a party": ("CB802", {"by": "south"}),
-    "from the party itself": ("CB802", {"by": "north"}),
-    "from somebody unknown": ("CB802", {"by": "stranger"}),
-    "sealed for another": ("CB801", {"to": "south"}),
-    "passed on": ("CB804", {"recipients": ["south"]}),
-    "for two": ("CB804", {"recipients": ["north", "south"]}),
-    "drawn from a seed": ("CB804", {"simulated": True}),
-    "from the year 2038": ("CB806", {"created": "2038-01-19T03:14:08Z"}),
-    "of 49 hours from now": (
-        "CB806",
-        lambda _: {"created": moment_text(datetime.now(UTC) + timedelta(hours=49))},
-    ),
-    "of no time": ("CB803", {"created": "today"}),
-    "of kind upload": ("CB803", {"kind": "upload"}),
-    "of kind consensus": ("CB803", {"kind": "consensus"}),
-    "without a model": ("CB803", {"parts": lambda p: {"fit.safetensors": p["fit.safetensors"]}}),
-    "without a fit": ("CB803", {"parts": lambda p: {"model.safetensors": p["model.safetensors"]}}),
-    "with a pickle beside": ("CB803", {"parts": lambda p: {**p, "model.pkl": b"\x80\x04."}}),
-    "with rows beside": ("CB803", {"parts": lambda p: {**p, "upload.safetensors": b"x"}}),
+    "CB801": {"to": ["south"]},
+    "CB802": {"by": ["south", "north", "stranger"]},
+    "CB803": {"created": ["today"], "kind": ["upload", "consensus"]},
+    "CB804": {
+        "round_id": ["icu-2025"],
+        "agreement": ["0" * 64],
+        "recipients": [["south"], ["north", "south"]],
+        "simulated": [True],
+    },
+    "CB806": {"created": [FAR]},
+}
+BESIDE = {
+    "without a model": lambda p: {"fit.safetensors": p["fit.safetensors"]},
+    "without a fit": lambda p: {"model.safetensors": p["model.safetensors"]},
+    "with a pickle beside": lambda p: {**p, "model.pkl": b"\x80\x04."},
+    "with rows beside": lambda p: {**p, "upload.safetensors": b"x"},
 }
 
 
 def returns():
     """Returns of others, for others, of other times, with other parts."""
-    for word, (expect, told) in TOLD.items():
-        yield return_vector(f"a return {word}", expect, {"told": told})
-    for word, (expect, options) in OPTIONS.items():
-        yield return_vector(f"a return {word}", expect, options)
+    for name, expect, field, value in wrong_fields(TOLD):
+        yield return_vector(f"told: {name}", expect, {"told": {field: value}})
+    for name, expect, field, value in wrong_fields(OPTIONS):
+        yield return_vector(name, expect, {field: value})
+    for word, parts in BESIDE.items():
+        yield return_vector(word, "CB803", {"parts": parts})
 
 
 def models():
@@ -217,38 +211,30 @@ def models():
         f"with {word}": malformed(family, change) for word, (family, change, _) in MALFORMED.items()
     }
     for word, data in found.items():
-        yield return_vector(f"a model {word}", "CB402", {"model": data})
+        yield return_vector(f"of a model {word}", "CB402", {"model": data})
 
 
 SECRETS = {
-    **{f"of {n} bytes": ("CB302", {"key": b"k" * n}) for n in (1, 16, 31, 33, 64, 65)},
-    "of zeros": ("CB302", {"key": bytes(32)}),
-    "of other bytes": ("CB302", {"key": b"k" * 32}),
-    "with one bit changed": ("CB302", {"key": bytes([KEY[0] ^ 1]) + KEY[1:]}),
-    "backwards": ("CB302", {"key": KEY[::-1]}),
-    "from the analyst": ("CB802", {"by": "lab"}),
-    "from a stranger": ("CB802", {"by": "stranger"}),
-    "signed by another": ("CB802", {"sender": "east"}),
-    "for another round": ("CB804", {"round_id": "icu-2025"}),
-    "for another party": ("CB804", {"recipients": ["east"]}),
-    "sealed for another": ("CB801", {"to": "east", "recipients": ["north"]}),
-    "sealed for the analyst": ("CB801", {"to": "lab", "recipients": ["north"]}),
-    "of another kind": ("CB803", {"kind": "receipt"}),
-    "under another name": ("CB803", {"part": "secret.txt"}),
-    "drawn from a seed": ("CB804", {"simulated": True}),
-    "from the year 2038": ("CB806", {"created": "2038-01-19T03:14:08Z"}),
-    "too large": ("CB803", {"key": b"k" * 2**16}),
+    "CB302": {
+        "key": [
+            *(b"k" * n for n in (1, 16, 31, 32, 33, 64)),
+            *(bytes(32), KEY[::-1], bytes([KEY[0] ^ 1]) + KEY[1:]),
+        ]
+    },
+    "CB801": {"to": ["east", "lab"]},
+    "CB802": {"by": ["lab", "stranger"], "sender": ["east"]},
+    "CB803": {"kind": ["receipt"], "part": ["secret.txt"], "key": [b"k" * 2**16]},
+    "CB804": {"round_id": ["icu-2025"], "recipients": [["east"]], "simulated": [True]},
+    "CB806": {"created": [FAR]},
 }
 
 
 def secrets():
     """Secrets of other lengths, rounds, senders and recipients, which north must not keep."""
-    for word, (expect, options) in SECRETS.items():
-        make = partial(_secret, **options)
-        yield Vector(name=f"a secret {word}", expect=expect, make=make, of="join")
+    for name, expect, field, value in wrong_fields(SECRETS):
+        yield Vector(f"a secret whose {name}", expect, partial(_secret, **{field: value}), "join")
 
 
 def _secret(site, path, *, key=KEY, part="secret.bin", **options):
-    agreement = site.made.agreement.digest().hex()
-    kept = {"by": "south", "kind": "secret", "agreement": agreement, **options}
+    kept = {"by": "south", "kind": "secret", **options}
     site.sealed(path, {part: key}, **kept)

@@ -1,12 +1,16 @@
-"""What a child of the warm interpreter does: a command, killed after a call, or its check."""
+"""What children of the warm interpreter do: commands, with calls that fail or kill, and checks."""
 
+import json
 import os
 import resource
 import shutil
 import signal
+import sys
+import traceback
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from cobasis.analyst_side.receive import receive
 from cobasis.analyst_side.run import run
 from cobasis.bundle.agreement_file import complete, text_of
 from cobasis.bundle.agreement_text import new_text
-from cobasis.errors import BundleError, WaitingError
+from cobasis.errors import BundleError, CobasisError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
 from cobasis.party_side.audit import Approval, Audited, approve
@@ -27,16 +31,53 @@ from cobasis.party_side.send import send
 from cobasis.party_side.session import forget, join
 from cobasis.privacy.audit import audit
 from cobasis.protocol import aligned
-from faults import at_call, calls_of, changes, half
+from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed, ready_from
 from privacy.audit.uploads import about, facts, subject
 from under_fault.checking import analyst_of, problems, reply
-from under_fault.warm import say
+
+MOST_SECONDS = 600
+PIPE = []
+"""Where a child answers."""
 
 
-def unlock(patch):
-    """Take keys from memory: none is encrypted, which takes seconds."""
-    patch.setattr(session_module, "load_identity", lambda path, **_: PEOPLE[path.stem])
+def say(answer):
+    """Give an answer; the last one counts."""
+    os.write(PIPE[0], json.dumps(answer).encode() + b"\n")
+
+
+def serve():
+    """Fork for every line that comes in; keys come from memory, since to open one takes seconds."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever a child prints goes to stderr
+    for line in sys.stdin:
+        job, told = json.loads(line)
+        reads, writes = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reads)
+            PIPE.append(writes)
+            _child(globals()[job], told)
+        os.close(writes)
+        with os.fdopen(reads) as pipe:
+            said = pipe.read().splitlines()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(json.dumps([status, json.loads(said[-1]) if said else None]), file=out, flush=True)
+
+
+def _child(job, told):
+    status = 1
+    with suppress(BaseException):
+        signal.alarm(MOST_SECONDS)
+        try:
+            with mock.patch.object(
+                session_module, "load_identity", lambda path, **_: PEOPLE[path.stem]
+            ):
+                say(job(**told))
+            status = 0
+        except BaseException:  # noqa: BLE001 -- told, and the child ends
+            say(traceback.format_exc())
+    os._exit(status)
 
 
 class Site(Consortium):
@@ -130,12 +171,12 @@ COMMANDS = {
 }
 
 
-def build(folder, pipe):
+def build(folder):
     """Make a folder of a round just before each command."""
-    del pipe
     root = Path(folder)
-    _build_secret(root / "secret")
-    (root / "join").mkdir()
+    for command in ("secret", "join"):
+        (root / command).mkdir()
+    (root / "secret" / "icu.toml").write_text(new_text({**FIELDS, **ENROLLED}))  # a bare draft
     site = site_at(agreed(root / "join").parent)
     for name in NAMES:
         site.secret_file(name)
@@ -176,12 +217,6 @@ def _sent(site, folder, kind):
         send(ready, site.folder(folder) / f"{name}.{kind}")
 
 
-def _build_secret(folder):
-    """An agreement that enrols everybody, and is neither committed nor signed."""
-    folder.mkdir()
-    (folder / "icu.toml").write_text(new_text({**FIELDS, **ENROLLED}))
-
-
 def _build_late(site, folder):
     """Two have run, and the third comes late: it is received, and has no part yet."""
     site = _stage(site, folder)
@@ -209,37 +244,66 @@ def _build_consensus(root):
     shutil.rmtree(root / "other")
 
 
-def called(folder, command, pipe):
+def called(folder, command):
     """The calls of a command that change the disk, in order."""
-    del pipe
     return [name for name, _ in calls_of(lambda: COMMANDS[command](site_at(folder)))]
 
 
-def killed(folder, command, at, within, pipe):
+def killed(folder, command, at, within):
     """Run a command, and be killed after its n-th call, or within it."""
 
     def die(real, told):
         with suppress(OSError):
             half(real, told) if within else real(*told)
-        say(pipe, real.__name__)
         os.kill(os.getpid(), signal.SIGKILL)
 
     with at_call(at, die, counts=changes):
         COMMANDS[command](site_at(folder))
-    return "it lived"
 
 
-def retried(folder, command, pipe):
-    """Run the same command again, and say what is wrong then."""
-    del pipe
+def retried(folder, command):
+    """Run the same command again, and say what is wrong before and then."""
     before = problems(site_at(folder), command, whole=False)
     COMMANDS[command](site_at(folder))
     return before + problems(site_at(folder), command, whole=True)
 
 
-def bombs(folder, pipe):
+def failing(stage, command, act, few=0):
+    """Let every call fail in turn, or some `few`, each in a fresh copy; what was wrong."""
+    made = calls_of(lambda: COMMANDS[command](site_at(_copied(stage))), counts=every)
+    step = 1 + len(made) // few if few else 1
+    full = act == "full"
+    number, failed, coded, wrong = 1 + step // 2 if full else step, 0, 0, []
+    while True:
+        place, found = _copied(stage), []
+        with at_call(number, FULL if full else BROKEN) as clock:
+            try:
+                COMMANDS[command](site_at(place))
+            except CobasisError as error:
+                coded += 1
+                found += [] if error.code else [repr(error)]
+            except Exception as error:  # noqa: BLE001 -- a traceback is what may not be
+                found.append(repr(error))
+        if clock.stopped_at is not None:
+            try:
+                found += retried(place, command)
+            except CobasisError as error:
+                found.append(repr(error))
+        wrong += [(number, clock.stopped_at, each) for each in found]
+        if clock.stopped_at is None:
+            return len(made), failed, coded, wrong
+        number, failed = number + step, failed + 1
+
+
+def _copied(stage):
+    """Always the same place: copies are made one after the other."""
+    place = Path(f"{stage}-failing")
+    shutil.rmtree(place, ignore_errors=True)
+    return shutil.copytree(stage, place)
+
+
+def bombs(folder):
     """Open every bomb of a folder; the codes, and by how much memory grew at its highest."""
-    del pipe
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     codes = {}
     for path in sorted(Path(folder).glob("*.bomb")):

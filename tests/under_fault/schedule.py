@@ -6,18 +6,11 @@ from datetime import timedelta
 
 import numpy as np
 
-from cobasis.analyst_side.forget import forget
+from analyst_side.rounds import RealRound
 from cobasis.analyst_side.history import RECEIVED, history_of
-from cobasis.analyst_side.membership import remove
-from cobasis.analyst_side.receive import receive
-from cobasis.analyst_side.run import run
-from cobasis.analyst_side.session import AnalystSession, WorkFolder
 from cobasis.bundle.folders import FitFolder
-from cobasis.bundle.transcript import verify_transcript
 from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError
-from cobasis.protocol.agreement import exchanges
-from cobasis.protocol.signatures import News
 from faults import Killed, at_call, changes, dying_after
 from under_fault.simulated import (
     BAD,
@@ -45,24 +38,22 @@ class Schedule:
         self.rng = np.random.default_rng(seed)
         self.size = int(self.rng.integers(3, 6))
         self.names = NAMES[: self.size]
-        self.agreement = cast.rounds[self.size].agreement
-        self.work = WorkFolder(folder / "icu.round")
-        self.inbox, self.returns = folder / "inbox", folder / "returns"
+        agreement = cast.rounds[self.size].agreement
+        self.round = RealRound(folder, agreement, cast.identities, cast.secret, cast.rows)
+        self.inbox = self.round.inbox
         self.inbox.mkdir()
         self.said, self.log, self.crashes = [], [], 0
         self.lines, self.fits = (), {}
         Clock.moment = START
         cast.trainings.clear()
 
-    def session(self):
-        """A fresh session, as every command opens one."""
-        identity, path = self.cast.identities["lab"], self.folder / "icu.toml"
-        return AnalystSession(self.agreement, identity=identity, path=path, outbox=self.returns)
+    def entries(self):
+        """The transcript's lines, so far as there are any."""
+        return self.round.entries() if self.round.work.transcript.exists() else ()
 
     def history(self):
         """Where the round stands, by the transcript."""
-        path = self.work.transcript
-        return history_of(verify_transcript(path).entries if path.exists() else ())
+        return history_of(self.entries())
 
     def play(self, n_steps):
         """Take so many steps, then let the faults stop and finish the round."""
@@ -111,7 +102,7 @@ class Schedule:
 
     def _receive(self, at):
         before = self.history()
-        found = self._done(lambda: receive(self.session(), [self.inbox]), at)
+        found = self._done(self.round.receive, at)
         if found is None:
             return
         assert not before.forgotten
@@ -149,8 +140,7 @@ class Schedule:
         wanted = self._why_no_run(state, out)
         self.log.append(("run", out))
         ran = self._done(
-            lambda: run(
-                self.session(),
+            lambda: self.round.run(
                 without=out,
                 again=set(state.without) - {*out, *state.removed},
                 confirmed=self.names,
@@ -186,16 +176,16 @@ class Schedule:
             part = name in outcome.uploads or (realign and name in outcome.target_carries)
             wanted = "CB305" if part and len(set(outcome.uploads) - {name}) < MINIMUM else ""
         self.log.append((name, realign))
-        done = self._done(lambda: remove(self.session(), name, realign=realign), at, wanted)
+        done = self._done(lambda: self.round.remove(name, realign=realign), at, wanted)
         if done is not None:
             assert name in self.history().removed
-            assert not self.work.payload(name).exists()
+            assert not self.round.work.payload(name).exists()
 
     def _forget(self, at):
         state = self.history()
         wanted = "" if state.forgotten or state.taken() else "CB305"
-        done = self._done(lambda: forget(self.session(), early=True), at, wanted)
-        assert done is None or not list(self.work.path.rglob("*.safetensors"))
+        done = self._done(lambda: self.round.forget(early=True), at, wanted)
+        assert done is None or not list(self.round.work.path.rglob("*.safetensors"))
 
     def _done(self, call, at, wanted=""):
         """Do work that may be killed after its k-th call, and compare its end with what is due."""
@@ -218,8 +208,7 @@ class Schedule:
 
     def _check(self):
         """I1 to I7 and I9 of what is on the disk."""
-        path = self.work.transcript
-        entries = verify_transcript(path).entries if path.exists() else ()
+        entries = self.entries()
         assert entries[: len(self.lines)] == self.lines  # nothing that was written is gone
         self.lines, state = entries, history_of(entries)
         told = [each.told for each in entries if each.event == RECEIVED]
@@ -240,13 +229,11 @@ class Schedule:
         assert {each["file"] for each in told} <= whole, "I3: not of an enrolled key"
         for name, each in state.taken().items():
             if not state.forgotten:
-                sealed = self.work.sealed(name, exchanges(self.agreement)[-1])
-                assert file_digest(sealed) == each.file, "I1"
-                if self.work.payload(name).exists():
-                    assert file_digest(self.work.payload(name)) == each.payload, "I2"
+                assert file_digest(self.round.sealed(name)) == each.file, "I1"
+                if self.round.work.payload(name).exists():
+                    assert file_digest(self.round.work.payload(name)) == each.payload, "I2"
         lines = {each.hash for each in self.lines}
-        path = self.folder / "icu.news"
-        told = News.from_text(path.read_bytes(), self.agreement).receipts if path.exists() else ()
+        told = self.round.news().receipts if (self.folder / "icu.news").exists() else ()
         assert {each.receipt.transcript for each in told} <= lines, "I2"
 
     def _check_outcome(self, state):
@@ -256,7 +243,7 @@ class Schedule:
         assert outcome.n_rows == sum(SIZES[name] for name in outcome.uploads), "I5: rows"
         counts = {LABELS[name]: SIZES[name] for name in outcome.uploads}
         assert counts in self.cast.trainings, "I4: these rows, once each, were never trained on"
-        place = self.work.alignments / outcome.alignment
+        place = self.round.work.alignments / outcome.alignment
         if place.is_dir() and not state.forgotten:
             fits = FitFolder(place)
             for name in fits:
@@ -275,7 +262,7 @@ class Schedule:
             state = self.history()
             assert set(state.taken()) == set(self.names) - set(state.removed), "I8"
             self._complete(state)
-            assert not list(self.work.path.rglob("*.part")), "I8: left over"
+            assert not list(self.round.work.path.rglob("*.part")), "I8: left over"
         for needle in self.cast.secrets():
             for path in self.folder.rglob("*"):
                 assert not path.is_file() or needle not in path.read_bytes(), (path, "I9")
@@ -283,14 +270,11 @@ class Schedule:
 
     def _complete(self, state):
         """Train on everybody who is in, if that is enough."""
-        call = lambda: run(  # noqa: E731 -- said once
-            self.session(),
-            again=set(state.without) - set(state.removed),
-            confirmed=self.names,
-        )
+        again = set(state.without) - set(state.removed)
+        call = lambda: self.round.run(again=again, confirmed=self.names)  # noqa: E731 -- said once
         self._done(call, 0, self._why_no_run(state, []))
         outcome = self.history().outcome
         if outcome is not None:
             kept = set(state.taken())
             assert set(outcome.uploads) == kept, "I5: not all"
-            assert {path.name.split(".")[1] for path in self.returns.glob("*-return")} >= kept, "I8"
+            assert all(self.round.reply(name).exists() for name in kept), "I8"

@@ -10,8 +10,8 @@ from unittest import mock
 
 import numpy as np
 
-from analyst_side.rounds import RealRound
-from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from analyst_side.rounds import PAST, real_round
+from cobasis import ConsortiumSecret, Party, numeric_features
 from cobasis.analyst_side import forget, plan
 from cobasis.bundle import manifest, transcript
 from cobasis.keys.identity import Identity
@@ -66,60 +66,49 @@ class Cast:
         self.secret = ConsortiumSecret()
         self.rows = _rows()
         self.rounds = {}
-        self.bytes, self.digest_of, self.bases = {}, {}, []
+        self.bytes, self.bases = {}, []
         self.models, self.trainings = {}, []
         for size in (3, 4, 5):
             place = folder / str(size)
             place.mkdir()
-            made = self._round(place, NAMES[:size], "round-1")
-            other = self._round(place, NAMES[:size], "round-0")
+            names = NAMES[:size]
+            made, other = (self._round(place, names, f"round-{number}") for number in (1, 0))
             self.rounds[size] = made
-            for name in NAMES[:size]:
+            for name in names:
                 for variant in VARIANTS:
                     self.bytes[size, name, variant] = self._upload(made, other, name, variant)
             self.bases += [party._basis._columns.tobytes() for party in made.parties.values()]
 
     def _round(self, folder, names, round_id):
-        agreement = Agreement(
+        made = real_round(
+            folder,
+            names=names,
+            identities=self.identities,
+            secret=self.secret,
             round_id=round_id,
-            parties=names,
-            features=numeric_features(["a", "b", "c"]),
+            features=numeric_features("abc"),
             task="regression",
+            classes=(),
+            models=("ridge",),
             n_components=2,
             n_anchor_rows=4,
-            model="ridge",
-            label="sick",
             minimum_parties=MINIMUM,
-            purpose="a test",
-            threat_model="semi-honest",
-            retention_days=30,
-            deadline="2026-01-01T00:00:00Z",  # so that a run waits for nobody
-            enrolled=tuple(self.identities[name].public for name in names),
-            analyst=self.identities["lab"].public,
-            commitment=self.secret.commitment(round_id),
+            deadline=PAST,
         )
-        made = RealRound(folder, agreement, self.identities, self.secret, self.rows)
-        for name in names:
-            party = Party(name, agreement=agreement, secret=self.secret, key=PartyKey())
-            made.parties[name] = party
+        made.rows = self.rows
         return made
 
     def _upload(self, made, other, name, variant):
         """The sealed bytes of one variant."""
-        rows, labels = self.rows[name]
-        party = made.parties[name]
-        options = {"created": START + (FUTURE if variant == "future" else timedelta())}
-        if variant == "second":
-            options["created"] += timedelta(hours=1)
-        if variant == "forged":
-            options["signer"] = Identity.new(name)
+        hours = {"future": FUTURE, "second": timedelta(hours=1)}.get(variant, timedelta())
         source = other if variant == "foreign" else made
-        prepared = source.parties[name].prepare(rows, labels)
+        prepared = source.party(name).prepare(*self.rows[name])
         if variant == "spoilt":
-            broken = np.where(np.arange(len(rows))[:, None] == 1, np.nan, prepared.rows)
+            broken = np.where(np.arange(SIZES[name])[:, None] == 1, np.nan, prepared.rows)
             prepared = type(prepared)(**{**vars(prepared), "rows": broken})
-        with mock.patch.object(type(party), "prepare", return_value=prepared):
-            path = source.upload(name, **options)
+        signer = Identity.new(name) if variant == "forged" else None
+        with mock.patch.object(Party, "prepare", return_value=prepared):
+            path = source.upload(name, created=START + hours, signer=signer)
         data = path.read_bytes()
         path.unlink()
         return data[: len(data) // 2] if variant == "partial" else data

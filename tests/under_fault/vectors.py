@@ -5,9 +5,8 @@ Every vector is a file with one fault, made by code, and the code of the error i
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import zstandard
@@ -39,17 +38,13 @@ WORDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I8": "i1"}
 WORD_OF = {np.dtype(kind): word for word, kind in WORDS.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Vector:
-    """A file with one fault.
-
-    `make(lab, path)` writes it, and `expect` is the code of the error; `of` names the round.
-    """
+class Vector(NamedTuple):
+    """A file with one fault: `make(lab, path)` writes it, and `expect` is the error's code."""
 
     name: str
     expect: str
     make: Callable
-    of: str = "fp64"
+    of: str = "fp64"  # the round, or the door
 
 
 def outcome_of(call):
@@ -61,6 +56,52 @@ def outcome_of(call):
     return "accepted"
 
 
+def wrong_fields(table):
+    """What to call it, the code, the field and its value, of a table of them in this order."""
+    for expect, fields in table.items():
+        for field, values in fields.items():
+            for value in values:
+                yield f"{field} is {str(value)[:70]!r}", expect, field, value
+
+
+def bad_names(good):
+    """Names that lead elsewhere, or only look like the good one."""
+    alike = good.translate({ord("o"): "\u043e", ord("e"): "\u0435"})  # of Cyrillic letters
+    yield from ("", "..", f"../{good}", f"/{good}", f"C:\\{good}", f"\\\\host\\{good}", alike)
+    yield from (f"{good}\0", f"{good}\n", f" {good}", f"\u202e{good}", good.upper(), good * 1000)
+
+
+NO_JSON = {
+    "of nothing": lambda _: b"",
+    "of a list": lambda text: b"[%b]" % text,
+    "of a number": lambda _: b"1234567890",
+    "of UTF-16": lambda text: text.decode().encode("utf-16"),
+    "of no UTF-8": lambda text: text.replace(b'":', b'\xff":', 1),
+    "of Python": lambda text: text.replace(b'"', b"'"),
+    "of brackets": lambda _: b"[" * 30_000,
+    "of a pickle": lambda _: b"\x80\x04\x95\x10\0\0\0\0\0\0\0\x8c\x02os\x94.",
+    "cut": lambda text: text[:-20],
+    "with a mark of byte order": lambda text: b"\xef\xbb\xbf" + text,
+    "with every field twice": lambda text: b"%b,%b" % (text.rstrip()[:-1], text[1:]),
+    "with a comma too many": lambda text: text.rstrip()[:-1] + b",}",
+    "with a comment": lambda text: text + b"// fine",
+}
+NO_VALUES = {
+    "NaN": b"NaN",
+    "Infinity": b"Infinity",
+    "many digits": b"9" * 5000,
+    "deep brackets": b"[" * 5000 + b"]" * 5000,
+}
+
+
+def json_faults(inside=b"{"):
+    """Changes of a JSON object's text that leave none; a value goes in behind `inside`."""
+    yield from NO_JSON.items()
+    for word, value in NO_VALUES.items():
+        new = inside + b'"a":%b,' % value
+        yield f"with {word} in it", lambda text, new=new: text.replace(inside, new, 1)
+
+
 class Tables(dict):
     """An upload's tables as arrays, by name, and what its file says of itself."""
 
@@ -68,9 +109,10 @@ class Tables(dict):
         super().__init__(arrays)
         self.metadata = metadata
 
-    def changed(self, name, change):
-        """The same but for one table."""
-        return Tables({**self, name: change(np.array(self[name]))}, metadata=self.metadata)
+    def changed(self, **new):
+        """The same but for some tables; None takes one away."""
+        kept = {name: each for name, each in {**self, **new}.items() if each is not None}
+        return Tables(kept, metadata=self.metadata)
 
     def header(self):
         """The header's object, and the numbers behind it."""
@@ -79,11 +121,8 @@ class Tables(dict):
             data = np.ascontiguousarray(table).tobytes()
             word = WORD_OF.get(table.dtype, str(table.dtype))
             start, end = end, end + len(data)
-            told[name] = {
-                "dtype": word,
-                "shape": list(table.shape),
-                "data_offsets": [start, end],
-            }
+            shape = list(table.shape)
+            told[name] = {"dtype": word, "shape": shape, "data_offsets": [start, end]}
             numbers += data
         return told, numbers
 
@@ -100,9 +139,14 @@ class Tables(dict):
         }
 
 
+def json_of(header):
+    """A header's text."""
+    return json.dumps(header, separators=(",", ":")).encode()
+
+
 def file_of(header, numbers=b"", *, length=None):
     """A safetensors file with any header: an object, or bytes as they are."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    text = header if isinstance(header, bytes) else json_of(header)
     size = len(text) if length is None else length
     return size.to_bytes(8, "little") + text + numbers
 
@@ -126,6 +170,7 @@ class Lab:
             payload = made.payload("north", rows=(rows, given))
             self.rounds[kind], self.tables[kind] = made, _read(payload)
             self.bytes[kind] = payload.read_bytes()
+        self.before = self.kept()
 
     def manifest(self, kind, payload, stored, **changes):
         """What an honest sender says, but for the changes."""
@@ -158,25 +203,18 @@ class Lab:
             **kept,
         )
 
-    def received(self, path, *, of="fp64"):
+    def decided(self, path, of):
         """What `receive` says of the one file in a folder: its code, or its verdict."""
         found = receive(self.rounds[of].session(), [path.parent]).files
         return found[0].code or found[0].verdict
 
-    def left(self):
-        """Whatever stands in a work folder that should be empty."""
-        return [
-            str(path)
-            for made in self.rounds.values()
-            if made.work.path.exists()
-            for path in made.work.path.rglob("*")
-            if path.is_file() and path.name not in {"transcript.jsonl", "lock"}
-        ]
-
-    def lines(self):
-        """How many lines all transcripts have: one for each folder that was opened."""
-        logs = [made.work.transcript for made in self.rounds.values()]
-        return {len(log.read_text().splitlines()) for log in logs if log.exists()}
+    def kept(self):
+        """What work folders hold, and transcripts say beyond that a folder was opened."""
+        folders = [made.work.path for made in self.rounds.values()]
+        files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+        left = [path for path in files if path.name not in {"transcript.jsonl", "lock"}]
+        logs = [path for path in files if path.name == "transcript.jsonl"]
+        return left, [log for log in logs if len(log.read_text().splitlines()) > 1]
 
 
 def _read(path):
@@ -193,20 +231,20 @@ def _read(path):
 def tables_vector(name, expect, change, *, of="fp64"):
     """An upload whose tables are changed; header and manifest tell them as they are."""
 
-    def make(lab: Lab, path: Path):
+    def make(lab, path):
         made = change(lab.tables[of])
         return lab.seal(path, file_of(*made.header()), of=of, told=made.told())
 
-    return Vector(name=name, expect=expect, make=make, of=of)
+    return Vector(name, expect, make, of)
 
 
 def payload_vector(name, expect, payload, *, of="fp64"):
     """An upload whose file is any bytes; the manifest tells of the honest one."""
 
-    def make(lab: Lab, path: Path):
+    def make(lab, path):
         return lab.seal(path, payload(lab.tables[of], lab.bytes[of]), of=of)
 
-    return Vector(name=name, expect=expect, make=make, of=of)
+    return Vector(name, expect, make, of)
 
 
 def header_vector(name, expect, change, *, of="fp64"):

@@ -3,29 +3,20 @@
 Every write of a vault is a step from an old state to a new one.
 """
 
-import os
 import shutil
 import tempfile
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from cobasis.disk import calls as disk_calls
-from cobasis.disk import whole
 from cobasis.errors import DiskError, VaultError
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
+from cobasis.vault import records
 from faults import BROKEN, FULL, at_call, deaths
-from vault.vaults import (
-    SECRET,
-    agree,
-    choose,
-    consensus,
-    open_vault,
-    returned,
-    table,
-    upload,
-)
+from vault.vaults import SECRET, agree, choose, consensus, open_vault, returned, table, upload
 
 NOISE = DPTerms(epsilon=2, radius=1, most_rows=99, labels="public", lifetime_epsilon=2)
 
@@ -51,12 +42,16 @@ def propose(folder, round_id="icu-2026"):
     vault.ledger.propose(choose(vault, table()).asked, agree(round_id))
 
 
-def nothing(_):
-    """The folder is not even there."""
-
-
 def joined(folder):
     of_round(folder).join(SECRET)
+
+
+def uploaded(folder):
+    upload(open_vault(folder), table())
+
+
+def nothing(_):
+    """The folder is not even there."""
 
 
 STEPS = {
@@ -65,11 +60,11 @@ STEPS = {
     "adopt": (joined, lambda folder: of_round(folder).adopt(consensus())),
     "begin a fresh upload": (joined, begun),
     "begin a kept upload": (
-        lambda folder: upload(open_vault(folder), table()),
+        uploaded,
         lambda folder: begun(folder, table()[5:], agreement=agree("second")),
     ),
     "begin an upload with noise": (
-        lambda folder: upload(open_vault(folder), table()),
+        uploaded,
         lambda folder: begun(
             folder,
             table(seed=1),
@@ -138,9 +133,7 @@ class Trial:
 
 def attempts(trial, act):
     """Let the disk fail at the k-th call, k = 1 until it runs clean; yields where it did."""
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         trial.reset()
         clean = False
         with at_call(number, act) as clock:
@@ -185,33 +178,13 @@ def test_a_process_that_dies_at_any_call_leaves_the_old_state_or_the_new_one(nam
     assert any(judged(trial, deaths(lambda: trial.work(trial.folder)), name))
 
 
-class InPlace:
-    """A writer that writes where readers look."""
-
-    def __init__(self, path, **_):
-        self.path = path
-
-    def __enter__(self):
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
-            self._descriptor = disk_calls.open_file(self.path, flags)
-        except OSError as error:
-            raise DiskError from error
-        return self
-
-    def write(self, data, *, offset):
-        try:
-            disk_calls.write(self._descriptor, data, offset=offset, path=self.path)
-        except OSError as error:
-            raise DiskError from error
-
-    def __exit__(self, *_):
-        os.close(self._descriptor)
-
-
 def test_a_vault_that_wrote_in_place_would_be_found_out(in_memory, monkeypatch):
+    def in_place(path, data):
+        with disk_calls.explained("it cannot be written", advice=""), path.open("r+b") as file:
+            disk_calls.write(file.fileno(), data, offset=0, path=path)
+
     trial = Trial("accept again", in_memory)
-    monkeypatch.setattr(whole, "WholeFile", InPlace)
+    monkeypatch.setattr(records, "write_whole", in_place)
 
     def all_of_them():
         for where, _ in attempts(trial, FULL):

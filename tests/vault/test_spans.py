@@ -12,8 +12,7 @@ from cobasis.errors import OptionError, SpanReuseError
 from cobasis.linalg import arrays
 from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol.plaintext import basis_columns
-from cobasis.vault import Changes, Forced, Refused
-from cobasis.vault.datasets import compare
+from cobasis.vault.datasets import Changes, Forced, Refused, compare
 from vault.vaults import (
     DIGEST,
     FEATURES,
@@ -28,11 +27,6 @@ from vault.vaults import (
 
 ROWS = st.lists(st.integers(0, 6), max_size=30)
 IDS = [f"{number:05d}" for number in range(30)]
-
-
-@pytest.fixture
-def vault(tmp_path):
-    return open_vault(tmp_path / "north")
 
 
 @pytest.fixture
@@ -100,8 +94,8 @@ def test_one_to_ten_rows_that_came_or_went_are_few(added, gone, few):
     assert Changes(same=100, added=added, gone=gone).few is few
 
 
-def test_the_same_rows_get_the_stored_basis_in_every_later_round(used, tmp_path):
-    choice = choose(open_vault(tmp_path / "north"), table()[::-1])
+def test_the_same_rows_get_the_stored_basis_in_every_later_round(used, again):
+    choice = choose(again(), table()[::-1])
     assert choice.span == "kept"
     assert same(choice, made_basis())
     assert choice.changes == Changes(same=30, added=0, gone=0)
@@ -111,16 +105,13 @@ def test_the_same_rows_get_the_stored_basis_in_every_later_round(used, tmp_path)
     assert choose(used, table(seed=1)).span == "fresh"
 
 
-def test_one_old_row_among_new_ones_is_enough(used):
+def test_one_old_row_is_enough_whichever_upload_had_it(used):
     mixed = np.vstack([table(50, seed=1), table()[:1]])
     choice = choose(used, mixed)
     assert choice.span == "kept"
     assert choice.changes == Changes(same=1, added=50, gone=29)
     upload(used, mixed)
     assert choose(used, table(50, seed=1)).span == "kept"
-
-
-def test_rows_that_only_an_earlier_upload_had_are_known_all_the_same(used):
     upload(used, table()[:12])
     upload(used, table()[:11])
     choice = choose(used, table()[12:])
@@ -187,9 +178,9 @@ def test_an_upload_that_was_begun_and_never_finished_counts(vault):
     assert vault.upload_of(agree()) is None
 
 
-def test_another_basis_than_the_vaults_is_refused_when_the_upload_begins(vault, tmp_path):
+def test_another_basis_than_the_vaults_is_refused_when_the_upload_begins(vault, again):
     wrong = made_basis(shape=(FEATURES, 3))
-    other = open_vault(tmp_path / "north")
+    other = again()
     early, late = choose(vault, table()), choose(other, table())
     with pytest.raises(SpanReuseError):
         vault.begin_upload(early, wrong, agreement=agree(), time="")
@@ -213,11 +204,11 @@ def test_the_history_counts_through_all_data_sets(vault):
     assert {(entry.upload, entry.n_rows, entry.basis) for entry in history} == {(DIGEST, 30, "svd")}
 
 
-def test_people_are_known_again_whatever_becomes_of_their_rows(vault, tmp_path):
+def test_people_are_known_again_whatever_becomes_of_their_rows(vault, again):
     upload(vault, table(), ids=IDS, columns="of 2026")
     scaled = table() * 3.0
     assert choose(vault, scaled, ids=IDS, columns="of 2026").span == "kept"
-    refused = choose(open_vault(tmp_path / "north"), scaled, ids=IDS, columns="of 2027")
+    refused = choose(again(), scaled, ids=IDS, columns="of 2027")
     assert "become numbers in the same way" in refused.reason
     assert choose(vault, scaled, ids=[f"x{each}" for each in IDS]).span == "fresh"
     # one among new ones is enough, and brings the others in

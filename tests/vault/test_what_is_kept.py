@@ -17,22 +17,10 @@ from vault.vaults import (
     choose,
     consensus,
     made_basis,
-    open_vault,
     returned,
     table,
     upload,
 )
-
-
-@pytest.fixture
-def vault(tmp_path):
-    return open_vault(tmp_path / "north")
-
-
-@pytest.fixture
-def again(tmp_path):
-    """Opens the same vault a second time."""
-    return lambda: open_vault(tmp_path / "north")
 
 
 def test_a_basis_and_its_key_come_back_bit_for_bit(vault, again):

@@ -8,7 +8,8 @@ import pyrage
 from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
 from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.vault import Accepted, Asked, Forced, Refused, Vault
+from cobasis.vault.datasets import Asked, Forced, Refused
+from cobasis.vault.vault import Accepted, Vault
 
 NORTH, SOUTH = (pyrage.x25519.Identity.generate() for _ in range(2))
 SECRET = ConsortiumSecret(b"s" * 32)

@@ -1,0 +1,112 @@
+"""Every command with a call of the system that fails, or behind which it is killed.
+
+Nothing that was acknowledged is lost, nothing is visible in part, and the same command, typed
+again, goes on. A kill is a real one. It does not take away what the system has yet to write: that
+is for calls that fail, a full disk's and a broken one's, where half of what was to be written is.
+"""
+
+import shutil
+import signal
+
+import numpy as np
+import pytest
+
+from under_fault.jobs import COMMANDS
+
+KILLS_OF_A_COMMAND, FEW = 3, 4
+FEWEST = {"prepare": 125, "receive": 165, "run": 110, "parts": 330, "accept": 70}
+every_command = pytest.mark.parametrize("command", COMMANDS)
+every_act = pytest.mark.parametrize("act", ["full", "broken"])
+
+
+@pytest.fixture(scope="module")
+def stages(warm, in_memory):
+    """Folders just before each command; their keys are the warm interpreter's."""
+    warm.ask("build", folder=str(in_memory))
+    return in_memory
+
+
+@pytest.fixture(scope="module")
+def calls(warm, stages):
+    """The calls by which each command changes the disk."""
+    called = {}
+    for command in COMMANDS:
+        folder = shutil.copytree(stages / command, stages / "trial")
+        called[command] = warm.ask("called", folder=str(folder), command=command)
+        shutil.rmtree(folder)
+    return called
+
+
+def test_every_command_changes_the_disk_by_calls_that_are_numbered(calls, tell):
+    counts = {command: len(called) for command, called in calls.items()}
+    tell(f"calls that change the disk: {sum(counts.values())}: {counts}")
+    assert sum(counts.values()) >= 1000
+    kinds = {name for called in calls.values() for name in called}
+    assert {"open", "flock", "pwrite", "fsync", "replace", "unlink", "mkdir", "rmdir"} <= kinds
+
+
+@pytest.fixture
+def cycle(warm, stages, calls):
+    """Kills a command after a call, or within it, and perhaps its retry as well; then retries."""
+
+    def kill_and_retry(command, at, *, within=False, again=0):
+        place = shutil.copytree(stages / command, stages / "cycle")
+        told = {"folder": str(place), "command": command}
+        done = warm.do("killed", at=at, within=within, **told)
+        assert done.status == -signal.SIGKILL, done
+        if again:  # it may live: less may be left to do than that
+            assert warm.do("killed", at=again, within=False, **told).status in {-signal.SIGKILL, 0}
+        retry = warm.do("retried", **told)
+        assert retry == (0, []), (at, calls[command][at - 1], within, again)
+        shutil.rmtree(place)
+
+    return kill_and_retry
+
+
+@every_command
+def test_killed_now_and_then_nothing_is_lost_or_half_visible_and_a_retry_succeeds(
+    cycle, calls, command
+):
+    """After a few of its calls, spread over all of them."""
+    first = 1 + list(COMMANDS).index(command) % 3
+    for at in np.linspace(first, len(calls[command]), KILLS_OF_A_COMMAND).astype(int).tolist():
+        cycle(command, at)
+
+
+@pytest.mark.soak
+@every_command
+def test_killed_after_and_within_every_call_and_while_it_recovers_nothing_is_lost(
+    cycle, calls, tell, command
+):
+    """All commands together: more than a thousand kills, since they make more calls than that."""
+    rng, called = np.random.default_rng(5), calls[command]
+    for at, name in enumerate(called, start=1):
+        cycle(command, at, again=int(rng.integers(len(called))) if rng.random() < 0.3 else 0)
+        if name == "pwrite":
+            cycle(command, at, within=True)
+    tell(f"kill -9: {command}, at and within {len(called)} calls: 0 lost, 0 partial")
+
+
+@every_act
+@every_command
+def test_when_some_call_fails_it_is_one_coded_error_and_a_retry_succeeds(
+    warm, stages, command, act
+):
+    told = {"stage": str(stages / command), "command": command, "act": act}
+    _, failed, coded, wrong = warm.ask("failing", few=FEW, **told)
+    assert wrong == []
+    assert failed > 1
+    assert coded >= failed // 2
+
+
+@pytest.mark.soak
+@every_act
+@every_command
+def test_whichever_call_fails_it_is_one_coded_error_and_a_retry_succeeds(
+    warm, stages, tell, command, act
+):
+    told = {"stage": str(stages / command), "command": command, "act": act}
+    made, failed, coded, wrong = warm.ask("failing", **told)
+    tell(f"{command}, {act}: {failed} calls failed one by one, {coded} coded errors")
+    assert wrong == []
+    assert failed == made >= FEWEST.get(command, 5)
