@@ -183,14 +183,10 @@ def types():
 def _of_type(table, word, lab, path):
     """An upload that says one table is of another type, with as many bytes as it needs."""
     tables = lab.tables["fp64"]
-    header, _ = tables.header()
-    end, numbers = 0, b""
-    for name, array in tables.items():
-        entry, data = header[name], array.tobytes()
-        if name == table:
-            entry["dtype"], data = word, (data * 2)[: array.size * WIDTHS[word]]
-        entry["data_offsets"] = [end, end + len(data)]
-        end, numbers = end + len(data), numbers + data
+    array = tables[table]
+    data = np.frombuffer((array.tobytes() * 2)[: array.size * WIDTHS[word]], dtype=np.uint8)
+    header, numbers = tables.changed(**{table: data}).header()
+    header[table] |= {"dtype": word, "shape": list(array.shape)}
     told = {"rows": "rows_dtype", "anchor_image": "image_dtype", "labels": "labels_dtype"}
     names = {"F32": "float32", "F16": "float16", "F64": "float64"}
     says = {**tables.told(), told[table]: names.get(word, "float64")}

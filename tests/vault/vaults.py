@@ -8,7 +8,7 @@ import pyrage
 from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
 from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol.messages import ConsensusSpan
-from cobasis.vault.datasets import Asked, Forced, Refused
+from cobasis.vault.datasets import Asked, Forced
 from cobasis.vault.vault import Accepted, Vault
 
 NORTH, SOUTH = (pyrage.x25519.Identity.generate() for _ in range(2))
@@ -73,8 +73,6 @@ def upload(vault, rows, *, agreement=None, seed=0, digest=DIGEST, release="", **
     """Do what a party's command does; the number of the upload."""
     agreement = agreement or agree()
     choice = choose(vault, rows, n_components=agreement.n_components, **asked)
-    if isinstance(choice, Refused):
-        choice.refuse()
     made = made_basis(seed, shape=(FEATURES, agreement.n_components))
     basis = made if choice.dataset is None else choice.dataset.basis
     number = vault.begin_upload(choice, basis, agreement=agreement, time=NOW, release=release)

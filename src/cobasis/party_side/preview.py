@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cobasis.errors import SpanReuseError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in
@@ -18,7 +19,7 @@ from cobasis.protocol.agreement import Agreement, Exchange
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE
 from cobasis.protocol.secrets import check_public_rows
 from cobasis.tables.table import open_table
-from cobasis.vault.datasets import Asked, Choice, Forced, Refused, Span
+from cobasis.vault.datasets import Asked, Choice, Forced, Span
 
 NONE = "no formal guarantee"
 
@@ -77,10 +78,11 @@ def make_ready(
         people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
     )
-    choice = session.vault.choose_span(asked)
-    if isinstance(choice, Refused):  # nobody's word makes a second span where the stored one fits
+    try:
+        choice = session.vault.choose_span(asked)
+    except SpanReuseError:  # nobody's word makes a second span where the stored one fits
         if forced is None and not looking:
-            choice.refuse()
+            raise
         choice = Choice(asked=replace(asked, forced=forced), span="forced")
     shown = None
     if public_rows is not None:

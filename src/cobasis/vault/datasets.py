@@ -8,7 +8,7 @@ again, without keeping it, by eight keyed bytes.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, NoReturn, Self
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -205,19 +205,8 @@ class Choice(Hidden):
     changes: Changes | None = None  # since that data set's last upload
 
 
-@dataclass(frozen=True, kw_only=True)
-class Refused:
-    """No basis may be used for these rows."""
-
-    reason: str  # without a number from the rows
-
-    def refuse(self) -> NoReturn:
-        """Raise SpanReuseError."""
-        raise SpanReuseError(self.reason)
-
-
-def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Choice | Refused:
-    """Say which basis rows have to be uploaded through."""
+def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Choice:
+    """Say which basis rows have to be uploaded through; SpanReuseError where none may be used."""
     known = [dataset.knows(asked.rows, asked.people) for dataset in datasets]
     nobody = np.zeros(len(asked.rows) + len(asked.people), dtype=bool)
     old = np.logical_or.reduce([nobody, *known])
@@ -234,8 +223,9 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     size = "{} features and {} components".format
     sizes = " and ".join(sorted({size(*each.basis.shape) for each in stored}))
     rounds = ", ".join(dict.fromkeys(f"'{each.history[-1].round_id}'" for each in stored))
-    return Refused(
-        reason=f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis "
+    # without a number from the rows
+    raise SpanReuseError(
+        f"rows of party '{party}' were uploaded before, in round {rounds}, through a basis "
         f"of {sizes}; this round asks for {size(*asked.shape)}, and no stored basis of that size, "
         "for columns that become numbers in the same way, has shown all of them. Seen through a "
         "second span, rows can be rebuilt. Agree on the same features and components as then, or "

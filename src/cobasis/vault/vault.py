@@ -20,7 +20,6 @@ from cobasis.vault.datasets import (
     Choice,
     Dataset,
     Fingerprints,
-    Refused,
     Uploaded,
     UploadEntry,
     choose_span,
@@ -89,8 +88,8 @@ class Vault(Hidden):
         """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
         return _marks(self._records.derived(b"people"), (each.encode() for each in identifiers))
 
-    def choose_span(self, asked: Asked) -> Choice | Refused:
-        """Say which basis rows have to be uploaded through."""
+    def choose_span(self, asked: Asked) -> Choice:
+        """Say which basis rows have to be uploaded through; SpanReuseError where none may be."""
         return choose_span(self.datasets(), asked, party=self.party)
 
     # One record has all three, so that a kill leaves none of them or all. Behind it the upload
@@ -111,8 +110,6 @@ class Vault(Hidden):
             self.ledger.affordable(asked, agreement, release=release)
             datasets = self.datasets()
             now = choose_span(datasets, asked, party=self.party)  # nobody else writes any more
-            if isinstance(now, Refused):
-                now.refuse()
             self._refuse_other_basis(now, choice, basis)
             forced = asked.forced if now.span == "forced" else None
             entry = UploadEntry(
