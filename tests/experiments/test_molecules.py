@@ -1,7 +1,5 @@
 """The molecule studies, on made-up molecules and tables."""
 
-import gzip
-import hashlib
 from unittest.mock import Mock
 
 import numpy as np
@@ -24,30 +22,19 @@ LABELS = (0, 1, 1, 0, 1, 0, 1, 0, 1)
 PARTS = ("train", "train", "test", "valid", "test", "train", "valid", "train", "train")
 
 
-def put(folder, name, text):
-    """Write a packed file and return what identifies it."""
-    content = gzip.compress(text.encode(), mtime=0)
-    (folder / name).write_bytes(content)
-    return sources.Source(path=name, sha256=hashlib.sha256(content).hexdigest(), origin="here")
-
-
 @pytest.fixture
-def task(tmp_path, monkeypatch):
+def task(placed, tmp_path, monkeypatch):
     """Put a task of nine molecules, one of them no molecule, where COBASIS_DATA says."""
     pairs = list(zip(SMILES, LABELS, strict=True))
     table = ["smiles,active", *(f"{text},{label}" for text, label in pairs), "CCCCC,"]
     numbered = enumerate(zip(LABELS, PARTS, strict=True))
     split = ["dataset,row,y,split", *(f"tiny,{row},{y},{part}" for row, (y, part) in numbered)]
-    given = molecules.Task(
-        source=put(tmp_path, "tiny.csv.gz", "\n".join(table)),
-        smiles="smiles",
-        label="active",
-        delimiter=",",
-    )
-    monkeypatch.setenv("COBASIS_DATA", str(tmp_path))
+    monkeypatch.setattr(molecules, "TINY", molecules.TASKS["hiv"].source, raising=False)
+    placed(molecules, "TINY", "\n".join(table).encode())
+    placed(molecules, "SPLIT", "\n".join(split).encode())
+    given = molecules.Task(source=molecules.TINY, smiles="smiles", label="active", delimiter=",")
     monkeypatch.setattr(sources, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(molecules, "TASKS", {"tiny": given})
-    monkeypatch.setattr(molecules, "SPLIT", put(tmp_path, "split.csv.gz", "\n".join(split)))
     yield "tiny"
     molecules.molecules.cache_clear()
     molecules._by_scaffold.cache_clear()
@@ -95,9 +82,9 @@ def test_fingerprints_are_read_from_the_cache_the_second_time(task, monkeypatch)
     np.testing.assert_array_equal(molecules.molecules(task).bits, first)
 
 
-def test_a_split_of_other_rows_is_refused(task, tmp_path, monkeypatch):
+def test_a_split_of_other_rows_is_refused(task, placed):
     other = "dataset,row,y,split\n" + "\n".join(f"tiny,{row},0,train" for row in range(9))
-    monkeypatch.setattr(molecules, "SPLIT", put(tmp_path, "other.csv.gz", other))
+    placed(molecules, "SPLIT", other.encode())
     with pytest.raises(ValueError, match="labels differ"):
         molecules.molecules(task)
 

@@ -10,7 +10,7 @@ from experiments.data import faces, sources
 from experiments.data.face_network import FACE, WHOLE, chip
 from experiments.data.faces import Faces, pairs_of
 from experiments.harness.faces_round import isometric_is_refused, project, split_faces, under
-from experiments.harness.noise import Ball, on_images, on_pixels, papers_scale, stretch
+from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
 from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
@@ -40,11 +40,6 @@ def people():
 def sent_by(dealt, **options):
     how = {"anchor": "uniform", "n_anchor_rows": 40, "n_components": 4, **options}
     return uploads(dealt, repeat=0, **how)
-
-
-def test_where_parties_see_the_same_they_are_judged_once(dealt):
-    [(_, count)] = sent_by(dealt, span_condition="samespan_orth").aligned(ODC()).tests
-    assert count == 3
 
 
 def test_noise_is_on_training_rows_only_and_as_strong_as_asked(dealt):
@@ -105,13 +100,6 @@ def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_t
     ball = Ball(centre=np.zeros(2), radius=3.0)
     assert ball.noise(epsilon=8, delta=1e-3) == pytest.approx(6 * papers_scale(8.0))
     assert ours_honest_dp.DELTA <= 1 / (10 * ours_honest_dp.ROWS)
-
-
-def test_pixels_get_the_noise_asked_for_in_single_precision():
-    pixels = np.zeros((50, 400), dtype=np.float32)
-    on_pixels(pixels, noise=2.0, rng=np.random.default_rng(0))
-    assert pixels.dtype == np.float32
-    assert np.std(pixels) == pytest.approx(2, rel=0.03)
 
 
 def test_half_of_the_public_rows_fit_into_the_ball_and_clipped_rows_all_do(dealt):

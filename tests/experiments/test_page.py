@@ -39,9 +39,7 @@ def test_numbers_differ_only_beyond_both_intervals_together():
     assert differ(ours, Published(value=95.85, margin=0.1))
     assert not differ(summary([1.0]), Published(value=2.0))
     assert not differ(ours, None)
-
-
-def test_a_printed_number_without_interval_has_that_of_its_rounding():
+    # a printed number without an interval has that of its rounding
     assert [rounding(each) for each in (10.4, 20.0, 0.463)] == pytest.approx([0.05, 0.5, 0.0005])
 
 
@@ -174,17 +172,6 @@ def test_a_setting_with_numbers_becomes_a_curve(toys, toy_results):
     assert axes.get_xscale() == "log"
 
 
-def test_what_holds_for_all_systems_stands_at_its_level_where_it_has_one(toys, toy_results):
-    cells = [{"kind": kind, "data": data} for kind in ("dealt", "pooled") for data in "abc"]
-    study = toys(cells=cells, published={})
-    (panel, *_) = panels_of(numbers(study, toy_results(study)))
-    assert panel.lines == {}
-    assert {name: [at for at, _ in each] for name, each in panel.series.items()} == {
-        name: ["a", "b", "c"] for name in panel.series
-    }
-    assert len(panel.series) > 1
-
-
 def test_a_chart_is_the_same_every_time_and_refers_to_nothing_outside(toys, toy_results):
     study = toys()
     found = numbers(study, toy_results(study))
@@ -192,11 +179,6 @@ def test_a_chart_is_the_same_every_time_and_refers_to_nothing_outside(toys, toy_
     assert one == other
     assert 'aria-label="a &quot;toy&quot; &amp; &lt;more>"' in one
     assert not re.search(r'href="(?!#)', one)
-
-
-def test_what_a_chart_cannot_show_is_said(toys, toy_results):
-    study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
-    assert left_out(study, numbers(study, toy_results(study))) == "2 more parts in the table."
 
 
 def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, toy_results):
@@ -216,6 +198,8 @@ def test_a_chart_shows_what_its_study_names_and_nothing_else_stretches_it(toys, 
     ]
     assert left_out(study, found).endswith("more series in the table.")
     assert draw(replace(study, charted=()), found) is None
+    study = toys(cells=[{"data": str(i), "condition": c} for i in range(14) for c in "abc"])
+    assert left_out(study, numbers(study, toy_results(study))) == "2 more parts in the table."
 
 
 def test_the_documentation_shows_every_study_and_says_what_is_not_measured(tmp_path, toy_results):
@@ -244,13 +228,6 @@ def test_the_contents_say_how_many_repeats_every_cell_has(toy_results):
     kept.cells.clear()
     assert "| 3 | 0 | 0.0 |" in contents({"v2_table_3": kept})
     assert "| 6 | computed |  |" in contents({"traffic": toy_results(load("traffic"), repeats=1)})
-
-
-def test_every_place_on_the_pages_is_filled_and_every_part_is_used():
-    pages = runpy.run_path(str(DOCS / "evidence_pages.py"))
-    paths = [DOCS / "explanation" / f"{name}.md" for name in ("evidence", "gallery")]
-    texts = [path.read_text("utf-8") for path in paths]
-    assert set(pages["PLACE"].findall("".join(texts))) == set(pages["PARTS"])
 
 
 def test_what_is_recorded_has_a_study():

@@ -1,7 +1,5 @@
 """Tables of people: the loaders' coding, the partition of Adult, and the wards."""
 
-import gzip
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -47,16 +45,6 @@ def some_patients(count=150, *, seed=0):
     return Patients(rows=rows, labels=labels, sites=sites, features=tuple("uvwxyz"))
 
 
-def placed(folder, monkeypatch, source, content):
-    """Put a made-up file where a loader looks, and return its source."""
-    path = folder / source.path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    packed = gzip.compress(content) if path.suffix == ".gz" else content
-    path.write_bytes(packed)
-    monkeypatch.setenv("COBASIS_DATA", str(folder))
-    return replace(source, sha256=hashlib.sha256(packed).hexdigest())
-
-
 def test_adults_words_become_zeros_and_ones_and_its_numbers_lie_between():
     persons = as_numbers([PERSON.split(", "), OTHER.split(", ")])
     assert persons.columns.count("age") == 1
@@ -67,28 +55,20 @@ def test_adults_words_become_zeros_and_ones_and_its_numbers_lie_between():
     assert persons.labels.tolist() == [0, 1]
 
 
-def test_adult_merges_both_files_and_skips_lines_without_a_person(tmp_path, monkeypatch):
+def test_adult_merges_both_files_and_skips_lines_without_a_person(placed, tmp_path):
     first = f"{PERSON}\n{PERSON}\n\n".encode()
     second = f"|1x3 Cross validator\n{OTHER}\n".encode()
-    sources = [
-        placed(tmp_path, monkeypatch, source, content)
-        for source, content in zip(adult_file.SOURCES, (first, second), strict=True)
-    ]
-    monkeypatch.setattr(adult_file, "SOURCES", tuple(sources))
+    placed(adult_file, "SOURCES", first, second)
     assert adult_file.adult.__wrapped__().labels.tolist() == [0, 0, 1]
-    placed(tmp_path, monkeypatch, sources[0], b"another version")
+    (tmp_path / adult_file.SOURCES[0].path).write_bytes(b"another version")
     with pytest.raises(MissingDataError, match=r"adult\.data\.gz has SHA-256"):
         adult_file.adult.__wrapped__()
 
 
-def test_eicu_has_age_and_what_follows_intubated_by_hospital_or_region(tmp_path, monkeypatch):
+def test_eicu_has_age_and_what_follows_intubated_by_hospital_or_region(placed):
     stays = b"hospitalid,age,height,icu_los_days,intubated,fio2\n7,50,170,1.5,0,\n8,60,,2,1,30\n"
     where = b'"hospitalid","numbedscategory","teachingstatus","region"\n7,"",F,"West"\n8,"",F,""\n'
-    sources = [
-        placed(tmp_path, monkeypatch, source, content)
-        for source, content in zip(hospitals.EICU, (stays, where), strict=True)
-    ]
-    monkeypatch.setattr(hospitals, "EICU", tuple(sources))
+    placed(hospitals, "EICU", stays, where)
     found = hospitals.eicu_demo.__wrapped__("hospital")
     assert found.features == ("age", "intubated", "fio2")
     assert found.sites.tolist() == ["7", "8"]
@@ -106,7 +86,7 @@ def stay(**changes):
     return known | {"A1Cresult": ">7", "max_glu_serum": "None"} | changes
 
 
-def test_diabetes_keeps_the_first_stay_of_who_has_a_site(tmp_path, monkeypatch):
+def test_diabetes_keeps_the_first_stay_of_who_has_a_site(placed):
     nobody = {"patient_nbr": "3", "payer_code": "?", "medical_specialty": "?"}
     stays = [
         stay(),
@@ -115,8 +95,7 @@ def test_diabetes_keeps_the_first_stay_of_who_has_a_site(tmp_path, monkeypatch):
         stay(**nobody),
     ]
     lines = [",".join(stays[0]), *(",".join(each.values()) for each in stays)]
-    source = placed(tmp_path, monkeypatch, hospitals.DIABETES, "\n".join(lines).encode())
-    monkeypatch.setattr(hospitals, "DIABETES", source)
+    placed(hospitals, "DIABETES", "\n".join(lines).encode())
     found = hospitals.diabetes130.__wrapped__()
     assert len(found.features) == 25
     at = {
@@ -132,13 +111,9 @@ def test_diabetes_keeps_the_first_stay_of_who_has_a_site(tmp_path, monkeypatch):
     assert found.labels[found.sites == "MC/Surgery"].tolist() == [3]
 
 
-def test_heart_disease_names_four_hospitals_and_takes_no_cholesterol_of_zero(tmp_path, monkeypatch):
+def test_heart_disease_names_four_hospitals_and_takes_no_cholesterol_of_zero(placed):
     line = b"63,1,1,145,%d,1,2,150,0,2.3,3,0,?,%d\n"
-    sources = [
-        placed(tmp_path, monkeypatch, source, line % (233 * (n > 0), n))
-        for n, source in enumerate(hospitals.HEART)
-    ]
-    monkeypatch.setattr(hospitals, "HEART", tuple(sources))
+    placed(hospitals, "HEART", *(line % (233 * (n > 0), n) for n in range(4)))
     found = hospitals.heart_disease_4site.__wrapped__()
     assert found.sites.tolist() == ["cleveland", "hungarian", "switzerland", "va"]
     assert found.labels.tolist() == [0, 1, 1, 1]
