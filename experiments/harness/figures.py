@@ -88,7 +88,6 @@ MOST_PANELS, COLUMNS = 12, 3
 WIDE = 20.0  # from this ratio of largest to smallest an axis is logarithmic
 LETTERS = 130  # of the legend, that fit on a line
 TITLE = 34  # of a panel's title, too
-LONG, MANY = 14, 5  # words of more letters, or more words than these, are set at an angle
 Level = str | int | float
 
 
@@ -218,27 +217,18 @@ def _draw_panel(axes: "Axes", panel: Panel, *, styles: Mapping[str, Style], laid
             _line(axes, number, name=name, style=styles[name], within=(low, high))
     if not numeric:
         words = [f"{level}".replace("_", "\n", 1) for level in ordered]
-        crowded = len(words) > MANY or max(map(len, words)) > LONG
-        slant: dict[str, Any] = {"rotation": 30, "ha": "right"} if crowded else {}
-        axes.set_xticks(range(len(words)), words, **slant)
+        axes.set_xticks(range(len(words)), words, rotation=30, ha="right")
         axes.set_xlim(-0.55, len(words) - 0.45)
     else:
         axes.set_xlabel(laid.across, fontsize=8)
         if _wide(slots.values()):
             axes.set_xscale("log")
-            axes.set_xticks(list(slots.values()), [_short(each) for each in slots.values()])
+            axes.set_xticks(list(slots.values()), [f"{each:,g}" for each in slots.values()])
             axes.set_xticks([], minor=True)
     axes.set_title(fill(panel.title, TITLE), fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.tick_params(labelsize=7.5)
-
-
-def _short(value: float) -> str:
-    for unit, size in (("M", 1e6), ("k", 1e3)):
-        if value >= size:
-            return f"{value / size:g}{unit}"
-    return f"{value:g}"
 
 
 def _marks(
@@ -269,7 +259,7 @@ def _line(
     low, high = within
     if not 2 * low - high <= number.ours.mean <= 2 * high - low:
         below = number.ours.mean < low
-        text, y = f"{name} {number.ours} {'↓' if below else '↑'}", 0.02 if below else 0.92
+        text, y = f"{name} {number.ours}", 0.02 if below else 0.92
         y += 0.08 * len(axes.texts) * (1 if below else -1)
         axes.text(0.02, y, text, transform=axes.transAxes, fontsize=7.5, color=style.colour)
         return

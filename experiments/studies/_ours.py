@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,10 @@ def logistic(_: int) -> Model:
     return LogisticRegression(max_iter=1000)
 
 
-def rff(seed: int) -> Model:
+def rff(seed: int, last: type[Model] = RidgeClassifier) -> Model:
     """Return 1,000 random Fourier features and ridge: near an RBF-SVM, and carries no rows."""
     features = RBFSampler(gamma="scale", n_components=1000, random_state=seed)
-    return make_pipeline(features, RidgeClassifier(alpha=1.0))
+    return make_pipeline(features, last(alpha=1.0))
 
 
 def ridge(_: int) -> Model:
@@ -62,10 +63,7 @@ def ridge(_: int) -> Model:
     return Ridge(alpha=1.0)
 
 
-def rff_ridge(seed: int) -> Model:
-    """Return what `rff` is, for numbers."""
-    features = RBFSampler(gamma="scale", n_components=1000, random_state=seed)
-    return make_pipeline(features, Ridge(alpha=1.0))
+rff_ridge = partial(rff, last=Ridge)
 
 
 def whitened(make: Make) -> Make:

@@ -1,7 +1,6 @@
 """A run survives a section that fails, and keeps whole results."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -94,12 +93,6 @@ def test_a_childs_threads_are_not_its_parents(monkeypatch, threads):
         monkeypatch.setenv(name, "3")
     answer = in_a_child("machine:machine", threads=threads)
     assert answer["blas_threads"] == (answer["result"]["cores"] if threads else 1)
-
-
-def test_the_command_line_names_every_section():
-    line = [sys.executable, "-m", "benchmarks", "--help"]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, check=True, text=True)
-    assert all(name in done.stdout for name in SECTIONS)
 
 
 def test_the_analyst_s_training_is_measured_in_processes_of_its_own(monkeypatch):

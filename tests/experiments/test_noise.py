@@ -13,7 +13,7 @@ from experiments.harness.faces_round import isometric_is_refused, project, split
 from experiments.harness.noise import Ball, on_images, papers_scale, stretch
 from experiments.harness.systems import Dealt
 from experiments.harness.uploads import uploads
-from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib, v1_figs
+from experiments.studies import ours_honest_dp, table_09, table_10, table_10_dlib
 
 from cobasis import ODC, Imakura
 
@@ -67,32 +67,6 @@ def test_noise_on_anchor_images_turns_the_alignment_and_leaves_the_rows(dealt):
     assert noisy.rows is sent.rows
     assert np.linalg.norm(noisy.changes(ODC())["p1"] - sent.changes(ODC())["p1"]) > 0.05
     assert stretch(noisy.changes(ODC())) == pytest.approx(1)
-
-
-def test_a_rescaled_sweep_has_the_same_uploads_and_noise_and_features_of_another_size(
-    dealt, monkeypatch
-):
-    sizes: list[float] = []
-
-    def judged(shared, **_):
-        sizes.append(float(np.sqrt(np.mean(shared.rows**2))))
-        return {"": 0.0}
-
-    monkeypatch.setattr(v1_figs, "deal_images", lambda *_, **__: dealt)
-    monkeypatch.setattr(v1_figs, "judged", judged)
-    monkeypatch.setattr(v1_figs, "ANCHOR", 40)
-    monkeypatch.setattr(v1_figs, "COMPONENTS", 4)
-    point = {"data": "mnist", "sweep": "l", "at": 4}
-    printed = v1_figs.run(point, repeat=0)
-    fair = v1_figs.run(point | {"sweep": "l, rescaled"}, repeat=0)
-    assert {name.replace(", rescaled", "") for name in fair} == {
-        name for name in printed if not name.startswith("odc")
-    }
-    noisy, clean = np.reshape(sizes, (-1, 2)).T  # imakura, kawakami, odc; the two rescaled
-    assert np.all(noisy > clean)
-    assert (noisy / clean)[3:] == pytest.approx((noisy / clean)[:2])
-    assert np.all(clean[3:] > 2 * clean[:2])
-    assert set(v1_figs.run(point | {"sweep": "epsilon, rescaled"}, repeat=0)) == set(v1_figs.FAIR)
 
 
 def test_the_papers_sigma_is_for_a_sensitivity_of_one_and_the_honest_for_twice_the_radius():

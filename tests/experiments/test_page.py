@@ -75,15 +75,6 @@ def test_one_repeat_is_not_judged_unless_it_was_computed(told):
     assert "to judge: 4. 2 differ" in told(measured=1, exact=True)[1]
 
 
-def test_a_study_without_result_says_so(monkeypatch, toys, toy_results):
-    study = toys()
-    monkeypatch.setattr(page, "load", lambda _: study)
-    kept = {"toy": replace(toy_results(study), cells={})}
-    assert "Not measured yet" in "\n".join(page.section("toy", kept["toy"]))
-    assert "Not measured yet: `toy`." in page.summarised(kept, kept)
-    assert draw(study, numbers(study, kept["toy"])) is None
-
-
 def test_a_method_with_cells_of_its_own_is_a_row_and_cells_that_are_no_more_are_none(
     toys, toy_results
 ):

@@ -128,7 +128,9 @@ def test_cells_that_are_said_to_share_a_round_ask_for_the_same_uploads(name, mon
     assert len(set.union(*asked.values())) == len(shared)
 
 
-def test_noise_of_every_strength_is_put_on_one_rounds_rows(monkeypatch):
+def test_noise_of_every_strength_is_put_on_one_rounds_rows_rescaled_or_not(
+    monkeypatch,
+):
     rng = np.random.default_rng(0)
     rows, labels = rng.random((150, 9)), np.arange(150) % 2
     parties = {f"p{i}": (rows[40 * i : 40 * i + 40], labels[:40]) for i in range(3)}
@@ -136,17 +138,30 @@ def test_noise_of_every_strength_is_put_on_one_rounds_rows(monkeypatch):
     for name, value in {"ANCHOR": 40, "COMPONENTS": 4}.items():
         monkeypatch.setattr(v1_figs, name, value)
     monkeypatch.setattr(v1_figs, "deal_images", lambda *_, **__: dealt)
-    made = []
-    real = v1_figs.uploads
+    made, sizes, real, judged = [], [], v1_figs.uploads, v1_figs.judged
     monkeypatch.setattr(v1_figs, "uploads", lambda *a, **k: made.append(k) or real(*a, **k))
+
+    def watched(shared, **how):
+        sizes.append(float(np.sqrt(np.mean(shared.rows**2))))
+        return judged(shared, **how)
+
+    monkeypatch.setattr(v1_figs, "judged", watched)
     cells = [
         {"data": "mnist", "sweep": f"{sweep}{scale}", "at": at}
-        for sweep, at in (("epsilon", 2), ("epsilon", 64), ("l", 4), ("c", 50))
+        for sweep, at in (("l", 4), ("epsilon", 2), ("epsilon", 64), ("c", 50))
         for scale in ("", v1_figs.RESCALED)
     ]
     assert len({load("v1_figs").round_of(cell) for cell in cells}) == 1
     found = [v1_figs.run(cell, repeat=0) for cell in cells]
     assert len(made) == 1
+    printed, fair, *_ = found
+    assert {name.replace(v1_figs.RESCALED, "") for name in fair} == {
+        name for name in printed if not name.startswith("odc")
+    }
+    noisy, clean = np.reshape(sizes[:10], (-1, 2)).T  # imakura, kawakami, odc; the two rescaled
+    assert np.all(noisy > clean)
+    assert (noisy / clean)[3:] == pytest.approx((noisy / clean)[:2])
+    assert np.all(clean[3:] > 2 * clean[:2])
     for cell, values in zip(cells, found, strict=True):
         uploads._last.clear()
         assert v1_figs.run(cell, repeat=0) == values
