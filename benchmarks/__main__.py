@@ -26,7 +26,7 @@ COLOURS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Section:
     """One part of the benchmark, run in a process of its own."""
 
@@ -36,28 +36,24 @@ class Section:
     threads: bool = False  # whether BLAS may use as many threads as it likes
 
 
-def _section(title: str, work: str, *, threads: bool = False, **options: Any) -> Section:
-    return Section(title=title, work=work, options=options, threads=threads)
-
-
 SECTIONS: Mapping[str, Section] = {
-    "exactness": _section("the same numbers as plain decompositions", "exactness:measure"),
+    "exactness": Section("the same numbers as plain decompositions", "exactness:measure"),
     **{
-        name: _section(f"Table 5's sweeps: {each}", "sweeps:measure", name=each)
+        name: Section(f"Table 5's sweeps: {each}", "sweeps:measure", {"name": each})
         for name, each in zip(("papers", "uniform", "isometric", "shared"), INPUTS, strict=True)
     },
-    "published": _section("Imakura and Kawakami as published", "published:measure"),
-    "gopp": _section("GOPP with momentum and without", "gopp:measure"),
-    "threads": _section("two threads against one", "cores:two_threads", threads=True),
-    "busy": _section("a busy machine", "cores:busy_machine", threads=True),
-    "streaming": _section("20,000 and 100,000 parties", "streaming:measure", threads=True),
-    "formulas": _section("formulas against measurements", "formulas:measure"),
-    "party": _section("a party's table on disk", "party_table:measure", threads=True),
-    "training": _section("the analyst's training", "analyst_training:measure", threads=True),
-    "round": _section("a whole round of 100 parties", "whole_round:measure"),
-    "start": _section("imports and help", "start:measure"),
-    "trees": _section("trees in NumPy", "tree_models:measure"),
-    "gpu": _section("polar on a graphics card", "gpu:measure", threads=True),
+    "published": Section("Imakura and Kawakami as published", "published:measure"),
+    "gopp": Section("GOPP with momentum and without", "gopp:measure"),
+    "threads": Section("two threads against one", "cores:two_threads", threads=True),
+    "busy": Section("a busy machine", "cores:busy_machine", threads=True),
+    "streaming": Section("20,000 and 100,000 parties", "streaming:measure", threads=True),
+    "formulas": Section("formulas against measurements", "formulas:measure"),
+    "party": Section("a party's table on disk", "party_table:measure", threads=True),
+    "training": Section("the analyst's training", "analyst_training:measure", threads=True),
+    "round": Section("a whole round of 100 parties", "whole_round:measure"),
+    "start": Section("imports and help", "start:measure"),
+    "trees": Section("trees in NumPy", "tree_models:measure"),
+    "gpu": Section("polar on a graphics card", "gpu:measure", threads=True),
 }
 """In the order in which they are run; ``--only`` takes these names."""
 

@@ -171,7 +171,7 @@ def waiting(studies: Iterable[str], repeats: int | None, kept: dict[str, Results
     for name, known in told.items():
         study = load(name)
         guess = median(known.values() or everywhere or [0.0])
-        for repeat in range(study.repeats if repeats is None or study.exact else repeats):
+        for repeat in range(1 if study.exact else repeats or study.repeats):
             found += [
                 Task(
                     name,

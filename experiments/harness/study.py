@@ -47,7 +47,7 @@ class Study:
     # markdown lines from ``{key: repeats}``, for tests over many numbers; only repeats that every
     # cell has, in their order
     analysis: Callable[[Mapping[str, list[float]]], list[str]] | None = None
-    # whether values are computed rather than measured, so that one repeat has no error
+    # whether values are computed rather than measured, so that one repeat is all and has no error
     exact: bool = False
     # patterns (as for file names) of keys whose values no second run repeats, because they are
     # times; values with "seconds" in their name are left out of ``--check`` anyway

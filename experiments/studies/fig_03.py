@@ -5,9 +5,8 @@ from experiments.harness.study import Settings, Study, Values
 from experiments.studies.traffic import COPIES, GIGA, SECRET, exchange
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(settings: Settings, **_: int) -> Values:
     """Compute one point."""
-    del repeat
     bits = int(settings["bits"])
     sent, made = (round_bytes(exchange(anchor=each, bits=bits)) for each in (COPIES, SECRET))
     return {
@@ -24,6 +23,5 @@ STUDY = Study(
     unit="GB",
     cells=[{"bits": bits} for bits in (8, 16, 32, 64)],
     run=run,
-    repeats=1,
     exact=True,
 )

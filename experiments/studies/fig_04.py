@@ -7,9 +7,8 @@ from experiments.studies.traffic import exchange
 SHARES = (0.1, 0.25, 0.5, 1.0)
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(settings: Settings, **_: int) -> Values:
     """Compute one point."""
-    del repeat
     size = exchange(n_rows=settings["rows a party"], n_parameters=settings["parameters"])  # type: ignore[arg-type]
     return {"R*": break_even_rounds(size, participation=float(settings["share taking part"]))}
 
@@ -30,6 +29,5 @@ STUDY = Study(
         for parameters in (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
     ],
     run=run,
-    repeats=1,
     exact=True,
 )

@@ -7,9 +7,8 @@ from experiments.studies.traffic import COPIES, SECRET, exchange
 ANCHORS = {"anchor sent": COPIES, "anchor from a secret": SECRET}
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(settings: Settings, **_: int) -> Values:
     """Compute one point."""
-    del repeat
     share = float(settings["share taking part"])
     return {
         name: break_even_rounds(
@@ -34,6 +33,5 @@ STUDY = Study(
         for parameters in (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
     ],
     run=run,
-    repeats=1,
     exact=True,
 )

@@ -29,9 +29,8 @@ WHY = (
 )
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(settings: Settings, **_: int) -> Values:
     """Read one sweep's fits."""
-    del repeat
     if not BENCH.exists():
         msg = f"{BENCH} is not there. Run ./run.sh bench, which writes it."
         raise MissingDataError(msg)
@@ -71,6 +70,5 @@ STUDY = Study(
     run=run,
     published=_published(),
     explained=dict.fromkeys(AXES, WHY),
-    repeats=1,
     exact=True,
 )

@@ -47,9 +47,8 @@ def parameters(inputs: int) -> int:
     return (inputs + 1) * HIDDEN + HIDDEN + 1
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(settings: Settings, **_: int) -> Values:
     """Compute what one party sends and is sent until it has a model."""
-    del repeat
     kind = str(settings["framework"])
     size = Exchange(
         n_parties=PARTIES,
@@ -118,7 +117,6 @@ STUDY = Study(
     cells=[{"framework": kind} for kind in SAID],
     run=run,
     analysis=analysis,
-    repeats=1,
     exact=True,
     charted=(),
 )

@@ -38,9 +38,8 @@ def exchange(model: str = RESNET, anchor: str = COPIES, **changed: float) -> Exc
     return Exchange(**{**settings, **changed})  # type: ignore[arg-type]
 
 
-def run(settings: Settings, *, repeat: int) -> Values:
+def run(settings: Settings, **_: int) -> Values:
     """Compute one column."""
-    del repeat
     model, anchor = str(settings["model"]), str(settings["anchor"])
     ours, theirs = exchange(model, anchor), exchange(model, n_parameters=MODELS[model][1])
     whole, one_round = round_bytes(ours), federated_bytes(theirs, rounds=1)
@@ -89,7 +88,6 @@ STUDY = Study(
         f"{START}break-even rounds R*, a tenth takes part": Published(value=5.2),
     },
     explained={f"{START}saved": 'The paper rounds: it says "nearly 50 %".'},
-    repeats=1,
     exact=True,
     charted=(),
 )

@@ -186,5 +186,4 @@ STUDY = Study(
     run=run,
     published=_published(),
     explained=_explained(),
-    repeats=10,
 )
