@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from experiments.harness.statistics import Summary, summary
 from experiments.harness.store import Results
@@ -113,7 +113,7 @@ FOR_ALL = ("any", "none", "all", "pooled", "none: pooled")
 """Levels that say that a setting does not matter for a cell."""
 
 CURVE = 3  # so many levels make a curve
-ACROSS = 8  # levels that still fit side by side in a table
+ACROSS = 16  # levels that still fit side by side: most tables have a part of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,6 @@ class Layout:
     apart: tuple[str, ...]
     across: str
     levels: tuple[str | int | float, ...]  # of the latter, in the order of the cells
-    down: str = ""
 
     def heading(self, settings: Settings) -> str:
         """Say which part it is."""
@@ -139,17 +138,10 @@ def levels(cells: Iterable[Settings]) -> dict[str, tuple[str | int | float, ...]
     return {name: tuple(values) for name, values in found.items() if len(values) > 1}
 
 
-def layout(cells: Iterable[Settings], *, n_names: float = 1, most: int = ACROSS) -> Layout:
-    """Lay cells out in tables: the last setting that varies over few enough levels goes across.
-
-    Where one has more levels, each is a row instead, and a cell's `n_names` values go across; if
-    these are too many as well, each level is a table of its own.
-    """
+def layout(cells: Iterable[Settings]) -> Layout:
+    """Lay cells out in tables: the last setting that varies over few enough levels goes across."""
     varied = levels(cells)
-    fitting = [name for name, values in varied.items() if len(values) <= most]
-    many = [name for name in varied if name not in fitting]
-    if many and (n_names <= most or not fitting):
-        return replace(_layout(varied, many[-1]), across="", down=many[-1])
+    fitting = [name for name, values in varied.items() if len(values) <= ACROSS]
     return _layout(varied, fitting[-1] if fitting else "")
 
 

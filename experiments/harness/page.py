@@ -3,10 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 
 from experiments.harness.comparison import (
-    ACROSS,
     AGREES,
     EXPLAINED,
     OPEN,
@@ -20,7 +18,7 @@ from experiments.harness.comparison import (
 )
 from experiments.harness.figures import draw, svg
 from experiments.harness.store import Results
-from experiments.harness.study import Published, Study, key, load, table
+from experiments.harness.study import Published, Study, load, table
 
 Kept = Mapping[str, Results]
 ABSENT = "*Not measured yet: `./run.sh experiment {name} --record` writes this.*"
@@ -88,8 +86,7 @@ def section(name: str, results: Results) -> list[str]:
     lines = [f"`./run.sh experiment {name}` · {study.source}", "", study.settings, ""]
     if not found:
         return [*lines, ABSENT.format(name=name), ""]
-    per_cell = Counter(key(each.settings, "") for each in found)
-    laid = layout((each.settings for each in found), n_names=median(per_cell.values()))
+    laid = layout(each.settings for each in found)
     reasons = dict.fromkeys(each.reason for each in found if each.verdict == EXPLAINED)
     letters = {why: chr(ord("a") + n % 26) * (1 + n // 26) for n, why in enumerate(reasons)}
     for heading, each in parts(found, laid).items():
@@ -128,13 +125,9 @@ def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]
 def _table(
     study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
 ) -> list[str]:
-    names = dict.fromkeys(each.name for each in found)
-    if laid.down and len(names) <= ACROSS:
-        return _table_of_levels(study, found, laid=laid, letters=letters)
     if not laid.across:
         rows = [
-            [_row(each, laid), _ours(each), _printed(each.theirs), _mark(each, letters)]
-            for each in found
+            [each.name, _ours(each), _printed(each.theirs), _mark(each, letters)] for each in found
         ]
         return table([study.unit, "ours", "the paper's", ""], rows)
     cells: dict[str, dict[str | int | float, str]] = {}
@@ -144,22 +137,6 @@ def _table(
     used = [0, *(i + 1 for i in range(len(laid.levels)) if any(row[i + 1] for row in rows))]
     head = [f"{study.unit}; {laid.across}", *map(_level, laid.levels)]
     return table([head[i] for i in used], [[row[i] for i in used] for row in rows])
-
-
-def _table_of_levels(
-    study: Study, found: Sequence[Number], *, laid: Layout, letters: Mapping[str, str]
-) -> list[str]:
-    names = list(dict.fromkeys(each.name for each in found))
-    rows: dict[str | int | float, dict[str, str]] = {}
-    for each in found:
-        rows.setdefault(each.settings[laid.down], {})[each.name] = _cell(each, letters)
-    lines = [[_level(at), *(row.get(name, "") for name in names)] for at, row in rows.items()]
-    return table([f"{study.unit}; {laid.down}", *names], lines)
-
-
-def _row(each: Number, laid: Layout) -> str:
-    at = each.settings.get(laid.down, "all")
-    return each.name if at == "all" else f"{laid.down} = {_level(at)}: {each.name}"
 
 
 def _level(level: str | float) -> str:

@@ -3,7 +3,6 @@
 import re
 import runpy
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -100,19 +99,13 @@ def test_an_analysis_stands_below_the_table_and_may_need_more_repeats(told):
     assert "Too little is measured" in told(analysis=impatient)[0]
 
 
-def test_levels_that_do_not_fit_across_are_rows_or_tables_of_their_own(told, monkeypatch):
-    laid = layout([{"l": n, "data": d} for n in range(20) for d in ("a", "b")])
-    assert (laid.down, laid.across, laid.apart) == ("l", "", ("data",))
-    assert layout([{"l": n} for n in range(3)]).across == "l"
-    cells = [{"data": f"d{n}", "basis": b} for n in range(20) for b in ("svd", "haar")]
-    laid = layout(cells, n_names=9)
-    assert (laid.down, laid.across, laid.apart) == ("", "basis", ("data",))
-    assert layout([{"l": n} for n in range(20)], n_names=9).down == "l"  # nothing else is there
+def test_the_last_setting_of_few_levels_goes_across_and_levels_of_others_are_tables(told):
+    assert layout([{"data": d, "l": n} for d in "ab" for n in range(3)]).across == "l"
+    laid = layout([{"l": n, "data": d} for d in "ab" for n in range(20)])
+    assert (laid.across, laid.apart) == ("data", ("l",))
     section, _ = told(cells=[{"l": n} for n in range(20)], published={})
-    assert "| %; l | odc | whitened | odc, dealt out |" in section
-    assert "| 19 | 95.00 ± 0.12 (3) | 95.50 ± 0.12 (3) | 1 |" in section
-    assert "**d3**" not in told(cells=cells, published={})[0]  # three values: levels are rows
-    monkeypatch.setattr(page, "layout", partial(layout, most=2))
+    assert "**l = 19**\n\n| % | ours | the paper's |  |\n" in section
+    cells = [{"data": f"d{n}", "basis": b} for n in range(20) for b in ("svd", "haar")]
     assert "**d3**\n\n| %; basis | svd | haar |" in told(cells=cells, published={})[0]
     barred = [{"data": "a|b"}, {"data": "c"}]
     assert r"| %; data | a\|b | c |" in told(cells=barred, published={})[0]
