@@ -21,7 +21,7 @@ from experiments.harness import goals as judging  # noqa: E402
 from experiments.harness import page as pages  # noqa: E402 -- found by the line above
 from experiments.harness.comparison import numbers  # noqa: E402
 from experiments.harness.distances import distances, missing, tables  # noqa: E402
-from experiments.harness.figures import draw, left_out, svg  # noqa: E402
+from experiments.harness.figures import draw, svg  # noqa: E402
 from experiments.harness.pictures import COMPONENTS, figure  # noqa: E402
 from experiments.harness.store import RECORDED, Results  # noqa: E402
 from experiments.harness.study import key, load, names  # noqa: E402
@@ -111,8 +111,7 @@ def gallery(kept: Kept) -> str:
     lines: list[str] = []
     for name, results in kept.items():
         study = load(name)
-        found = numbers(study, results)
-        figure = draw(study, found)
+        figure = draw(study, numbers(study, results))
         if figure is None:
             continue
         lines += [
@@ -123,7 +122,7 @@ def gallery(kept: Kept) -> str:
             "```",
             "",
         ]
-        lines += [f"{left_out(study, found)} [The numbers](#study-{name}).".strip(), ""]
+        lines += [f"[The numbers](#study-{name}).", ""]
     return "\n".join(lines) if lines else "*Not measured yet: `./run.sh experiment all` does it.*"
 
 

@@ -103,12 +103,6 @@ def rounding(value: float) -> float:
     return 0.5 * 10.0**-decimals
 
 
-def not_measured(study: Study, found: Sequence[Number]) -> list[str]:
-    """List the keys of what the paper prints and we have not."""
-    have = {each.place for each in found}
-    return [place for place in study.published if place not in have]
-
-
 FOR_ALL = ("any", "none", "all", "pooled", "none: pooled")
 """Levels that say that a setting does not matter for a cell."""
 

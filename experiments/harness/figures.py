@@ -102,7 +102,7 @@ class Panel:
 
 def draw(study: Study, found: Sequence[Number]) -> Figure | None:
     """Draw one study, or nothing where a chart would not say more than its table."""
-    found = _about(study, found)
+    found = [each for each in found if any(fnmatchcase(each.name, one) for one in study.charted)]
     whole = panels_of(found)
     panels = whole[:MOST_PANELS]
     if not panels:
@@ -120,20 +120,6 @@ def draw(study: Study, found: Sequence[Number]) -> Figure | None:
     figure.supylabel(study.unit, fontsize=9)
     _legend(figure, panels, styles=styles)
     return figure
-
-
-def _about(study: Study, found: Sequence[Number]) -> list[Number]:
-    return [each for each in found if any(fnmatchcase(each.name, one) for one in study.charted)]
-
-
-def left_out(study: Study, found: Sequence[Number]) -> str:
-    """Say what of a study is in its table and not in its chart."""
-    panels = panels_of(_about(study, found))
-    names = {name for panel in panels_of(found) for name in (*panel.series, *panel.lines)}
-    series, parts = len(names) - len(styles_for(panels)), len(panels) - MOST_PANELS
-    more = [f"{series} more series"] if series > 0 else []
-    more += [f"{parts} more parts"] if parts > 0 else []
-    return f"{' and '.join(more)} in the table." if more else ""
 
 
 def svg(figure: Figure, *, title: str) -> str:

@@ -12,7 +12,6 @@ from experiments.harness.comparison import (
     Layout,
     Number,
     layout,
-    not_measured,
     numbers,
     parts,
 )
@@ -114,7 +113,8 @@ def _after(study: Study, results: Results, found: Sequence[Number]) -> list[str]
         f"{minutes:.1f} minutes of one core in all. "
         f"Commit {', '.join(sorted({f'`{cell.commit}`' for cell in cells}))}."
     )
-    left_out = not_measured(study, found)
+    have = {each.place for each in found}
+    left_out = [place for place in study.published if place not in have]
     if left_out:
         some = ", ".join(f"`{place}`" for place in left_out[:LISTED])
         rest = f" and {len(left_out) - LISTED} more" if len(left_out) > LISTED else ""

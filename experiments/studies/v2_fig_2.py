@@ -25,6 +25,7 @@ from experiments.harness.systems import (
 )
 from experiments.harness.uploads import Uploads, by_each, uploads
 
+PLAIN = ("imakura", "imakura, rescaled", "kawakami", "kawakami, rescaled")
 STEPS = (10, 20, 30, 40, 50, 60, 80, 100)
 L, C = 50, 50
 ROUND: Any = {"anchor": "uniform", "n_anchor_rows": 1000, "span_condition": "samespan_orth"}
@@ -43,10 +44,7 @@ def methods(dealt: Dealt, *, size: int, repeat: int) -> Values:
     sent = uploads(dealt, repeat=repeat, n_components=size, **ROUND)
     turn = ortho_group.rvs(size, random_state=generator(repeat, DRAW))
     plain = {
-        "imakura": PAPERS["imakura"],
-        "imakura, rescaled": OURS["imakura, rescaled"],
-        "kawakami": PAPERS["kawakami"],
-        "kawakami, rescaled": OURS["kawakami, rescaled"],
+        **{name: {**PAPERS, **OURS}[name] for name in PLAIN},
         "odc": ODC(rotation=turn),
         "kawakami, feature scaling": feature_scaled,
     }
