@@ -53,6 +53,11 @@ def haar(number: int, size: int) -> Matrix:
     return haar_columns(KeyStream(key_of(number), "tests/haar"), n_rows=size, n_columns=size)
 
 
+def normal(number: int, *shape: int) -> Matrix:
+    """Return Gaussian numbers."""
+    return KeyStream(key_of(number), "tests/normal").normal(shape)
+
+
 def invertible(number: int, size: int, *, condition: float = 3.0) -> Matrix:
     """Return an invertible matrix of the given condition number."""
     stretch = np.geomspace(condition, 1.0, size)
@@ -122,6 +127,7 @@ def on(rows: Iterable[Row]) -> pytest.MarkDecorator:
 on_every_aligner = on(ALIGNERS)
 on_every_scaled = on(row for row in ALIGNERS if row.paper)
 on_every_condition = pytest.mark.parametrize("condition", CONDITIONS)
+on_every_anchor = pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,27 +5,25 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 
-from aligners import CONDITIONS, GOLDEN, haar, key_of
-from cobasis.algorithms import AnchorKind
+from aligners import CONDITIONS, GOLDEN, haar, key_of, normal
+from cobasis.algorithms import AnchorKind, bases
 from cobasis.algorithms.bases import (
     BASES,
     bases_under,
     check_basis_rule,
     filled,
+    local_directions,
     require_components,
 )
 from cobasis.errors import AgreementError, DimensionError, OptionError, OrthonormalityError
-from cobasis.linalg.arrays import orthonormality_defect, principal_cosines
+from cobasis.linalg.arrays import Blocks, orthonormality_defect, principal_cosines
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream
 from cobasis.protocol.secrets import SecretBasis
 
 ANCHORS = get_args(AnchorKind)
-
-
-def normal(number: int, *shape: int) -> np.ndarray:
-    return KeyStream(key_of(number), "tests/bases").normal(shape)
 
 
 def directions(rows, n_components: int) -> np.ndarray:
@@ -38,6 +36,8 @@ def test_the_table_of_bases_is_the_designs():
     assert [rule.exchanges for rule in BASES.values()] == [1, 1, 1, 1, 1, 2, 2]
     assert [name for name, rule in BASES.items() if rule.under_dp] == ["haar", "public"]
     assert [name for name, rule in BASES.items() if rule.weighted] == names[-1:]
+    with pytest.raises(OptionError, match=r"basis 'ica' does not exist.*consensus.*\[CB107\]"):
+        check_basis_rule("ica", anchor="isometric", n_parties=5)
 
 
 @pytest.mark.parametrize("anchor", ANCHORS)
@@ -51,11 +51,6 @@ def test_the_table_forbids_exactly_what_it_says(basis, n_parties, anchor):
     reason = "anchor='isometric'" if anchor != "isometric" else f"{n_parties} .*bisector"
     with pytest.raises(AgreementError, match=rf"{reason}.*\[CB303\]"):
         check_basis_rule(basis, anchor=anchor, n_parties=n_parties)
-
-
-def test_a_basis_that_does_not_exist_is_refused():
-    with pytest.raises(OptionError, match=r"basis 'ica' does not exist.*consensus.*\[CB107\]"):
-        check_basis_rule("ica", anchor="isometric", n_parties=5)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +113,81 @@ def test_a_condition_that_does_not_exist_or_lacks_directions_is_refused():
         under("samespan_orthogonal")
     with pytest.raises(DimensionError, match=r"party 'a' has 2 rows.*\[CB106\]"):
         under("diffspan", n_rows=2)
+
+
+# ---------------------------------------------------------------- locality preserving projections
+
+
+def local(rows, n_components):
+    return local_directions(rows, n_components=n_components, party="north")
+
+
+def clusters():
+    """Three clusters along one axis, and an axis of larger spread on which all are mixed."""
+    rng = np.random.default_rng(0)
+    rows = 0.05 * rng.normal(size=(60, 5))
+    rows[:, 0] += np.repeat([-1.0, 0.0, 1.0], 20)
+    rows[:, 1] += rng.uniform(-4, 4, size=60)
+    return rows
+
+
+def test_it_takes_the_axis_on_which_neighbours_are_alike_and_pca_the_longest():
+    rows = clusters()
+    rows[:, 1] /= 4  # shorter, so that it does not decide who is near
+    assert abs(local(rows, 1)[0, 0]) > 0.9
+    by_spread = leading_directions(clusters(), n_wanted=1, centred=True)
+    assert abs(by_spread.directions[1, 0]) > 0.99
+
+
+def by_definition(rows, n_components):
+    """He and Niyogi's eigenproblem with the graph written down, all rows' directions kept."""
+    centred = rows - rows.mean(axis=0)
+    apart = np.sum((rows[:, None] - rows) ** 2, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    near = np.zeros_like(apart)
+    np.put_along_axis(near, np.argsort(apart, axis=1)[:, : bases.NEIGHBOURS], 1.0, axis=1)
+    graph = (near + near.T) / 2
+    degrees = np.diag(graph.sum(axis=1))
+    laplacian = centred.T @ (degrees - graph) @ centred
+    return eigh(laplacian, centred.T @ degrees @ centred)[1][:, :n_components]
+
+
+@pytest.mark.parametrize("part_cells", [1, 137, 2**22])
+def test_it_solves_the_papers_eigenproblem_however_it_is_cut(part_cells, monkeypatch):
+    monkeypatch.setattr(bases, "DISTANCES", part_cells)
+    rows = np.random.default_rng(1).normal(size=(40, 6))
+    cosines = principal_cosines(by_definition(rows, 3), local(rows, 3))
+    np.testing.assert_allclose(cosines, 1, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n_rows", "width"), [(60, 5), (12, 40), (200, 9), (80, 12)])
+def test_columns_are_orthonormal_and_do_not_depend_on_order_or_centre(n_rows, width):
+    """Nor do they of words, many of which are equally near: all of these are neighbours."""
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(n_rows, width))
+    if width == 12:
+        rows = (rows > 0.5).astype(float)
+    found = local(rows, 4)
+    assert found.shape == (width, 4)
+    assert orthonormality_defect(found) < GOLDEN
+    np.testing.assert_allclose(local(rng.permutation(rows) + 3.0, 4), found, atol=1e-9)
+
+
+def test_directions_are_never_filling():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(20, 2)) @ rng.normal(size=(2, 8))
+    assert local(rows, 4).shape == (8, 2)
+    assert local(rng.normal(size=(4, 8)), 4).shape == (8, 3)
+    assert local(np.full((5, 3), 7.0), 2).shape == (3, 0)
+    assert local(np.ones((1, 3)), 1).shape == (3, 0)
+
+
+def test_a_table_with_too_many_rows_or_read_in_blocks_is_refused(monkeypatch):
+    monkeypatch.setattr(bases, "LARGEST_GRAPH", 30)
+    rows = clusters()
+    assert local(rows[:30], 2).shape == (5, 2)
+    with pytest.raises(OptionError, match=r"'north' has 60 rows.*30 rows are its limit.*\[CB107\]"):
+        local(rows, 2)
+    in_blocks = type("InBlocks", (Blocks,), {"over": None})()
+    with pytest.raises(OptionError, match=r"basis='lpp' of party 'north'.*in blocks.*\[CB107\]"):
+        local(in_blocks, 2)

@@ -10,9 +10,9 @@ from aligners import (
     Toy,
     haar,
     invertible,
-    key_of,
     make_anchor,
     make_toy,
+    normal,
     on_every_aligner,
     on_every_condition,
 )
@@ -30,13 +30,8 @@ from cobasis.algorithms.certificate import (
 )
 from cobasis.algorithms.odc import ODC
 from cobasis.errors import FitCheckError, NotFiniteError
-from cobasis.linalg.rng import KeyStream
 
 M, SIZE = 12, 4
-
-
-def normal(number: int, *shape: int) -> np.ndarray:
-    return KeyStream(key_of(number), "tests/certificate").normal(shape)
 
 
 def close_spans(n_parties: int, *, anchor: str = "isometric", tilt: float = 0.1) -> Toy:
@@ -55,18 +50,16 @@ def rows_of(toy: Toy) -> dict:
     }
 
 
-def state(images, rows=None, *, anchor="isometric", basis="svd", **options) -> Certificate:
-    """Certify an alignment by ODC."""
-    rows = rows or {p: normal(i, 40, each.shape[1]) for i, (p, each) in enumerate(images.items())}
+def state(images, rows, *, alignment=None, anchor="isometric", basis="svd") -> Certificate:
+    """Certify an alignment, by ODC if there is none."""
     return certify(
         images,
-        align(ODC(), images),
+        alignment or align(ODC(), images),
         moments={party: row_moments([table], party=party) for party, table in rows.items()},
         order=list(images),
         anchor=anchor,
         basis=basis,
         n_features=M,
-        **options,
     )
 
 
@@ -97,11 +90,9 @@ def test_a_correlation_is_the_median_over_peers_of_the_formula(basis, dimension)
     found = state(images, rows, basis=basis)
     assert found.chance == np.sqrt(2 / ((dimension - 1) * (dimension + 2)))
     for party in images:
-        pairs = [
-            by_definition((images[party], rows[party]), (images[p], rows[p]), dimension=dimension)
-            for p in images
-            if p != party
-        ]
+        both = {name: (image, rows[name]) for name, image in images.items()}
+        mine = both.pop(party)
+        pairs = [by_definition(mine, each, dimension=dimension) for each in both.values()]
         assert found.parties[party].correlation == pytest.approx(np.median(pairs), abs=1e-12)
 
 
@@ -230,9 +221,8 @@ def test_rows_or_an_image_on_another_scale_show(rows, image):
 
 
 def stated(toy: Toy, alignment) -> Certificate:
-    moments = dict.fromkeys(toy.images, np.eye(SIZE))
-    options = {"anchor": "gaussian", "basis": "svd", "n_features": M}
-    return certify(toy.images, alignment, moments=moments, order=list(toy.images), **options)
+    rows = dict.fromkeys(toy.images, np.eye(SIZE))
+    return state(toy.images, rows, alignment=alignment, anchor="gaussian")
 
 
 @on_every_aligner
@@ -254,11 +244,8 @@ def test_of_badly_conditioned_bases_a_fit_is_still_the_right_one(row):
     """Up to the condition number that images may have, but for methods that need none."""
     toy = make_toy("samespan_orth")
     bases = {
-        party: basis
-        @ (haar(60 + i, SIZE) * np.geomspace(1, 10.0**-condition, SIZE) @ haar(70, SIZE))
-        for (i, (party, basis)), condition in zip(
-            enumerate(toy.bases.items()), (0, 3, 6, 9), strict=True
-        )
+        party: basis @ invertible(60 + i, SIZE, condition=10.0**i)
+        for i, (party, basis) in zip((0, 3, 6, 9), toy.bases.items(), strict=True)
     }
     bent = Toy(anchor=toy.anchor, bases=toy.bases if row.orthogonal else bases)
     errors = [each.fit_error for each in stated(bent, bent.align(row)).parties.values()]

@@ -20,13 +20,6 @@ def table(name: str) -> tuple[Matrix, np.ndarray]:
     if name == "digits":
         rows, labels = load_digits(return_X_y=True)
         return (rows - 8) / 16, labels
-    if name == "one-hot":  # four columns of words, 3 levels each
-        rng = RNG(0)
-        labels = rng.integers(0, 3, 600)
-        words = np.array(
-            [rng.permutation(3)[(labels + rng.integers(0, 2, 600)) % 3] for _ in "abcd"]
-        )
-        return np.hstack([np.eye(3)[each] for each in words]), labels
     load = {"cancer": load_breast_cancer, "iris": load_iris}
     rows, labels = load[name](return_X_y=True)
     return (rows - rows.mean(axis=0)) / rows.std(axis=0), labels
@@ -56,7 +49,6 @@ def by_site(name: str, *, seed: int, **options) -> Rows:
 
 ROUNDS = [  # data, parties, each l; from four columns to 64
     ("iris", 4, (2, 4)),
-    ("one-hot", 8, (2, 9)),
     ("cancer", 5, (30,)),
     ("digits", 10, (2,)),
 ]

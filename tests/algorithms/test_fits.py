@@ -1,14 +1,13 @@
-"""Fits of single images: Q R, least squares, products by blocks, and turns found from few rows."""
+"""Fits of single images: Q R, least squares, and turns found from few rows."""
 
 import numpy as np
 import pytest
 
-from aligners import EPS, haar, key_of
+from aligners import EPS, haar, normal
 from cobasis import ODC, align
 from cobasis.algorithms import fits
 from cobasis.algorithms.fits import Target, TurnedTarget
 from cobasis.errors import AnchorImageError, NotFiniteError
-from cobasis.linalg.rng import KeyStream
 
 ROUTES = {
     "one step": 3.0,
@@ -23,24 +22,6 @@ def image_of(condition: float, *, rows: int = 40, columns: int = 6) -> np.ndarra
     """An image whose singular values fall from 1 to 1 / condition."""
     left, right = haar(1, rows)[:, :columns], haar(2, columns)
     return left * np.geomspace(1.0, 1 / condition, columns) @ right
-
-
-def normal(number: int, *shape: int) -> np.ndarray:
-    return KeyStream(key_of(number), "tests/factors").normal(shape)
-
-
-@pytest.fixture
-def reflected(monkeypatch):
-    """Which parties went through reflections."""
-    seen = []
-
-    def spied(party, image):
-        seen.append(party)
-        return real(party, image)
-
-    real = fits.by_reflections
-    monkeypatch.setattr(fits, "by_reflections", spied)
-    return seen
 
 
 @pytest.mark.parametrize("condition", ROUTES.values(), ids=ROUTES)
@@ -79,7 +60,10 @@ def test_the_correction_keeps_digits_that_normal_equations_lose(condition):
     assert miss < np.linalg.norm(plain - truth) / np.linalg.norm(truth)
 
 
-def test_only_what_is_badly_conditioned_is_reflected(reflected):
+def test_only_what_is_badly_conditioned_is_reflected(monkeypatch):
+    reflected, real = [], fits.by_reflections
+    spied = lambda party, image: reflected.append(party) or real(party, image)  # noqa: E731
+    monkeypatch.setattr(fits, "by_reflections", spied)
     for name, condition in ROUTES.items():
         fits.factored(name, image_of(condition))
         fits.least_squares_fits({name: image_of(condition)}, normal(5, 40, 2))
@@ -89,38 +73,20 @@ def test_only_what_is_badly_conditioned_is_reflected(reflected):
 # ---------------------------------------------------------------- one span
 
 A, L = 60, 6
+ROWS = haar(7, A)[:, :L]
 
 
-def orthonormal(rng, rows, columns):
-    return np.linalg.qr(rng.standard_normal((rows, columns)))[0]
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(7)
-
-
-@pytest.fixture
-def shared(rng):
-    """One span, an orthonormal Z, and a party whose turn is a reflection."""
-    rows = orthonormal(rng, A, L)
-    turns = {name: orthonormal(rng, L, L) for name in ("north", "south", "west", "east")}
+def shared() -> tuple[dict, dict]:
+    """Images of one span, which Z spans too, and their turns; the second is a reflection."""
+    turns = {name: haar(n, L) for n, name in enumerate(("north", "south", "west", "east"))}
     turns["south"][:, 0] *= -np.sign(np.linalg.det(turns["south"]))
-    return rows, {name: rows @ turn for name, turn in turns.items()}, turns
+    return {name: ROWS @ turn for name, turn in turns.items()}, turns
 
 
-@pytest.fixture
-def no_products(monkeypatch):
-    def refuse(*_):
-        pytest.fail("multiplied all rows of an image with the target")
-
-    monkeypatch.setattr(fits, "turned_onto", refuse)
-
-
-@pytest.mark.usefixtures("no_products")
-def test_images_of_one_span_are_fitted_without_a_product_of_all_rows(shared):
-    rows, images, turns = shared
-    found = fits.procrustes_fits(images, Target(rows=rows, shaped_by=("north",)))
+def test_images_of_one_span_are_fitted_without_a_product_of_all_rows(monkeypatch):
+    monkeypatch.setattr(fits, "turned_onto", lambda *_: pytest.fail("multiplied all rows"))
+    images, turns = shared()
+    found = fits.procrustes_fits(images, Target(rows=ROWS, shaped_by=("north",)))
     assert list(found) == list(images)
     for name, fit in found.items():
         assert np.abs(fit.change_of_basis - turns[name].T).max() <= 1e-13
@@ -132,25 +98,25 @@ def test_images_of_one_span_are_fitted_without_a_product_of_all_rows(shared):
 @pytest.mark.parametrize("row", [0, 2 * L, A - 1])
 @pytest.mark.parametrize("size", [1e-9, 1.0])
 @pytest.mark.parametrize("party", ["south", "east"])
-def test_an_image_that_differs_in_one_entry_is_fitted_to_all_its_rows(shared, row, size, party):
-    rows, images, _ = shared
+def test_an_image_that_differs_in_one_entry_is_fitted_to_all_its_rows(row, size, party):
+    images, _ = shared()
     images[party][row, 2] += size
-    target = Target(rows=rows, shaped_by=("north",))
+    target = Target(rows=ROWS, shaped_by=("north",))
     assert party not in target.turned.rotations(images)
     found = fits.procrustes_fits(images, target)
     assert list(found) == list(images)
     for name, fit in found.items():
-        left, _, right = np.linalg.svd(images[name].T @ rows)
+        left, _, right = np.linalg.svd(images[name].T @ ROWS)
         assert np.abs(fit.change_of_basis - left @ right).max() <= 1e-13
 
 
-def test_one_other_image_sends_the_rest_another_way_only_where_it_is_the_last(shared):
+def test_one_other_image_sends_the_rest_another_way_only_where_it_is_the_last():
     """The last image of a batch decides whether turns are looked for at all."""
-    rows, images, _ = shared
+    images, _ = shared()
     images["south"] = images["south"][::-1].copy()
-    assert set(TurnedTarget(rows).rotations(images)) == {"north", "west", "east"}
+    assert set(TurnedTarget(ROWS).rotations(images)) == {"north", "west", "east"}
     images["east"] = images["east"][::-1].copy()
-    assert TurnedTarget(rows).rotations(images) == {}
+    assert TurnedTarget(ROWS).rotations(images) == {}
 
 
 @pytest.mark.parametrize("row", [0, A - 1])
@@ -158,20 +124,21 @@ def test_one_other_image_sends_the_rest_another_way_only_where_it_is_the_last(sh
     ("number", "error"),
     [(np.nan, NotFiniteError), (np.inf, NotFiniteError), (1e300, AnchorImageError)],
 )
-def test_an_image_that_has_no_usable_numbers_is_refused_by_name(shared, row, number, error):
-    _, images, _ = shared
+def test_an_image_that_has_no_usable_numbers_is_refused_by_name(row, number, error):
+    images, _ = shared()
     images["west"][row, 0] = number
     with pytest.raises(error, match="'west'"):
         align(ODC(), images)
 
 
-def test_nothing_is_found_in_what_does_not_determine_the_fit(shared):
-    rows, images, turns = shared
-    assert len(TurnedTarget(rows).rotations(images)) == 4
-    for factor in (2.0, np.array([[1.0, 1.1, *[1.0] * (L - 2)]])):
-        scaled = rows * factor
-        turned = {name: scaled @ turn for name, turn in turns.items()}
-        assert TurnedTarget(scaled).rotations(turned) == {}
-    oblique = rows.copy()
-    oblique[:, 1] = (rows[:, 0] + rows[:, 1]) / np.sqrt(2)
-    assert TurnedTarget(oblique).rotations({"north": oblique}) == {}
+OBLIQUE = np.eye(L) + np.eye(L, k=1)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [2 * ROWS, ROWS * np.linspace(1, 2, L), ROWS @ OBLIQUE, np.vstack([np.zeros((A, L)), ROWS])],
+    ids=["longer", "of several lengths", "oblique", "first rows empty"],
+)
+def test_nothing_is_found_in_what_does_not_determine_the_fit(rows):
+    _, turns = shared()
+    assert TurnedTarget(rows).rotations({name: rows @ turn for name, turn in turns.items()}) == {}

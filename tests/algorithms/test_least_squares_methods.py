@@ -1,4 +1,4 @@
-"""Imakura and Kawakami: their published definitions, written down again, and their constraints."""
+"""Imakura and Kawakami: their published definitions, their constraints, and leading directions."""
 
 from collections.abc import Mapping
 
@@ -9,21 +9,27 @@ from aligners import (
     EPS,
     GOLDEN,
     VISIBLE,
-    Toy,
     apart_but_for_a_rotation,
+    haar,
     invertible,
+    key_of,
     make_toy,
+    on_every_anchor,
     on_every_condition,
 )
+from cobasis.algorithms import images as reading
+from cobasis.algorithms import stacked
 from cobasis.algorithms.anchors import anchor_gain
 from cobasis.algorithms.base import align
 from cobasis.algorithms.gopp import GOPP
 from cobasis.algorithms.imakura import Imakura
 from cobasis.algorithms.kawakami import Kawakami, eigen_weights
 from cobasis.algorithms.odc import ODC
+from cobasis.algorithms.stacked import leading_directions, sketch
 from cobasis.algorithms.whitened import Whitened
 from cobasis.errors import DimensionError, OptionError
 from cobasis.linalg.arrays import Matrix
+from cobasis.linalg.rng import KeyStream
 
 on_every_span = pytest.mark.parametrize("condition", ["samespan_orth", "samespan"])
 
@@ -38,11 +44,6 @@ def published_kawakami(images: Mapping[str, Matrix]) -> dict[str, Matrix]:
         party: np.linalg.solve(triangle, block)
         for (party, (_, triangle)), block in zip(factors.items(), blocks, strict=True)
     }
-
-
-def aligned_images(toy: Toy, aligner) -> dict[str, Matrix]:
-    changes = align(aligner, toy.images).changes_of_basis
-    return {party: toy.images[party] @ change for party, change in changes.items()}
 
 
 @on_every_condition
@@ -64,20 +65,12 @@ def test_imakura_is_the_pseudoinverse_times_the_leading_directions(condition):
     assert apart_but_for_a_rotation(found, expected) < toy.rounding()
 
 
-@pytest.mark.parametrize("anchor", ["isometric", "gaussian", "uniform"])
+@on_every_anchor
 def test_imakura_with_sigma_is_a_rotation_where_orthonormal_spans_agree(anchor):
     toy = make_toy("samespan_orth", anchor=anchor)
     for change in align(Imakura(factor="sigma", scale="paper"), toy.images).fits.values():
         scaled = change.change_of_basis / np.sqrt(len(toy.images))
         np.testing.assert_allclose(scaled.T @ scaled, np.eye(4), rtol=0, atol=toy.rounding())
-
-
-@on_every_condition
-def test_kawakamis_columns_have_unit_norm_over_all_parties(condition):
-    toy = make_toy(condition)
-    images = aligned_images(toy, Kawakami(scale="paper")).values()
-    norms = sum(np.sum(image**2, axis=0) for image in images)
-    np.testing.assert_allclose(norms, np.ones(4), rtol=0, atol=toy.rounding())
 
 
 @on_every_condition
@@ -87,6 +80,8 @@ def test_kawakami_as_target_and_fit_is_the_published_algorithm(condition):
     found = align(Kawakami(scale="paper"), toy.images).changes_of_basis
     expected = published_kawakami(toy.images)
     assert apart_but_for_a_rotation(found, expected) < toy.rounding()
+    norms = sum(np.sum((toy.images[p] @ change) ** 2, axis=0) for p, change in found.items())
+    np.testing.assert_allclose(norms, np.ones(4), rtol=0, atol=toy.rounding())  # the constraint
 
 
 @on_every_condition
@@ -98,15 +93,6 @@ def test_kawakami_is_imakura_where_spans_agree_and_only_there(condition):
     imakura = align(Imakura(scale="paper"), toy.images).changes_of_basis
     apart = apart_but_for_a_rotation(kawakami, imakura)
     assert apart < toy.rounding() if condition.startswith("same") else apart > VISIBLE
-
-
-@on_every_span
-def test_weights_are_one_where_the_eigenvalues_are_rounding(condition):
-    """Without the guard they would be noise between 1/e and 1."""
-    toy = make_toy(condition)
-    plain = align(Kawakami(), toy.images).target.rows
-    weighted = align(Kawakami(weighting="eigen"), toy.images).target.rows
-    np.testing.assert_array_equal(weighted, plain)
 
 
 def test_weights_fall_from_one_to_one_over_e():
@@ -178,6 +164,60 @@ def test_the_measured_gain_is_that_of_the_images(method):
     images = make_toy("diffspan_orth", anchor="isometric").images
     rows = align(method(scale="measured"), images).target.rows
     assert np.linalg.norm(rows) == pytest.approx(2.0)
-    louder = {party: 5 * image for party, image in images.items()}
-    rows = align(method(scale="measured"), louder).target.rows
-    assert np.linalg.norm(rows) == pytest.approx(10.0)
+    louder = align(method(scale="measured"), {party: 5 * each for party, each in images.items()})
+    assert np.linalg.norm(louder.target.rows) == pytest.approx(10.0)
+
+
+# ---------------------------------------------------------------- leading directions
+
+SIZE = 5
+
+
+def images_with(n_rows: int, n_parties: int, *, gap: float, spread: float = 10.0) -> dict:
+    """Images side by side of values with ``s_l / s_(l+1) = gap``, and ``s_1 / s_l = spread``."""
+    stream, size = KeyStream(key_of(1), "tests/leading"), min(n_rows, n_parties * SIZE)
+    head, tail = np.geomspace(spread * gap, gap, SIZE), np.geomspace(1.0, 0.1, size - SIZE)
+    left = np.linalg.qr(stream.normal((n_rows, size)))[0]
+    right = np.linalg.qr(stream.normal((n_parties * SIZE, size)))[0]
+    together = left * np.concatenate([head, tail]) @ right.T
+    return {f"p{i}": each for i, each in enumerate(np.hsplit(together, n_parties))}
+
+
+def projector(columns: np.ndarray) -> np.ndarray:
+    orthonormal = np.linalg.qr(columns)[0]
+    return orthonormal @ orthonormal.T
+
+
+@pytest.mark.parametrize("spread", [10.0, 900.0, 1e6])
+@pytest.mark.parametrize(("n_rows", "n_parties"), [(90, 8), (30, 40)], ids=["tall", "wide"])
+def test_directions_and_values_are_the_dense_svds(n_rows, n_parties, spread):
+    images = images_with(n_rows, n_parties, gap=1.05, spread=spread)
+    left, values, _ = np.linalg.svd(np.hstack(list(images.values())), full_matrices=False)
+    found = leading_directions(images, size=SIZE)
+    apart = projector(found.directions) - left[:, :SIZE] @ left[:, :SIZE].T
+    assert np.linalg.norm(apart, 2) <= 1e-8
+    np.testing.assert_allclose(found.singular_values, values[:SIZE], rtol=1e-9)
+    gram = found.directions.T @ found.directions
+    np.testing.assert_allclose(gram, np.eye(SIZE), rtol=0, atol=1e-12)
+
+
+def test_what_is_too_large_for_a_gram_matrix_is_sketched(monkeypatch):
+    """The limits are lowered; then the sketch stands in, and finds the same span."""
+    images = images_with(60, 40, gap=3.0)
+    images["p0"] = 5 * images["p0"]  # whose batch must not count more often than others
+    exact = leading_directions(images, size=SIZE)
+    monkeypatch.setattr(stacked, "GRAM_ROWS", 10)
+    monkeypatch.setattr(stacked, "HELD_BYTES", 10_000)
+    monkeypatch.setattr(reading, "BATCH_BYTES", 3000)
+    monkeypatch.setattr(reading, "LARGEST_BATCH", 3000)
+    found = leading_directions(images, size=min)
+    apart = projector(found.directions) - projector(exact.directions)
+    assert np.linalg.norm(apart, 2) <= 1e-6
+    np.testing.assert_allclose(found.singular_values, exact.singular_values, rtol=1e-9)
+    assert found.gain == pytest.approx(exact.gain)
+
+
+def test_a_sketch_shows_when_there_are_too_few_directions():
+    base = KeyStream(key_of(3), "tests/leading").normal((60, SIZE))
+    with pytest.raises(DimensionError, match="n_components=6 is not between 1 and the rank 5"):
+        sketch(lambda: iter([base, base @ haar(1, SIZE)]), n_rows=60, size=6)

@@ -21,9 +21,6 @@ class Lazy(View):
         self.looks.append(party)
         return self.images[party].astype(self.dtype)
 
-    def passes(self):
-        return len(self.looks) / len(self.images)
-
 
 class Noted(dict):
     """A sink that remembers in which order it was filled."""
@@ -32,13 +29,9 @@ class Noted(dict):
         super().__init__(*args)
         self.order = []
 
-    def __setitem__(self, party, fit):
-        self.order.append(party)
-        super().__setitem__(party, fit)
-
     def update(self, fits):
-        for party, fit in fits.items():
-            self[party] = fit
+        self.order += fits
+        super().update(fits)
 
 
 @on_every_aligner
@@ -65,7 +58,7 @@ def test_a_method_reads_each_image_as_often_as_it_says(row):
     name = row.name.split("-")[0]
     extra = 3.1 if name == "gopp" else 0.1
     expected = PASSES.get(name, found.target.iterations)
-    assert expected <= images.passes() <= expected + extra
+    assert expected <= len(images.looks) / 40 <= expected + extra
 
 
 def test_a_batch_is_some_megabytes_of_one_shape():
@@ -106,18 +99,6 @@ def test_what_was_fitted_before_an_interrupt_is_in_the_sink():
     assert sink.order == [f"p{i}" for i in range(len(sink.order))]
 
 
-class Changing(Lazy):
-    """One party's image is another when it is read for the second time."""
-
-    def __init__(self, images, change):
-        super().__init__(images)
-        self.change = change
-
-    def look(self, party):
-        image = super().look(party)
-        return self.change(image) if party == "p0" and self.looks.count("p0") > 1 else image
-
-
 CHANGES = [
     lambda image: image[::-1],
     lambda image: image * (1 + 4 * EPS),
@@ -126,24 +107,19 @@ CHANGES = [
 ]
 
 
+@pytest.mark.parametrize("change", CHANGES, ids=["order", "last bit", "width", "type"])
 @on_every_aligner
-def test_an_image_that_changes_between_two_readings_is_refused(row):
-    """In order, the last bit, width or type. Every method reads p0 twice: as the reference, as
-    the frame, or in two passes."""
+def test_an_image_that_changes_between_two_readings_is_refused(row, change):
+    """Every method reads p0 twice: as the reference, as the frame, or in two passes."""
     toy = make_toy("samespan_orth")
-    for change in CHANGES:
-        with pytest.raises(FileChangedError, match=r"party 'p0' is not the same.*\[CB603\]$"):
-            align(row.make(4), Changing(toy.images, change))
 
+    class Changing(Lazy):
+        def look(self, party):
+            image = super().look(party)
+            return change(image) if party == "p0" and self.looks.count("p0") > 1 else image
 
-def test_a_view_counts_without_visiting_what_is_below():
-    """It is asked with every image: visits would make twenty thousand parties quadratic."""
-
-    class Uncounted(dict):
-        def __iter__(self):
-            raise AssertionError
-
-    assert len(View(Uncounted(a=1, b=2, c=3), read=str)) == 3
+    with pytest.raises(FileChangedError, match=r"party 'p0' is not the same.*\[CB603\]$"):
+        align(row.make(4), Changing(toy.images))
 
 
 def test_a_view_has_what_was_added_and_nothing_of_what_was_taken_away():

@@ -1,16 +1,17 @@
 """The column contract: what a number and a category may be, and the columns they become."""
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import FeatureError
 from cobasis.features.contract import MISSING, UNKNOWN, CategoryFeature, width_of, word_of
 from cobasis.features.encoder import encoded_columns
-from features.frames import MIXED, SEX, WARD, WIDTH
+from cobasis.features.problems import check
+from features.frames import AGE, LACTATE, MIXED, SEX, WARD, WIDTH, mixed
 
 
 def test_constants_may_differ_from_feature_to_feature():
@@ -24,39 +25,28 @@ def test_constants_that_cannot_stand_are_refused(constants):
         numeric_features(["age", "pulse"], **constants)
 
 
+NAN, INF = float("nan"), float("inf")
 BAD_NUMBERS = [
     {"name": ""},
     {"name": 1},
-    {"name": "x", "scale": 0.0},
-    {"name": "x", "scale": -1.0},
-    {"name": "x", "scale": float("inf")},
-    {"name": "x", "centre": float("nan")},
-    {"name": "x", "centre": "0"},
+    *({"name": "x", "scale": scale} for scale in (0.0, -1.0, INF)),
+    *({"name": "x", "centre": centre} for centre in (NAN, "0")),
+    *({"name": "x", "missing": missing} for missing in ("fill", "mean")),
     {"name": "x", "colour": "red"},
     {"name": "x", "kind": "category"},
-    {"name": "x", "missing": "fill"},
     {"name": "x", "fill": 1.0},
-    {"name": "x", "missing": "mean"},
-    {"name": "x", "missing": "fill", "fill": float("nan")},
-    {"name": "x", "low": float("-inf")},
+    {"name": "x", "missing": "fill", "fill": NAN},
+    {"name": "x", "low": -INF},
     {"name": "x", "low": 2.0, "high": 1.0},
     {},
 ]
-
-
+WORDS = {"name": "x", "values": ("a",)}
 BAD_CATEGORIES = [
     {"name": "x"},
-    {"name": "x", "values": ()},
-    {"name": "x", "values": ("",)},
-    {"name": "x", "values": ("a", "a")},
-    {"name": "x", "values": ["a"]},
-    {"name": "x", "values": (1,)},
-    {"name": "x", "values": tuple(f"w{i}" for i in range(1001))},
-    {"name": "", "values": ("a",)},
-    {"name": "x", "values": ("a",), "unknown": "drop"},
-    {"name": "x", "values": ("a",), "missing": "fill"},
-    {"name": "x", "values": ("a",), "kind": "number"},
-    {"name": "x", "values": ("a",), "centre": 0.0},
+    *(WORDS | {"values": values} for values in ((), ("",), ("a", "a"), ["a"], (1,))),
+    WORDS | {"values": tuple(f"w{i}" for i in range(1001))},
+    *(WORDS | other for other in ({"name": ""}, {"unknown": "drop"}, {"missing": "fill"})),
+    *(WORDS | other for other in ({"kind": "number"}, {"centre": 0.0})),
 ]
 
 
@@ -73,32 +63,13 @@ def test_a_feature_is_strict_and_cannot_be_changed(kind, fields):
         kind(**fields)
     with pytest.raises(ValidationError, match="frozen"):
         NumericFeature(name="x").centre = 2.0
+    assert CategoryFeature(name="x", values=tuple(f"w{i}" for i in range(1000)))
 
 
-def test_a_thousand_words_are_a_vocabulary():
-    assert len(CategoryFeature(name="x", values=tuple(f"w{i}" for i in range(1000))).levels) == 1000
-
-
-@pytest.mark.parametrize(
-    ("cell", "word"),
-    [
-        ("icu", "icu"),
-        ("007", "007"),
-        (7, "7"),
-        (7.0, "7"),
-        (np.float32(7), "7"),
-        (0.5, "0.5"),
-        (True, "true"),
-        (np.True_, "true"),
-        ("", None),
-        (None, None),
-        (float("nan"), None),
-        (float("inf"), "inf"),
-    ],
-    ids=repr,
-)
-def test_equal_things_are_one_word_whatever_type_they_have(cell, word):
-    assert word_of(cell) == word
+def test_equal_things_are_one_word_whatever_type_they_have():
+    cells = ["icu", "007", 7, 7.0, np.float32(7), 0.5, True, np.True_, "", None, np.nan, np.inf]
+    words = ["icu", "007", "7", "7", "7", "0.5", "true", "true", None, None, None, "inf"]
+    assert list(map(word_of, cells)) == words
 
 
 def test_each_cell_has_one_level_or_is_refused():
@@ -110,26 +81,100 @@ def test_each_cell_has_one_level_or_is_refused():
     assert [only_other.code(cell) for cell in ("a", "b", None)] == [0, 1, MISSING]
 
 
-@given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=8, unique=True), st.text())
-def test_a_word_of_the_vocabulary_is_never_another(values, word):
-    feature = CategoryFeature(name="x", values=tuple(values), unknown="other", missing="level")
-    code = feature.code(word)
-    assert feature.levels[code] == (word if word in values else None if word == "" else "")
-
-
 def test_encoded_columns_describe_themselves_in_order():
     columns = encoded_columns(MIXED)
     assert len(columns) == width_of(MIXED) == WIDTH
-    assert [each.name for each in columns] == [
-        "age",
-        "ward=icu",
-        "ward=7",
-        "ward=true",
-        "ward: any other",
-        "ward: missing",
-        "lactate",
-        "sex=f",
-        "sex=m",
-    ]
+    names = "age,ward=icu,ward=7,ward=true,ward: any other,ward: missing,lactate,sex=f,sex=m"
+    assert [each.name for each in columns] == names.split(",")
     assert [each.level for each in columns] == [None, 0, 1, 2, 3, 4, None, 0, 1]
     assert [each.feature.name for each in columns[:2]] == ["age", "ward"]
+
+
+# ---------------------------------------------------------------- the check of a table
+
+
+def checked(frame, features=MIXED, *, batches=1, **options):
+    named = [each.name for each in features if each.name in frame.columns]
+    parts = frame.select(named).iter_slices(-(-frame.height // batches))
+    return check(map(nw.from_native, parts), features, columns=frame.columns, **options)
+
+
+def found(frame, *options, **more):
+    return {(each.column, each.problem): each for each in checked(frame, *options, **more)}
+
+
+def test_a_table_as_agreed_is_told_only_what_is_filled_or_counted_as_other():
+    told = found(mixed())
+    assert set(told) == {("lactate", "missing"), ("ward", "missing"), ("ward", "vocabulary")}
+    assert not any(each.refused for each in told.values())
+    assert told["lactate", "missing"].text == (
+        "2 of 4 cells of column 'lactate' are empty, and 1.25 mmol/l stands for them"
+    )
+    assert told["ward", "vocabulary"].words == ("hall",)
+
+
+@pytest.mark.parametrize("batches", [1, 3, 40])
+def test_counts_do_not_depend_on_how_the_table_is_cut(batches):
+    frame = mixed(40).with_columns(
+        age=pl.when(pl.int_range(pl.len()) < 7).then(-1.0).otherwise(pl.col("age")),
+        sex=pl.when(pl.int_range(pl.len()) > 35).then(pl.lit("x")).otherwise(pl.col("sex")),
+    )
+    told = found(frame, batches=batches)
+    assert {name: (each.n_rows, each.refused) for name, each in told.items()} == {
+        ("age", "range"): (7, True),
+        ("ward", "missing"): (10, False),
+        ("ward", "vocabulary"): (10, False),
+        ("lactate", "missing"): (20, False),
+        ("sex", "vocabulary"): (4, True),
+    }
+    assert "outside the agreed range 0..120 years" in told["age", "range"].text
+
+
+def test_columns_that_lack_or_are_not_agreed_are_named():
+    frame = mixed().rename({"sex": "gender"}).with_columns(patient=pl.int_range(pl.len()))
+    told = found(frame, used=["patient"])
+    assert told["sex", "absent"].refused
+    assert not told["gender", "unused"].refused
+    assert not {name for name, _ in told} & {"patient"}
+    assert found(mixed(), used=["patient"])["patient", "absent"].refused
+
+
+@pytest.mark.parametrize(
+    ("feature", "dtype"), [(AGE, pl.String), (AGE, pl.Int128), (SEX, pl.Date), (LACTATE, pl.Date)]
+)
+def test_a_type_that_is_not_read_is_named(feature, dtype):
+    frame = pl.DataFrame({feature.name: pl.Series([1, 2]).cast(dtype)})
+    [only] = checked(frame, [feature])
+    assert (only.problem, only.refused, only.n_rows) == ("type", True, None)
+    assert str(dtype) in only.text
+
+
+def test_empty_cells_and_infinities_are_refused_where_nothing_stands_for_them():
+    frame = pl.DataFrame({"age": [None, float("inf"), 50.0], "sex": ["f", None, ""]})
+    told = found(frame, [AGE, SEX])
+    assert {name: (each.n_rows, each.refused) for name, each in told.items()} == {
+        ("age", "missing"): (1, True),
+        ("age", "infinite"): (1, True),
+        ("sex", "missing"): (2, True),
+    }
+
+
+def test_at_most_five_words_are_shown_the_most_frequent_first():
+    words = [f"w{i}" for i in range(20) for _ in range(20 - i)]
+    [only] = checked(pl.DataFrame({"ward": words}), [WARD])
+    assert only.words == ("w0", "w1", "w2", "w3", "w4")
+    assert only.n_rows == len(words)
+    assert "w5" not in only.text
+
+
+def test_no_number_of_the_table_is_in_any_finding():
+    """The range is the agreement's; the value that breaks it stays unsaid."""
+    frame = pl.DataFrame({"age": [654321.5, 7.25], "lactate": [-98765.5, 1.0]})
+    told = checked(frame, [AGE, LACTATE])
+    assert len(told) == 2
+    assert not [each for each in told if "654321" in each.text or "98765" in each.text]
+
+
+def test_a_range_may_be_open_on_one_side():
+    [only] = checked(pl.DataFrame({"a": [-1.0, 1e9]}), [NumericFeature(name="a", low=0)])
+    assert only.text == "1 of 2 cells of column 'a' are outside the agreed range 0.."

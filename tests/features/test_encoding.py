@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from aligners import STEADY
 from cobasis import NumericFeature, numeric_features
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import CategoryFeature
@@ -20,6 +21,7 @@ TABLES = arrays.arrays(
 )
 
 
+@STEADY
 @given(TABLES, st.floats(-100, 100), st.floats(0.01, 100))
 def test_encoding_is_undone_by_the_agreements_constants(table, centre, scale):
     features = numeric_features(
@@ -32,14 +34,6 @@ def test_encoding_is_undone_by_the_agreements_constants(table, centre, scale):
     assert not np.shares_memory(encoded, table)
 
 
-@given(TABLES)
-def test_encoding_looks_at_no_other_row(table):
-    """No mean, no spread: a row's code is the same alone and among others."""
-    features = numeric_features([f"x{c}" for c in range(table.shape[1])], centre=1.0, scale=3.0)
-    alone = [encode(row[np.newaxis], features, party="north")[0] for row in table]
-    np.testing.assert_array_equal(encode(table, features, party="north"), alone)
-
-
 FILLED = (
     NumericFeature(name="a", centre=1.0, scale=2.0, missing="fill", fill=5.0),
     NumericFeature(name="b"),
@@ -50,9 +44,7 @@ def test_numbers_and_words_become_the_agreed_columns():
     np.testing.assert_array_equal(encode(mixed(), MIXED, party="north"), ENCODED)
 
 
-@pytest.mark.parametrize(
-    "dtype", [pl.Categorical, pl.Enum(["icu", "hall", "7"]), pl.String], ids=str
-)
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["icu", "hall", "7"]), pl.String])
 def test_words_may_be_of_any_type_of_text(dtype):
     frame = mixed().with_columns(pl.col("ward").cast(dtype))
     np.testing.assert_array_equal(encode(frame, MIXED, party="north"), ENCODED)
@@ -105,11 +97,7 @@ REFUSED = {
     "text for a number": (pl.lit("60").alias("age"), DtypeError, "'age'.*String"),
     "a decimal": (pl.col("age").cast(pl.Decimal(9, 2)), DtypeError, "'age'.*Decimal"),
     "a large integer": (pl.lit(2**60).alias("age"), DtypeError, r"'age'.*2\*\*53"),
-    "one beside an empty cell": (
-        pl.Series("age", [2**53 + 1, None, 1, 1]),
-        DtypeError,
-        r"'age'.*2\*\*53",
-    ),
+    "one beside none": (pl.Series("age", [2**53 + 1, None, 1, 1]), DtypeError, r"'age'.*2\*\*53"),
     "a wide integer": (pl.col("age").cast(pl.Int128), DtypeError, "'age'.*Int128"),
 }
 
@@ -123,12 +111,9 @@ def test_cells_that_the_agreement_has_no_place_for_are_refused_and_not_shown(kin
     assert "male" not in str(caught.value)
 
 
-def test_an_array_has_no_place_for_categories():
+def test_an_array_has_no_place_for_categories_and_a_frame_without_rows_is_refused():
     with pytest.raises(FeatureError, match=r"no data frame.*'sex'.*\[CB105\]$"):
         encode([["f"], ["m"]], [SEX], party="north")
-
-
-def test_a_frame_without_rows_is_refused():
     with pytest.raises(ShapeError, match="0 rows"):
         encode(mixed().head(0), MIXED, party="north")
 
@@ -162,13 +147,9 @@ def test_floats_that_follow_each_other_are_encoded_as_each_alone():
         "d",
         pl.when(pl.int_range(50) % 9 > 0).then(pl.col("e").cast(pl.Float32)),
     )
-    together = encode(frame, features, party="north")
-    for position, feature in enumerate(features):
-        alone = encode(frame.select(feature.name), [feature], party="north")
-        np.testing.assert_array_equal(together[:, [position]], alone)
+    for feature, column in zip(features, encode(frame, features, party="north").T, strict=True):
         cells = frame[feature.name].cast(pl.Float64).fill_null(feature.fill or 0.0).to_numpy()
-        by_hand = (cells - feature.centre) / feature.scale
-        np.testing.assert_array_equal(alone[:, 0], by_hand)
+        np.testing.assert_array_equal(column, (cells - feature.centre) / feature.scale)
 
 
 @pytest.mark.parametrize("columns", [[np.zeros((2, 3))], [np.zeros((2, 3)), np.zeros(3)]])
@@ -194,13 +175,12 @@ def test_numbers_whose_squares_overflow_are_refused_without_a_warning(value, sca
 def test_the_width_is_the_number_of_features():
     with pytest.raises(ShapeError, match=r"party 'north' has 2 columns.*expected 3"):
         encode(np.ones((5, 2)), numeric_features("abc"), party="north")
-    with pytest.raises(ShapeError, match="looks transposed"):
-        encode(np.ones((3, 5)), numeric_features("abc"), party="north")
 
 
 NAMES = st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=7, unique=True)
 
 
+@STEADY
 @given(NAMES, st.randoms(use_true_random=False))
 def test_only_the_very_names_in_the_very_order_pass(names, random):
     refuse_names(names, names, party="north")

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from scipy.linalg import subspace_angles
 
-from aligners import STEADY, haar, key_of
+from aligners import STEADY, haar
 from cobasis.errors import CobasisError, DtypeError, NotFiniteError, ShapeError
 from cobasis.linalg.arrays import (
     as_matrix,
@@ -15,7 +14,6 @@ from cobasis.linalg.arrays import (
     orthonormality_defect,
     principal_cosines,
 )
-from cobasis.linalg.rng import KeyStream
 
 GOOD = np.arange(6.0).reshape(3, 2)
 FOREIGN = ">" if np.dtype("<f8").isnative else "<"
@@ -24,16 +22,11 @@ DTYPES = {
     "complex": (GOOD + 0j, "Complex data not supported"),
     "object": (GOOD.astype(object), "dtype object"),
     "text": (GOOD.astype(str), "something else than numbers"),
-    "bytes": (GOOD.astype("S8"), "something else than numbers"),
-    "dates": (GOOD.astype("datetime64[D]"), "something else than numbers"),
-    "records": (np.zeros((3, 2), dtype=[("a", float)]), "something else than numbers"),
     "foreign floats": (GOOD.astype(f"{FOREIGN}f8"), "byte order of another machine"),
-    "foreign integers": (GOOD.astype(f"{FOREIGN}i4"), "byte order of another machine"),
     "long doubles": (GOOD.astype(np.longdouble), "wider than float64"),
     "large integers": (np.full((3, 2), 2**53 + 1), r"above 2\*\*53"),
     "very negative integers": (np.full((3, 2), -(2**53) - 1), r"above 2\*\*53"),
     "unsigned integers": (np.full((3, 2), 2**64 - 1, dtype=np.uint64), r"above 2\*\*53"),
-    "missing values": ([[None, 1.0], [2.0, 3.0]], "dtype object"),
 }
 
 
@@ -59,19 +52,18 @@ def test_masked_entries_are_refused_and_an_idle_mask_is_not():
     np.testing.assert_array_equal(as_matrix(np.ma.array(GOOD), name="north"), GOOD)
 
 
-SHAPES = {
-    "a number": (3.0, "0 dimensions"),
-    "a row": ([1.0, 2.0], "1 dimensions"),
-    "a cube": (np.zeros((2, 2, 2)), "3 dimensions"),
-    "no rows": (np.zeros((0, 2)), r"0 sample\(s\)"),
-    "no columns": (np.zeros((3, 0)), r"0 feature\(s\)"),
-    "ragged rows": ([[1.0, 2.0], [3.0]], "not of one length"),
-}
-
-
-@pytest.mark.parametrize("case", SHAPES)
-def test_a_shape_that_is_no_table_is_refused(case):
-    values, reason = SHAPES[case]
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (3.0, "0 dimensions"),
+        ([1.0, 2.0], "1 dimensions"),
+        (np.zeros((2, 2, 2)), "3 dimensions"),
+        (np.zeros((0, 2)), r"0 sample\(s\)"),
+        (np.zeros((3, 0)), r"0 feature\(s\)"),
+        ([[1.0, 2.0], [3.0]], "not of one length"),
+    ],
+)
+def test_a_shape_that_is_no_table_is_refused(values, reason):
     with pytest.raises(ShapeError, match=rf"north .*{reason}.*\[CB102\]"):
         as_matrix(values, name="north")
 
@@ -116,10 +108,6 @@ def test_an_array_is_either_taken_exactly_or_refused_with_a_code(values):
         assert (taken == values).all()
 
 
-def normal(number, *shape):
-    return KeyStream(key_of(number), "tests/spans").normal(shape)
-
-
 def test_numerical_rank_does_not_depend_on_units():
     values = np.array([1.0, 1e-3, 1e-14])
     for unit in (1e-200, 1.0, 1e200):
@@ -128,27 +116,12 @@ def test_numerical_rank_does_not_depend_on_units():
     assert numerical_rank(np.zeros(2), (5, 2)) == 0
 
 
-@given(number=st.integers(0, 10**6), first=st.integers(1, 7), second=st.integers(1, 7))
-@STEADY
-def test_principal_cosines_equal_scipys(number, first, second):
-    one, two = normal(number, 9, first), normal(number + 1, 9, second)
-    expected = np.sort(np.cos(subspace_angles(one, two)))[::-1]
-    np.testing.assert_allclose(principal_cosines(one, two), expected, rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("spread", [1.0, 1e2, 1e6])
 def test_principal_cosines_keep_their_digits_however_badly_columns_are_conditioned(spread):
     axes, span = haar(4, 12)[:, :5], haar(5, 12)[:, :4]
     expected = np.linalg.svd(axes.T @ span, compute_uv=False)
     columns = span @ (haar(6, 4) * np.geomspace(1.0, 1 / spread, 4)) @ haar(7, 4)
     np.testing.assert_allclose(principal_cosines(axes, columns), expected, rtol=0, atol=1e-9)
-
-
-def test_principal_cosines_are_one_within_and_zero_across():
-    axes = np.eye(6)
-    assert principal_cosines(axes[:, :2], axes[:, :4]).tolist() == [1.0, 1.0]
-    assert principal_cosines(axes[:, :2], axes[:, 2:4]).tolist() == [0.0, 0.0]
-    assert principal_cosines(normal(3, 6, 6), axes).max() <= 1.0
 
 
 def test_the_orthonormality_defect_is_the_worst_entry():

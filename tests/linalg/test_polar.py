@@ -1,5 +1,7 @@
 """Polar factors of stacks: SciPy's, in any array library, however bad a matrix is, and cheaply."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from array_api_strict import asarray as strictly
@@ -7,16 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import polar as scipy_polar
 
-from aligners import EPS, GOLDEN, STEADY, haar, key_of
+from aligners import EPS, GOLDEN, STEADY, haar, normal
 from cobasis.errors import NotFiniteError
 from cobasis.linalg.polar import polar
-from cobasis.linalg.rng import KeyStream
 
 SIZE = 20
-
-
-def normal(number, *shape):
-    return KeyStream(key_of(number), "tests/polar").normal(shape)
 
 
 def with_values(number, values):
@@ -42,12 +39,6 @@ def test_each_matrix_of_a_stack_has_scipys_factor(number, rows, columns):
         np.testing.assert_allclose(together.rotation[index], expected, rtol=0, atol=slack)
         values = np.linalg.svd(stack[index], compute_uv=False)
         np.testing.assert_allclose(together.singular_values[index], values, rtol=GOLDEN)
-
-
-def test_reflections_are_kept():
-    mirror = np.diag([1.0, -1.0, 1.0])
-    found = polar(mirror @ np.diag([3.0, 2.0, 1.0])).rotation
-    np.testing.assert_allclose(found, mirror, atol=GOLDEN)
 
 
 BAD = {
@@ -96,12 +87,9 @@ def test_torch_tensors_stay_where_they_are():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (it is no dependency)")
     for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
         for values in BAD.values():
-            matrix = with_values(3, values)[None]
-            found = polar(torch.asarray(matrix, device=device)).rotation
+            found = polar(torch.asarray(with_values(3, values)[None], device=device)).rotation
             assert found.device.type == device
             assert defect(found.cpu().numpy()) <= 1e-12
-            exact = np.linalg.svd(matrix, compute_uv=False).sum()
-            assert np.sum(found.cpu().numpy() * matrix) == pytest.approx(exact, rel=1e-12)
 
 
 # ---------------------------------------------------------------- what pays for an SVD
@@ -120,26 +108,16 @@ CHEAP = {
 @pytest.fixture
 def calls(monkeypatch):
     """Count calls of NumPy's eigh and svd, which array_api_compat looks up when it is called."""
-    counted = {"eigh": 0, "svd": 0}
-
-    def counting(name):
-        real = getattr(np.linalg, name)
-
-        def called(*args, **options):
-            counted[name] += 1
-            return real(*args, **options)
-
-        monkeypatch.setattr(np.linalg, name, called)
-
-    counting("eigh")
-    counting("svd")
-    return counted
+    spies = {name: Mock(wraps=getattr(np.linalg, name)) for name in ("eigh", "svd")}
+    for name, spy in spies.items():
+        monkeypatch.setattr(np.linalg, name, spy)
+    return lambda: tuple(spy.call_count for spy in spies.values())
 
 
 @pytest.mark.parametrize("kind", CHEAP)
 def test_good_stacks_never_go_through_svd(kind, calls):
     rotation = polar(np.stack([CHEAP[kind](number) for number in range(12)])).rotation
-    assert calls == {"eigh": 0 if "orthogonal" in kind else 1, "svd": 0}
+    assert calls() == (0 if "orthogonal" in kind else 1, 0)
     assert defect(rotation) < GOLDEN
 
 
@@ -148,5 +126,5 @@ def test_a_rank_deficient_matrix_goes_through_svd_alone(place, calls):
     stack = np.stack([with_values(number, np.linspace(1.0, 0.1, SIZE)) for number in range(12)])
     stack[place] = with_values(20, np.array([*np.ones(SIZE - 3), *np.zeros(3)]))
     values = polar(stack).singular_values
-    assert calls == {"eigh": 1, "svd": 1}
+    assert calls() == (1, 1)
     assert np.flatnonzero(values[:, -1] < SIZE * EPS).tolist() == [place]

@@ -1,6 +1,7 @@
-"""Small models of every family that travels, and what scikit-learn says they give."""
+"""Rows in blocks of any size, and small models of every family that travels."""
 
 import warnings
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -13,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 
 from cobasis.models.chain_file import encode_chain
 from cobasis.models.families import FAMILIES
+from cobasis.models.passes import Block, Threads, WholeRows, axes_of, look
 from cobasis.models.sources import read_chain
 from cobasis.models.trainer import TrainedModel
-from models.blocks import principal_axes
 
 WIDTH = 5
 TRAVELLING = ["boosted_trees", "logistic", "mlp", "rff", "ridge"]
@@ -25,6 +26,36 @@ KINDS = [
     for task, n_classes in (("classification", 2), ("classification", 4), ("regression", 0))
     if task in FAMILIES[name].tasks
 ]
+
+
+class Cut(WholeRows):
+    """Rows cut at some places; a block may have none."""
+
+    def __init__(self, rows, labels, cuts):
+        super().__init__(rows, labels)
+        self.labels, self.ends, self.n_blocks = labels, [0, *cuts, len(rows)], len(cuts) + 1
+
+    def block(self, index):
+        here = slice(*self.ends[index : index + 2])
+        return Block(*(each[here] for each in self._whole))
+
+
+@dataclass(frozen=True)
+class Counted(Threads):
+    """Passes that are counted by what they do."""
+
+    steps: list = field(default_factory=list)
+
+    def __call__(self, work, rows, *, step):
+        self.steps.append(step)
+        return super().__call__(work, rows, step=step)
+
+
+def principal_axes(rows):
+    """The axes of one table."""
+    source = WholeRows(rows, np.zeros(len(rows)))
+    seen = look(source, Threads(), task="regression", n_classes=None)
+    return axes_of(source, seen, over=Threads())
 
 
 def rows_of(n_rows=400, seed=0):

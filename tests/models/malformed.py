@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from cobasis.errors import ModelFileError, RemoteError
+from cobasis.errors import ModelFileError
 from cobasis.models.chain_file import decode_chain
 from models.chains import WIDTH, agreed, file_of
 
@@ -26,11 +26,11 @@ class Parts:
         self.told = json.loads(with_header.pop("__metadata__")["cobasis"])
         read = safetensors.numpy.load(data)
         self.numbers = {name: read[name].copy() for name in with_header}
-        self.in_header, self.in_text, self.in_told = (lambda same: same,) * 3
+        self.in_header = self.in_text = lambda same: same
 
     def together(self):
         """The file; an independent writing of the format, then the changes to the header."""
-        told = self.in_told(json.dumps(self.told, separators=(",", ":")))
+        told = json.dumps(self.told, separators=(",", ":"))
         header, end = {"__metadata__": {"cobasis": told}}, 0
         for name, values in self.numbers.items():
             begin, end = end, end + values.nbytes
@@ -52,8 +52,6 @@ def refused(data, words, **round_):
         decode_chain(data, **{**agreed(), **round_})
     assert time.perf_counter() - begin < 2
     assert str(caught.value).endswith("[CB402]")
-    assert isinstance(caught.value, RemoteError)
-    assert caught.value.exit_code == 3
 
 
 def malformed(family, change):
@@ -68,11 +66,6 @@ def malformed(family, change):
 
 def _told(**changes):
     return lambda parts: parts.told.update(changes)
-
-
-def _layer(told):
-    """Another second layer."""
-    return lambda parts: parts.told["layers"].__setitem__(1, told)
 
 
 def _layers(change):
@@ -95,10 +88,6 @@ def _entry(name, **changes):
 
 def _text(change):
     return lambda parts: setattr(parts, "in_text", change)
-
-
-def _told_text(old, new):
-    return lambda parts: setattr(parts, "in_told", lambda text: text.replace(old, new, 1))
 
 
 def _put(**numbers):
@@ -156,49 +145,33 @@ ONCE = "every name once"
 _MLP = {
     "a later format": ("of format 'cobasis/model/2'", _told(format="cobasis/model/2")),
     "a key that is not known": (NOT_AS_WRITTEN, _told(rows=[])),
-    "a key twice": (ONCE, _told_text('"head"', '"family":"mlp","head"')),
+    "a key twice": (ONCE, _text(lambda text: text.replace(b'{\\"f', b'{\\"head\\":0,\\"f', 1))),
     "a family that stores rows": ("'svm' stores training rows", _told(family="svm")),
     "a family that nobody knows": ("none of linear, logistic", _told(family="gp" * 60)),
     "another task": ("is for 'regression'", _told(task="regression")),
     "a head of another family": ("'decision' is none that", _told(head="decision")),
-    "a head that is a list": (NO_MODEL, _told(head=["probabilities"])),
     "layers that are a word": (NO_MODEL, _told(layers="affine")),
-    "a layer that is a number": (NO_LAYER, _layer(7)),
-    "a layer of 500 brackets": (NO_LAYER, _layer(json.loads("[" * 500 + "]" * 500))),
-    "a layer of another family": ("has no layer 'Cos'", _layer("Cos")),
-    "trees without numbers": (
-        NO_NUMBERS,
-        _layer({"kind": "trees", "n_in": 256, "n_out": 256, "n_trees": 1}),
+    "a layer that is a number": (NO_LAYER, _layers(lambda each: each.__setitem__(1, 7))),
+    "a layer of another family": (
+        "has no layer 'Cos'",
+        _layers(lambda each: each.__setitem__(1, "Cos")),
     ),
     "a function at the end": ("last one no affine map", _layers(lambda each: each.append("Relu"))),
     "a function in front": (NO_NUMBERS, _layers(lambda each: each.insert(0, "Relu"))),
     "no layers": ("has 0 layers", _told(layers=[])),
     "65 layers": ("65 layers, and 64", _layers(lambda each: each.extend(["Relu"] * 62))),
-    "spaces in what it says": (NOT_AS_WRITTEN, _told_text(":", ": ")),
     "no metadata": ("metadata are not those", _header(lambda h: h | {"__metadata__": {}})),
-    "more metadata": (
-        NOT_AS_WRITTEN,
-        _header(lambda h: h | {"__metadata__": {**h["__metadata__"], "more": ""}}),
-    ),
-    "half a character": ("none of linear", _told(family="\ud800")),
     "a header that is a list": ("its header is no JSON object", _header(lambda h: [h])),
     "a header in another order": (NOT_AS_WRITTEN, _header(lambda h: dict(reversed(h.items())))),
     "a header of UTF-16": (ONCE, _text(lambda text: text.decode().encode("utf-16"))),
     "a tensor twice": (ONCE, _text(lambda text: text.replace(b'"0.offset"', b'"0.weights"'))),
     "a header beyond measure": ("truncated or damaged", _text(lambda text: text + b" " * 2**16)),
-    "a number of 5,000 digits": (ONCE, _text(lambda text: text.replace(b"256", b"9" * 5000, 1))),
     "offsets that overlap": (NOT_AS_WRITTEN, _entry("0.offset", data_offsets=[0, 2048])),
-    "offsets below zero": (NO_NUMBERS, _entry("0.offset", data_offsets=[-2048, 0])),
     "offsets beyond the file": (NO_NUMBERS, _entry("2.offset", data_offsets=[2**60, 2**60 + 16])),
-    "no offsets": (NO_NUMBERS, _header(lambda h: h | {"0.offset": {"dtype": "F64"}})),
-    "a description with more in it": (NOT_AS_WRITTEN, _entry("0.offset", scale=2)),
-    "a shape of negative size": (NO_NUMBERS, _entry("0.weights", shape=[-WIDTH, -256])),
-    "a shape of fractions": (NO_NUMBERS, _entry("0.weights", shape=[float(WIDTH), 256])),
     "a shape of a truth": (NO_NUMBERS, _entry("0.offset", shape=[True, 256])),
     "a shape beyond measure": (NO_NUMBERS, _entry("0.weights", shape=[10**30, 10**30])),
     "a shape turned round": (NO_OFFSET, _entry("0.weights", shape=[256, WIDTH])),
     "numbers of another type": (NO_NUMBERS, _entry("0.weights", dtype="BF16")),
-    "numbers of three dimensions": (NO_NUMBERS, _numbers("0.weights", lambda w: w[None])),
     "numbers that nobody uses": (NOT_AS_WRITTEN, _put(_9_weights=np.ones((2, 2)))),
     "numbers that are missing": (NO_NUMBERS, lambda parts: parts.numbers.pop("2.offset")),
     "weights that are not finite": ("not all finite", _number("0.weights", 7, np.nan)),
@@ -207,59 +180,30 @@ _MLP = {
         _put(_0_weights=np.ones((WIDTH, 255)), _0_offset=np.ones(255)),
     ),
     "an offset that is a table": (NO_OFFSET, _numbers("0.offset", lambda b: b[None])),
-    "weights that are a list": (NO_OFFSET, _numbers("2.weights", lambda w: w[:, 0].copy())),
     "weights wider than the limit": ("65537 columns, and 65536", wider(65_537, ["Relu"])),
     "more work than a row may take": ("a row takes the work of", wider(10_000, ["Tanh"] * 50)),
 }
 _BOOSTED_TREES = {
     "a column that does not exist": ("compare a column that", _number("1.columns", 0, WIDTH)),
-    "a column below a leaf's": ("compare a column that", _number("1.columns", 0, -2)),
     "a leaf for a root": (NO_ROOT, _number("1.columns", 1, -1)),
     "a leaf for a node": (r"their nodes lead to \d+", _number("1.columns", 6, -1)),
-    "a node for a leaf": (r"their nodes lead to \d+", _number("1.columns", -1, 0)),
-    "a place too few": (
-        "their nodes lead to",
-        lambda parts: parts.numbers.update(
-            {name: parts.numbers[name][:-1] for name in ("1.columns", "1.numbers")}
-        ),
-    ),
-    "columns in a table": (
-        "without a column or a number",
-        _numbers("1.columns", lambda c: c[None]),
-    ),
     "a number that is none": ("not all finite", _number("1.numbers", 0, np.nan)),
     "columns of 64 bits": (NO_NUMBERS, _numbers("1.columns", lambda c: c.astype(np.int64))),
     "no trees": (NO_ROOT, _kind(n_trees=0)),
     "a tree too many": ("their nodes lead to|a root that is no node", _kind(n_trees=7)),
-    "trees without end": (r"a root that is no node", _kind(n_trees=10**30)),
     "trees of depth 65": ("deeper than 64", a_long_way(65)),
-    "trees of depth 100,000": ("deeper than 64", a_long_way(100_000)),
     "more steps than a row may take": ("a row takes the work of", a_long_way(64, n_trees=6_000)),
     "trees of another kind": (NO_LAYER, _kind(kind="forest")),
-    "trees without a number of sums": (
-        NO_LAYER,
-        lambda parts: parts.told["layers"][1].pop("n_out"),
-    ),
     "trees of a true number of sums": (NOT_AS_WRITTEN, _kind(n_out=True)),
-    "trees of no sums": (NO_ROOT, _kind(n_out=0)),
-    "trees for other rows": ("takes 6 columns where", _kind(n_in=WIDTH + 1)),
     "trees of many sums": ("100000 columns, and 65536", _kind(n_out=100_000)),
 }
 _RIDGE = {
-    "one more class than agreed": (
-        "gives 3, where this round has 5 and 2",
-        _put(_0_weights=np.ones((WIDTH, 3)), _0_offset=np.ones(3)),
-    ),
-    "a column more than agreed": (
-        "takes 6 columns and gives 2",
-        _numbers("0.weights", lambda w: np.vstack([w, w[:1]])),
-    ),
     "likelihoods of a ridge": ("'probabilities' is none that", _told(head="probabilities")),
     "a function in a ridge": ("has no layer 'Relu'", wider(2, ["Relu"])),
 }
 MALFORMED = {
     name: (family, change, words)
-    for family, cases in (("mlp", _MLP), ("boosted_trees", _BOOSTED_TREES), ("ridge", _RIDGE))
+    for family, cases in {"mlp": _MLP, "boosted_trees": _BOOSTED_TREES, "ridge": _RIDGE}.items()
     for name, (words, change) in cases.items()
 }
 """By name: the family of a file, a change to its parts, and the words of its refusal."""

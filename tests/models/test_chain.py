@@ -113,14 +113,11 @@ def test_what_the_format_has_no_form_for_is_refused_by_name(estimator, told):
     fitted = TrainedModel(axes=np.eye(WIDTH), estimator=estimator.fit(rows, labels))
     with pytest.raises((OptionError, RowCarryingError), match=told):
         read_chain(fitted, task=task, n_classes=n_classes)
-
-
-def test_other_tasks_and_labels_are_refused():
-    model = trained("ridge", "classification", 4)
+    ridge = trained("ridge", "classification", 4)
     with pytest.raises(OptionError, match="not for regression"):
-        read_chain(model, task="regression", n_classes=0)
+        read_chain(ridge, task="regression", n_classes=0)
     with pytest.raises(LabelError, match="no positions in the 3 agreed"):
-        read_chain(model, task="classification", n_classes=3)
+        read_chain(ridge, task="classification", n_classes=3)
 
 
 def test_a_tree_that_is_one_leaf_is_read_too():

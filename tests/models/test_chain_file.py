@@ -112,19 +112,14 @@ def test_the_heaviest_file_that_is_accepted_predicts_200_rows_in_seconds(family,
 
 
 def mutated(data, rng):
-    """Bits flipped, bytes replaced, removed or put in, often near either end."""
+    """Bits flipped, bytes removed or put in, often near the header."""
     changed = bytearray(data)
-    for _ in range(rng.integers(1, 4)):
-        near = min(len(changed), 900) if rng.random() < 0.5 else len(changed)
-        at = int(rng.integers(near))
-        at = len(changed) - 1 - at if rng.random() < 0.3 else at
+    for kind in rng.integers(3, size=rng.integers(1, 4)):
+        at = int(rng.integers(min(len(changed), 900) if rng.random() < 0.5 else len(changed)))
         few = int(rng.integers(1, 9))
-        kind = rng.integers(4)
         if kind == 0:
-            changed[at] ^= 1 << int(rng.integers(8))
+            changed[at] ^= 1 << (few - 1)
         elif kind == 1:
-            changed[at] = int(rng.integers(256))
-        elif kind == 2:
             del changed[at : at + few]
         else:
             changed[at:at] = rng.bytes(few)
@@ -132,28 +127,11 @@ def mutated(data, rng):
 
 
 def edited(data, rng):
-    """One number, index, or word of the header changed, and the file put together again."""
+    """One number or index changed, and the file put together again."""
     parts = Parts(data)
-    name = str(rng.choice(list(parts.numbers)))
-    values = parts.numbers[name]
-    if rng.random() < 0.7:
-        drawn = [-1, 0, 1, 2, len(values), values.flat[0], values.max(), 255 * rng.random()]
-        with np.errstate(all="ignore"):
-            values.flat[rng.integers(values.size)] = np.array(rng.choice(drawn)).astype(
-                values.dtype
-            )
-        return parts.together()
-    words = [*b'0 1 -1 1e3 true null [] {} "F64" "Relu"'.split(), b"9" * 30]
-    at = rng.integers(1, 40)
-
-    def swap(text):
-        pieces = text.split(b",")
-        spot = at % len(pieces)
-        head, colon, _ = pieces[spot].rpartition(b":")
-        pieces[spot] = head + colon + words[rng.integers(len(words))]
-        return b",".join(pieces)
-
-    parts.in_text = swap
+    values = parts.numbers[str(rng.choice(list(parts.numbers)))]
+    drawn = rng.choice([-1, 0, 1, 2, len(values), values.flat[0], values.max(), 255 * rng.random()])
+    values.flat[rng.integers(values.size)] = drawn.astype(values.dtype)
     return parts.together()
 
 

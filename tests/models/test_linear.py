@@ -11,7 +11,7 @@ from cobasis.models import linear, trainer
 from cobasis.models.linear import PENALTIES, Design, fit_logistic, fit_ridge
 from cobasis.models.passes import Threads, WholeRows
 from cobasis.models.trainer import train
-from models.blocks import Counted, Cut, principal_axes
+from models.chains import Counted, Cut, principal_axes
 
 CLASSES = {"task": "classification", "seed": 0}
 
@@ -27,7 +27,7 @@ def thirds(rows, labels):
     return Cut(rows, labels, (0, 0, third, third, 2 * third))
 
 
-@pytest.mark.parametrize("n_rows", [1797, 65, 64, 12])
+@pytest.mark.parametrize("n_rows", [1797, 65, 12])
 @pytest.mark.parametrize("target", ["ten classes", "two classes", "a number"])
 def test_ridge_is_scikit_learns_with_the_penalty_that_it_would_choose(n_rows, target):
     """More rows than columns, and fewer, which one block fits by the products of rows."""
@@ -70,12 +70,12 @@ def fitted(source, *, strength, over=None):
 
 @pytest.mark.parametrize("most", [2_000, 0], ids=["a table", "conjugate gradients"])
 @pytest.mark.parametrize("strength", [0.01, 100.0])
-@pytest.mark.parametrize("n_classes", [2, 3, 10])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_logistic_weights_are_those_of_scikit_learns_exact_solver(
     n_classes, strength, most, monkeypatch
 ):
     monkeypatch.setattr(linear, "MOST_WEIGHTS", most)
-    rows, labels = digits(500)
+    rows, labels = digits(300)
     labels = labels % n_classes
     source = thirds(rows, labels) if most else Cut(rows, labels, ())
     found = fitted(source, strength=strength)
@@ -99,8 +99,8 @@ def test_rows_that_a_plane_tells_apart_settle_too():
 
 
 def test_a_sample_without_some_class_costs_passes_and_not_accuracy(monkeypatch):
-    rows, labels = digits(400)
-    labels = np.where(np.arange(400) > 395, 10, labels)
+    rows, labels = digits(200)
+    labels = np.where(np.arange(200) > 195, 10, labels)
     monkeypatch.setattr(trainer, "SAMPLE_ROWS", 40)
     found = train(rows, labels, model="logistic", **CLASSES)
     assert set(found.predict(rows)) == set(range(11))
@@ -114,7 +114,7 @@ def test_what_does_not_settle_is_an_error(monkeypatch):
 
 @pytest.mark.parametrize("model", ["ridge", "rff", "logistic"])
 def test_a_model_of_sums_is_the_same_however_rows_are_cut_and_takes_few_passes(model):
-    rows, labels = digits(400)
+    rows, labels = digits(150)
     labels, over = labels % 3, Counted()
     known = train(rows, labels, model=model, **CLASSES, over=over)
     assert len(over.steps) <= {"ridge": 4, "rff": 4, "logistic": 20}[model]
@@ -164,16 +164,3 @@ def test_a_class_without_rows_is_never_predicted(model, present):
     scores = fitted.scores(rows, method=fitted.method)
     absent = np.setdiff1d(np.arange(5), present)
     np.testing.assert_array_equal(scores[:, absent], 0.0 if fitted.likely else -1.0)
-
-
-def test_fewer_rows_than_columns_take_a_table_of_rows_and_not_of_columns(monkeypatch):
-    """Else the many small models of parties alone would take twenty times as long."""
-    sizes, solve = [], np.linalg.eigh
-
-    def watched(table, **options):
-        sizes.append(len(table))
-        return solve(table, **options)
-
-    monkeypatch.setattr(np.linalg, "eigh", watched)
-    train(*digits(90), model="rff", **CLASSES)
-    assert max(sizes) == 90

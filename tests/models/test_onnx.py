@@ -28,35 +28,33 @@ FEATURES = (
     CategoryFeature(name="cobasis.step_0", values=("yes",), missing="level"),
 )
 INPUT_NAMES = [
-    "age",
-    "ward",
-    "blood pressure (mmHg)",
-    "sex",
-    "column.scores",
-    "column.label",
-    "column.cobasis.step_0",
+    f"column.{name}" if name in {"scores", "label", "cobasis.step_0"} else name
+    for name in (each.name for each in FEATURES)
 ]
+
+
+MAP_IN = np.linalg.qr(np.random.default_rng(5).normal(size=(width_of(FEATURES), WIDTH)))[0]
+"""Some ``F_i G_i``."""
 
 
 def table(n_rows=60, seed=0):
     """Raw rows with every kind of cell that the features have a place for."""
     rng = np.random.default_rng(seed)
-    words = {
-        "ward": ["icu", "surgery", "cardiology", "éé", None],
-        "sex": ["f", "m"],
-        "scores": ["high", "low", "High", "low "],
-        "cobasis.step_0": ["yes", None],
-    }
-    columns = {
-        "age": [None if rng.random() < 0.3 else float(a) for a in rng.integers(0, 99, n_rows)],
-        "ward": list(rng.choice(np.array(words["ward"], dtype=object), n_rows)),
-        "blood pressure (mmHg)": rng.integers(80, 200, n_rows).astype(float),
-        "sex": list(rng.choice(words["sex"], n_rows)),
-        "scores": list(rng.choice(words["scores"], n_rows)),
-        "label": rng.integers(-1000, 1000, n_rows) / 2**20,
-        "cobasis.step_0": list(rng.choice(np.array(words["cobasis.step_0"], dtype=object), n_rows)),
-    }
-    return pl.DataFrame(columns)
+
+    def drawn(*cells):
+        return list(rng.choice(np.array(cells, dtype=object), n_rows))
+
+    return pl.DataFrame(
+        {
+            "age": drawn(None, *map(float, range(20, 99, 13))),
+            "ward": drawn("icu", "surgery", "cardiology", "éé", None),
+            "blood pressure (mmHg)": rng.integers(80, 200, n_rows).astype(float),
+            "sex": drawn("f", "m"),
+            "scores": drawn("high", "low", "High", "low "),
+            "label": rng.integers(-1000, 1000, n_rows) / 2**20,
+            "cobasis.step_0": drawn("yes", None),
+        }
+    )
 
 
 def fed(frame, precision, names=INPUT_NAMES):
@@ -71,12 +69,6 @@ def fed(frame, precision, names=INPUT_NAMES):
     return given
 
 
-def map_in(features=FEATURES):
-    """Some ``F_i G_i``: orthonormal columns."""
-    drawn = np.random.default_rng(5).normal(size=(width_of(features), WIDTH))
-    return np.linalg.qr(drawn)[0]
-
-
 def run(data, given):
     onnx.checker.check_model(data, full_check=True)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
@@ -89,7 +81,7 @@ def run(data, given):
 def test_raw_columns_give_what_python_gives(name, task, n_classes, precision):
     model = chain_of(name, task, n_classes)
     frame = table()
-    aligned = encode(frame, FEATURES, party="north") @ map_in()
+    aligned = encode(frame, FEATURES, party="north") @ MAP_IN
     found = run(graph(model, precision=precision), fed(frame, precision))
     tolerance = PRECISIONS[precision]
     if task == "regression":
@@ -104,16 +96,12 @@ def test_raw_columns_give_what_python_gives(name, task, n_classes, precision):
     np.testing.assert_array_equal(found["label"], model.predict(aligned))
 
 
-def simple_model(task="classification"):
-    return chain_of("mlp", task, 2 if task == "classification" else 0)
-
-
 def graph(model=None, features=FEATURES, *, weights=None, **options):
     """The graph of a model, by default a small network, behind these features."""
     return raw_graph(
         features,
-        simple_model() if model is None else model,
-        map_in=map_in() if weights is None else weights,
+        model or chain_of("mlp"),
+        map_in=MAP_IN if weights is None else weights,
         **{"classes": ("ill", "well"), **options},
     )
 
@@ -136,7 +124,8 @@ def test_rows_that_the_agreement_refuses_get_no_prediction_and_the_others_keep_t
     task, precision
 ):
     """Another cell that has no place in each of the first rows; and a number beyond measure."""
-    data = graph(simple_model(task), precision=precision)
+    model = chain_of("mlp", task, 2 if task == "classification" else 0)
+    data = graph(model, precision=precision)
     given = fed(table(), precision)
     good = run(data, given)
     cells = [*REFUSED, *([("age", 1e60)] if precision == "float64" else [])]
@@ -153,16 +142,11 @@ def test_rows_that_the_agreement_refuses_get_no_prediction_and_the_others_keep_t
 
 @pytest.mark.parametrize("kind", [NumericFeature, CategoryFeature])
 def test_features_may_all_be_of_one_kind(kind):
-    chosen = {
-        each.name: name
-        for name, each in zip(INPUT_NAMES, FEATURES, strict=True)
-        if isinstance(each, kind)
-    }
-    features = tuple(each for each in FEATURES if each.name in chosen)
-    frame, width = table().select(list(chosen)), width_of(features)
-    weights = np.random.default_rng(5).normal(size=(width, WIDTH))
-    model = simple_model()
-    found = run(graph(model, features, weights=weights), fed(frame, "float64", chosen.values()))
+    places = [place for place, each in enumerate(FEATURES) if isinstance(each, kind)]
+    features, names = zip(*((FEATURES[each], INPUT_NAMES[each]) for each in places), strict=True)
+    frame, model = table()[:, places], chain_of("mlp")
+    weights = np.random.default_rng(5).normal(size=(width_of(features), WIDTH))
+    found = run(graph(model, features, weights=weights), fed(frame, "float64", names))
     aligned = encode(frame, features, party="north") @ weights
     wanted = model.scores(aligned, method="predict_proba")
     np.testing.assert_allclose(found["scores"], wanted, rtol=0, atol=1e-12)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xgboost
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, SGDRegressor
 from sklearn.metrics import r2_score
@@ -30,22 +30,18 @@ from cobasis.models.out_of_core import fit_xgboost
 from cobasis.models.passes import Threads
 from cobasis.models.sources import xgboost_layers
 from cobasis.models.trainer import train
-from models.blocks import Cut
+from models.chains import Cut
 
 CLASSES = {"task": "classification", "seed": 0}
 BOOSTED = {**CLASSES, "model": "xgboost"}
 NUMBERS = {"task": "regression", "seed": 0}
 
 
-class Diverging(ClassifierMixin, BaseEstimator):
-    """Learns nothing; its likelihoods are no numbers."""
-
-    def partial_fit(self, X, labels, classes):  # noqa: ARG002
-        self.classes_ = classes
-        return self
+class Diverging(MLPClassifier):
+    """Its likelihoods are no numbers."""
 
     def predict_proba(self, X):
-        return np.full((len(X), len(self.classes_)), np.nan)
+        return np.full((len(X), 2), np.nan)
 
 
 def rows_and_labels(n_rows=600):
@@ -69,9 +65,9 @@ def told_to(rounds, stop_after=None):
     return report
 
 
-def perceptron(task="classification", **options):
+def perceptron(task="classification", *, shuffle=False):
     kind = MLPClassifier if task == "classification" else MLPRegressor
-    options = {"learning_rate_init": 0.02, "shuffle": False, "random_state": 0, **options}
+    options = {"learning_rate_init": 0.02, "shuffle": shuffle, "random_state": 0}
     return kind(hidden_layer_sizes=(16,), **options)
 
 
@@ -130,15 +126,14 @@ def test_the_family_of_perceptrons_is_tuned_and_stops_early(monkeypatch):
 
 def test_what_has_no_partial_fit_or_carries_rows_is_refused():
     cut = thirds(*rows_and_labels())
-    with pytest.raises(
-        OptionError, match=r"LogisticRegression holds all rows in memory.*with partial_fit"
+    for model, error, told in (
+        (LogisticRegression(), OptionError, "LogisticRegression holds all rows.*with partial_fit"),
+        ("svm", RowCarryingError, "stores training rows"),
+        (KNeighborsClassifier(), RowCarryingError, "stores training rows"),
+        ("boosted_trees", OptionError, r"600 rows of 5 columns .*'xgboost'"),
     ):
-        train(cut, model=LogisticRegression(), **CLASSES)
-    for model in ("svm", KNeighborsClassifier()):
-        with pytest.raises(RowCarryingError, match="stores training rows"):
+        with pytest.raises(error, match=told):
             train(cut, model=model, **CLASSES)
-    with pytest.raises(OptionError, match=r"600 rows of 5 columns .*'xgboost'"):
-        train(cut, model="boosted_trees", **CLASSES)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -279,14 +274,10 @@ def test_layers_give_what_xgboost_gives(n_classes, monkeypatch):
 
 def test_a_row_on_a_split_goes_to_the_side_that_xgboost_sends_it(monkeypatch):
     told, rows = boosted(0, monkeypatch)
-    trees = json.loads(told)["learner"]["gradient_booster"]["model"]["trees"]
-    fields = ("split_conditions", "split_indices", "left_children")
-    splits = [
-        split
-        for tree in trees
-        for split, column, left in zip(*(tree[each] for each in fields), strict=True)
-        if column == 0 and left >= 0
-    ]
+    splits = []
+    for tree in json.loads(told)["learner"]["gradient_booster"]["model"]["trees"]:
+        columns, left = np.array(tree["split_indices"]), np.array(tree["left_children"])
+        splits += np.array(tree["split_conditions"])[(columns == 0) & (left >= 0)].tolist()
     on_split = np.tile(rows[0], (len(splits), 1)).astype(np.float32)
     on_split[:, 0] = splits
     below = np.nextafter(on_split, np.float32(-np.inf))

@@ -1,28 +1,28 @@
-"""Training: tuned, in a frame that follows the rows, and the same again from the same seed."""
+"""Training: by a table of families, tuned, in a frame that follows the rows, the same each time."""
 
-import warnings
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
 
-from cobasis.errors import LabelError, NotFiniteError, OptionError, StepError
-from cobasis.models import families
-from cobasis.models.families import FAMILIES
-from cobasis.models.trainer import train
-from models.blocks import principal_axes
+from aligned import digits
+from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
+from cobasis.models import ModelName
+from cobasis.models.families import EARLY_STOPPING_ROWS, FAMILIES, family, tuned
+from cobasis.models.trainer import refuse_model, train
+from models.chains import principal_axes
 
-SIZES = np.array([4.0, 2.0, 1.0, 0.5])
+CLASSES = {"task": "classification", "seed": 0}
+TASKS = ("classification", "regression")
 
 
 def skewed(seed=0, n_rows=150):
     """Rows with distinct variances and third moments far from zero, and two classes."""
     rng = np.random.default_rng(seed)
-    rows = (rng.exponential(size=(n_rows, 4)) - 0.8) * SIZES
+    rows = (rng.exponential(size=(n_rows, 4)) - 0.8) * [4.0, 2.0, 1.0, 0.5]
     labels = ((rows[:, 1] > 0.5) ^ (rows[:, 2] > 0.1)).astype(int)
     return rows, labels
 
@@ -31,29 +31,19 @@ def rotation(seed):
     return np.linalg.qr(np.random.default_rng(seed).normal(size=(4, 4)))[0]
 
 
-def quick_trees():
-    return HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5, random_state=0)
-
-
 def predictions(turn, *, aligned):
     """Of trees trained in the frame `turn`, for new rows in the same frame."""
     rows, labels = skewed()
-    options = {"model": quick_trees(), "task": "classification", "seed": 0, "aligned": aligned}
-    trained = train(rows @ turn, labels, **options)
+    trees = HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5, random_state=0)
+    trained = train(rows @ turn, labels, model=trees, **CLASSES, aligned=aligned)
     return trained.scores(skewed(1)[0] @ turn, method="predict_proba")
 
 
-FRAMES = {
-    "a rotation": rotation(0),
-    "another rotation": rotation(1),
-    "a reflection": rotation(1) @ np.diag([1.0, -1.0, 1.0, 1.0]),
-}
-
-
-@pytest.mark.parametrize("frame", FRAMES)
-def test_trees_see_the_same_rows_in_whatever_frame_they_were_aligned(frame):
-    expected = predictions(np.eye(4), aligned=True)
-    np.testing.assert_allclose(predictions(FRAMES[frame], aligned=True), expected, atol=1e-9)
+@pytest.mark.parametrize("mirror", [1.0, -1.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_trees_see_the_same_rows_in_whatever_frame_they_were_aligned(seed, mirror):
+    found = predictions(rotation(seed) @ np.diag([1.0, mirror, 1.0, 1.0]), aligned=True)
+    np.testing.assert_allclose(found, predictions(np.eye(4), aligned=True), atol=1e-9)
 
 
 def test_without_principal_axes_trees_depend_on_the_arbitrary_frame():
@@ -82,7 +72,7 @@ def test_equal_seeds_train_equal_models():
 
 def strength_of(rows, labels):
     """The C that was chosen, from the fitted weights: at the optimum they are C times the slope."""
-    fitted = train(rows, labels, model="logistic", task="classification", seed=0)
+    fitted = train(rows, labels, model="logistic", **CLASSES)
     weights = fitted.layers[0].weights[:, 1] - fitted.layers[0].weights[:, 0]
     slope = rows.T @ (labels - fitted.scores(rows, method="predict_proba")[:, 1])
     return float(weights @ weights / (weights @ slope))
@@ -103,51 +93,31 @@ def test_fewer_than_ten_rows_are_fitted_without_a_search():
     assert strength_of(rows, labels) == pytest.approx(1.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("n_rare", [1, 4, 5])
-def test_a_rare_class_does_not_stop_the_search(n_rare):
-    """Folds are stratified where each can hold every class, and shuffled where not."""
-    rows, _ = skewed(n_rows=60)
-    labels = np.zeros(60, dtype=int)
-    labels[:n_rare] = 1
-    trained = train(rows, labels, model="logistic", task="classification", seed=0)
+@pytest.mark.parametrize("labels", [np.arange(60) < 1, np.arange(60) < 5, np.arange(10)])
+def test_a_rare_class_does_not_stop_the_search(labels):
+    """Folds are stratified where each can hold every class; else one may hold only its own."""
+    rows, _ = skewed(n_rows=len(labels))
+    trained = train(rows, labels.astype(int), model="logistic", **CLASSES)
     assert trained.scores(rows, method="predict_proba").min() > 0
 
 
-def test_folds_that_hold_only_classes_of_their_own_judge_nothing():
-    rows, _ = skewed(n_rows=10)
-    trained = train(rows, np.arange(10), model="logistic", task="classification", seed=0)
-    assert trained.scores(rows, method="predict_proba").shape == (10, 10)
-
-
-@pytest.mark.parametrize(("n_classes", "stops"), [(2, True), (3, False), (40, False)])
+@pytest.mark.parametrize(("n_classes", "stops"), [(2, True), (3, False), (25, False)])
 def test_rows_are_held_back_only_where_every_class_has_some(n_classes, stops, monkeypatch):
-    """Early stopping splits by class, which neither one row nor 40 classes allow."""
-    few = {"learning_rate": [0.1], "max_iter": [3]}
-    trees = replace(FAMILIES["boosted_trees"], grid=few)
-    monkeypatch.setitem(FAMILIES, "boosted_trees", trees)
+    """Early stopping splits by class, which neither one row nor 25 classes allow."""
+    few = replace(FAMILIES["boosted_trees"], grid={"learning_rate": [0.1], "max_iter": [3]})
+    monkeypatch.setitem(FAMILIES, "boosted_trees", few)
     rows, labels = skewed(n_rows=260)
     labels[0] = n_classes - 1
-    if n_classes == 40:
-        labels = np.arange(260) % 40
-    block = rows, labels
-    fitted = families.tuned("boosted_trees", block, task="classification", seed=0)
+    if n_classes == 25:
+        labels = np.arange(260) % 25
+    fitted = tuned("boosted_trees", (rows, labels), **CLASSES)
     assert fitted.get_params()["early_stopping"] is stops
-
-
-def test_convergence_is_not_reported_but_other_warnings_are():
-    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
-
-    rows, labels = skewed(n_rows=30)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        train(rows, labels, model="logistic", task="classification", seed=0)
-    assert not [each for each in caught if issubclass(each.category, ConvergenceWarning)]
 
 
 def test_a_users_estimator_is_cloned_and_keeps_its_own_settings():
     rows, labels = skewed()
     mine = LogisticRegression(C=0.5)
-    trained = train(rows, labels, model=mine, task="classification", seed=0)
+    trained = train(rows, labels, model=mine, **CLASSES)
     assert trained.estimator is not mine
     assert trained.estimator.get_params()["C"] == 0.5
     assert trained.n_bytes >= 4 * 4 * 8 + trained.estimator.coef_.nbytes
@@ -156,29 +126,18 @@ def test_a_users_estimator_is_cloned_and_keeps_its_own_settings():
 
 def test_random_features_are_within_two_points_of_the_support_vector_machine():
     """They stand in for it, so that no row has to travel."""
-    X, y = load_digits(return_X_y=True)
-    fit, test, fitted, tested = train_test_split(
-        X / 16, y, train_size=700, random_state=0, stratify=y
-    )
-    options = {"task": "classification", "seed": 0, "allow_row_carrying": True}
-    accuracy = {
-        model: np.mean(train(fit, fitted, model=model, **options).predict(test) == tested)
-        for model in ("rff", "svm")
-    }
-    assert accuracy["svm"] > 0.95
-    assert accuracy["rff"] > accuracy["svm"] - 0.02
-
-
-def test_one_class_alone_is_refused():
-    rows, _ = skewed(n_rows=30)
-    with pytest.raises(LabelError, match="all 30 rows are of one class"):
-        train(rows, np.ones(30, dtype=int), model="logistic", task="classification", seed=0)
+    fit, (test, told) = digits()
+    found = (train(*fit, model=each, **CLASSES, allow_row_carrying=True) for each in ("rff", "svm"))
+    features, machine = (np.mean(each.predict(test) == told) for each in found)
+    assert machine > 0.95
+    assert features > machine - 0.02
 
 
 @pytest.mark.parametrize(
     ("labels", "task", "error", "said"),
     [
         (np.array(["a", "b"] * 15), "classification", LabelError, "np.unique"),
+        (np.ones(30, dtype=int), "classification", LabelError, "all 30 rows are of one class"),
         (np.arange(30) % 2 - 1, "classification", LabelError, "no positions"),
         (np.arange(30) % 3, "classification", LabelError, "no positions in 2 classes"),
         (np.arange(30) % 2 + 0.5, "classification", LabelError, "needs integers"),
@@ -198,7 +157,67 @@ def test_labels_that_are_not_the_tasks_are_refused(labels, task, error, said):
 def test_rows_that_are_not_finite_and_no_rows_at_all_are_refused():
     rows, labels = skewed(n_rows=30)
     with pytest.raises(StepError, match="no rows"):
-        train(rows[:0], labels[:0], model="ridge", task="classification", seed=0)
+        train(rows[:0], labels[:0], model="ridge", **CLASSES)
     rows[3, 1] = np.inf
     with pytest.raises(NotFiniteError):
-        train(rows, labels, model="ridge", task="classification", seed=0)
+        train(rows, labels, model="ridge", **CLASSES)
+
+
+# ---------------------------------------------------------------- the table of families
+
+
+def test_the_table_has_a_row_for_every_name_an_agreement_can_hold():
+    assert tuple(FAMILIES) == get_args(ModelName)
+    assert [name for name, row in FAMILIES.items() if row.carries_rows] == ["svm"]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("task", TASKS)
+def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, task, monkeypatch):
+    if task not in FAMILIES[name].tasks:
+        with pytest.raises(OptionError, match=rf"'{name}' is no family for {task}.*\[CB107\]$"):
+            family(name, task)
+        return
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    labels = rows[:, 0] if task == "regression" else (rows[:, 0] > 0).astype(int)
+    row, quick = FAMILIES[name], {"mlp": {"tol": 1e-2}, "boosted_trees": {"max_iter": 10}}
+    if row.build is not None:
+        estimator = row.build(task, len(rows), 0).set_params(**quick.get(name, {}))
+        assert set(row.grid) <= set(estimator.get_params())
+        monkeypatch.setitem(FAMILIES, name, replace(row, build=lambda *_: estimator, grid={}))
+    if row.carries_rows:
+        with pytest.raises(RowCarryingError):
+            refuse_model(name, task)
+    else:
+        refuse_model(name, task)
+    fitted = train(rows, labels, model=name, task=task, seed=0, allow_row_carrying=True)
+    found = fitted.predict(rows)
+    score = np.corrcoef(found, labels)[0, 1] if task == "regression" else np.mean(found == labels)
+    assert score > 0.7
+    if task == "classification":
+        method = "predict_proba" if row.likely else "decision_function"
+        assert len(fitted.scores(rows, method=method)) == 60
+
+
+def test_an_unknown_family_is_refused_with_the_list_of_known_ones():
+    with pytest.raises(OptionError, match="logistic, ridge, mlp, rff, boosted_trees, xgboost, svm"):
+        family("Ridge", "classification")
+    with pytest.raises(OptionError):
+        family("ridge", "representation")
+
+
+@pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
+@pytest.mark.parametrize("task", TASKS)
+def test_nothing_stops_early_under_two_hundred_rows(name, task):
+    """A fold of five trains on four fifths of the rows, and they have to be 200 too."""
+    assert EARLY_STOPPING_ROWS == 200
+    built = {rows: FAMILIES[name].build(task, rows, 0) for rows in (10, 199, 249, 250, 5000)}
+    stops = {rows: each.get_params()["early_stopping"] for rows, each in built.items()}
+    assert stops == {10: False, 199: False, 249: False, 250: True, 5000: True}
+
+
+@pytest.mark.parametrize("name", ["mlp", "boosted_trees"])
+def test_what_is_random_in_a_family_follows_the_seed(name):
+    built = FAMILIES[name].build("classification", 100, 17)
+    seeds = [value for key, value in built.get_params().items() if key.endswith("random_state")]
+    assert 17 in seeds

@@ -190,10 +190,14 @@ def test_an_iteration_that_ended_the_loop_is_the_last(tmp_path, unlike, iterated
 def test_an_iterate_is_kept_every_ten_seconds(monkeypatch):
     clock, written = itertools.count(step=4.0), []
     monkeypatch.setattr(gopp.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(gopp, "_keep", lambda _, reached: written.append(reached.step))
+
+    class Noted(dict):
+        def __setitem__(self, name, kept):
+            written.append(kept[1]["step"])
+
     rng = np.random.default_rng(0)
     images = {f"p{index}": rng.random((60, 4)) for index in range(30)}
-    made = GOPP().target(images)
+    made = GOPP().target(images, state=Noted())
     assert 2 <= len(written) <= 1 + made.iterations / 3
     assert np.diff(written).min() >= 2
 

@@ -65,12 +65,7 @@ Anchor = HaarIsometry | DenseAnchor
 
 
 def draw_anchor(
-    kind: AnchorKind,
-    *,
-    key: bytes,
-    n_rows: int,
-    n_features: int,
-    public_rows: Matrix | None = None,
+    kind: AnchorKind, *, key: bytes, n_rows: int, n_features: int, public_rows: Matrix | None = None
 ) -> Anchor:
     """Draw the round's anchor from the consortium's key.
 

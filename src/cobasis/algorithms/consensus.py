@@ -5,8 +5,6 @@ nobody can shout, and returns the leading common span Z; a party's basis is ``A'
 The weighted form sends ``A V_i S_i / sqrt(n_i)``, and the analyst caps what is too loud.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cobasis.algorithms.bases import check_basis_rule
@@ -15,9 +13,6 @@ from cobasis.errors import ConsensusError
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.directions import Leading
 from cobasis.linalg.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from cobasis.algorithms import BasisName
 
 MIN_GAP = 1e-6
 """Smallest gap between the last span direction kept and the first dropped, per party.
@@ -42,8 +37,11 @@ def consensus_span(images: Images, *, n_components: int, weighted: bool = False)
 
     No paper has it; decision record 0002 in ``docs/decisions``.
     """
-    name: BasisName = "weighted_consensus" if weighted else "consensus"
-    check_basis_rule(name, anchor="isometric", n_parties=len(images))
+    check_basis_rule(
+        "weighted_consensus" if weighted else "consensus",
+        anchor="isometric",
+        n_parties=len(images),
+    )
     checked = {
         party: check_image(party, image)
         for batch in batches(images)

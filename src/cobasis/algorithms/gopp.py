@@ -7,14 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cobasis.algorithms.fits import (
-    Fit,
-    FitKind,
-    Target,
-    procrustes_fits,
-    require_word,
-    turned_onto,
-)
+from cobasis.algorithms.fits import Fit, FitKind, Target, procrustes_fits, require_word, turned_onto
 from cobasis.algorithms.images import Images, State, batches, check_image
 from cobasis.algorithms.stacked import leading_directions
 from cobasis.linalg.arrays import Matrix
@@ -94,8 +87,10 @@ class GOPP:
         """Alternate until the objective stands still, from where an interrupted call was left."""
         require_word(self.start, ("spectral", "odc"), option="start")
         state = {} if state is None else state
-        reached = _kept(state)
-        if reached is None:
+        if kept := state.get(ITERATE):
+            tables, facts = kept
+            reached = Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
+        else:
             if self.start == "odc":
                 mean = _widest(images)
             else:
@@ -105,7 +100,8 @@ class GOPP:
         while reached.step < self.max_iterations and not reached.converged:
             reached = self._after(reached, _turned(images, reached.ahead, workers), of=len(images))
             if time.monotonic() - written >= SECONDS:
-                _keep(state, reached)
+                facts = asdict(reached)
+                state[ITERATE] = {name: facts.pop(name) for name in ("mean", "ahead")}, facts
                 written = time.monotonic()
         _refuse_arbitrary(images, reached.mean, n_widest=reached.n_widest)
         # The common rotation is free: it is chosen so that the first party's own is I.
@@ -154,29 +150,6 @@ class _Turned:
     energy: float = 0.0  # sum of squares
     n_widest: int = 0  # how many are as wide as the mean
 
-    def add(self, other: "_Turned") -> None:
-        """Add what a batch has, in place: totals are as large as a target."""
-        self.total += other.total
-        self.distance += other.distance
-        self.energy += other.energy
-        self.n_widest += other.n_widest
-
-
-def _keep(state: State, reached: Iterate) -> None:
-    """Put down where the alternation stands."""
-    facts = asdict(reached)
-    tables = {name: facts.pop(name) for name in ("mean", "ahead")}
-    state[ITERATE] = tables, facts
-
-
-def _kept(state: State) -> Iterate | None:
-    """Return where an earlier call was left; None where it begins anew."""
-    kept = state.get(ITERATE)
-    if kept is None:
-        return None
-    tables, facts = kept
-    return Iterate(mean=tables["mean"], ahead=tables["ahead"], **facts)
-
 
 def _turned(images: Images, mean: Matrix, workers: int | None) -> _Turned:
     """Turn all images towards the mean, in one pass."""
@@ -195,7 +168,10 @@ def _turned(images: Images, mean: Matrix, workers: int | None) -> _Turned:
 
     whole = _Turned(total=np.zeros_like(mean))
     for part in in_order(turn, batches(images), workers=workers):
-        whole.add(part)
+        whole.total += part.total
+        whole.distance += part.distance
+        whole.energy += part.energy
+        whole.n_widest += part.n_widest
     return whole
 
 

@@ -218,9 +218,7 @@ def numeric_features(
         ) from error
 
 
-def listed_features(
-    features: Iterable[Feature],
-) -> tuple[Feature, ...]:
+def listed_features(features: Iterable[Feature]) -> tuple[Feature, ...]:
     """Return features as a tuple, unless there are none or something else is among them."""
     listed = tuple(features)
     other = [each for each in listed if not isinstance(each, NumericFeature | CategoryFeature)]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, ShapeError
 from cobasis.features.contract import MISSING, CategoryFeature, Feature, NumericFeature, width_of
-from cobasis.linalg.arrays import EXACT_INTEGER, Matrix, as_matrix, as_table
+from cobasis.linalg.arrays import EXACT_INTEGER, Matrix, as_table
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -162,9 +162,7 @@ class EncodedColumn:
     level: int | None = None  # None for a number; else the position in the feature's levels
 
 
-def encoded_columns(
-    features: Iterable[Feature],
-) -> tuple[EncodedColumn, ...]:
+def encoded_columns(features: Iterable[Feature]) -> tuple[EncodedColumn, ...]:
     """Describe the columns that features become, in their order."""
     return tuple(column for feature in features for column in _columns_of(feature))
 
@@ -181,24 +179,15 @@ def _columns_of(feature: Feature) -> list[EncodedColumn]:
     ]
 
 
-class Scaling:
-    """``(value - centre) / scale`` of one number or of a whole table of them."""
-
-    def __init__(self, features: Sequence[NumericFeature]) -> None:
-        self._centre = np.array([feature.centre for feature in features])
-        self._scale = np.array([feature.scale for feature in features])
-        fills = [feature.fill for feature in features]
-        self._fill = np.array([np.nan if fill is None else fill for fill in fills])
-        self.fills = any(fill is not None for fill in fills)
-
-    def put(self, values: Array, out: Matrix) -> None:
-        """Write values on the agreed scale, NaN filled where that is agreed."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.copyto(out, values)
-            if self.fills:
-                np.copyto(out, self._fill, where=np.isnan(out))
-            np.subtract(out, self._centre, out=out)
-            np.divide(out, self._scale, out=out)
+def _scale(values: Array, constants: Matrix, out: Matrix) -> None:
+    """Write ``(value - centre) / scale``, NaN filled where that is agreed."""
+    centre, scale, fill = constants
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.copyto(out, values)
+        if not np.isnan(fill).all():
+            np.copyto(out, fill, where=np.isnan(out))
+        np.subtract(out, centre, out=out)
+        np.divide(out, scale, out=out)
 
 
 class Encoder:
@@ -207,7 +196,7 @@ class Encoder:
     def __init__(self, features: Iterable[Feature]) -> None:
         self.features = tuple(features)
         self.width = width_of(self.features)
-        self._scaling = cache(self._scaling_of)
+        self._constants = cache(self._constants_of)
 
     @property
     def names(self) -> list[str]:
@@ -246,28 +235,25 @@ class Encoder:
                     np.equal(column, position, out=out[at + position])
                 at += len(feature.levels)
             else:
-                self._scaling(done, count).put(np.atleast_2d(column).T, out[at : at + count].T)
+                constants = self._constants(done, count)
+                _scale(np.atleast_2d(column).T, constants, out[at : at + count].T)
                 at += count
             done += count
         if done != len(self.features):
             raise ValueError(f"columns of {done} features in place of {len(self.features)}")
-        flat = out.reshape(-1)
+        flat = out.reshape(-1, order="A")
         with np.errstate(over="ignore", invalid="ignore"):
             squares = float(flat @ flat)
             return squares <= LARGEST**2 or bool(np.abs(out).max() <= LARGEST)
 
-    def _scaling_of(self, first: int, count: int) -> Scaling:
-        """Return that of some numbers that follow each other."""
-        run = self.features[first : first + count]
-        return Scaling([each for each in run if isinstance(each, NumericFeature)])
+    def _constants_of(self, first: int, count: int) -> Matrix:
+        """Return centres, scales and fills of some numbers that follow each other."""
+        run = [x for x in self.features[first : first + count] if isinstance(x, NumericFeature)]
+        fills = [np.nan if each.fill is None else each.fill for each in run]
+        return np.array([[each.centre for each in run], [each.scale for each in run], fills])
 
 
-def encode(
-    rows: npt.ArrayLike,
-    features: Sequence[Feature],
-    *,
-    party: str,
-) -> Matrix:
+def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> Matrix:
     """Check a party's rows against the features and encode them."""
     what = f"the rows of party '{party}'"
     # what another library calls columns may be the cells themselves, as pyarrow does
@@ -275,32 +261,24 @@ def encode(
     names = getattr(rows if frame is None else frame, "columns", None)
     if names is not None:
         refuse_names([str(name) for name in names], [each.name for each in features], party=party)
+    encoder = Encoder(features)
     if frame is not None:
-        encoder = Encoder(features)
         raw = encoder.read(frame, what=what)
-        n_rows = raw[0].shape[-1]
-        if not n_rows:
-            raise ShapeError(f"{what} are empty: 0 rows. Leave the party out, or give it rows.")
-        out = np.empty((encoder.width, n_rows))
-        if not encoder.put(raw, out):
-            raise not_whole(what, _bad_cells(raw, encoder), n_rows=n_rows)
-        return out.T
-    numbers = [each for each in features if isinstance(each, NumericFeature)]
-    if len(numbers) < len(features):
-        words = next(each.name for each in features if isinstance(each, CategoryFeature))
+    elif words := [each.name for each in features if isinstance(each, CategoryFeature)]:
         raise FeatureError(
-            f"{what} are no data frame, and the agreement has categories ('{words}'), which an "
+            f"{what} are no data frame, and the agreement has categories ('{words[0]}'), which an "
             "array has no place for. Give a data frame, with the agreement's columns by name."
         )
-    scaling = Scaling(numbers)
-    check = as_table if scaling.fills else as_matrix
-    table = check(rows, name=what, columns=len(numbers))
-    encoded: Matrix = np.empty_like(table)
-    scaling.put(table, encoded)
-    if scaling.fills:
-        as_matrix(encoded, name=what)
-    refuse_huge(encoded, name=what)
-    return encoded
+    else:
+        raw = [as_table(rows, name=what, columns=len(features)).T]
+    n_rows = raw[0].shape[-1]
+    if not n_rows:
+        raise ShapeError(f"{what} are empty: 0 rows. Leave the party out, or give it rows.")
+    shape = (encoder.width, n_rows)
+    out = np.empty(shape, order="C" if frame is not None else "F")  # as the rows lie
+    if not encoder.put(raw, out):
+        raise not_whole(what, _bad_cells(raw, encoder), n_rows=n_rows)
+    return out.T
 
 
 def _bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:

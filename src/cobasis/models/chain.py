@@ -36,6 +36,7 @@ LEAF = -1
 """What stands for a column at a leaf."""
 
 _TWO = 2
+_NOT_FINITE = "it gives numbers that are not finite"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,7 +82,7 @@ class Trees:
     def apply(self, rows: Matrix) -> Matrix:
         """Add up the leaves that each row comes to, tree by tree in their order."""
         if not np.isfinite(rows).all():  # NaN would go to the first child without a word
-            refuse_numbers()
+            refuse(_NOT_FINITE, run=True)
         sums = np.zeros((len(rows), self.n_out))
         step = max(1, _PAIRS_AT_ONCE // min(_TREES_AT_ONCE, self.n_trees))
         for at in range(0, len(rows), step):
@@ -203,7 +204,7 @@ class Chain:
                     block = apply(block)
                 given[at : at + step] = block
         if not np.isfinite(given).all():
-            refuse_numbers()
+            refuse(_NOT_FINITE, run=True)
         return given
 
 
@@ -221,11 +222,6 @@ def ends_of(layer: Layer) -> tuple[int, int] | None:
     if isinstance(layer, Trees):
         return layer.n_in, layer.n_out
     return (len(layer.weights), layer.weights.shape[1]) if isinstance(layer, Affine) else None
-
-
-def refuse_numbers() -> NoReturn:
-    """Raise ModelFileError for numbers that lead out of range."""
-    refuse("it gives numbers that are not finite", run=True)
 
 
 def refuse(reason: str, *, run: bool = False) -> NoReturn:

@@ -188,20 +188,15 @@ def _header(chain: Chain, tensors: Mapping[str, Array]) -> bytes:
         else each
         for each in chain.layers
     ]
-    told = {
-        "format": MODEL_FORMAT,
-        "family": chain.family,
-        "task": chain.task,
-        "head": chain.head,
-        "layers": layers,
-    }
+    words = {name: getattr(chain, name) for name in ("family", "task", "head")}
+    told = {"format": MODEL_FORMAT, **words, "layers": layers}
     header: dict[str, Any] = {_METADATA: {_MODEL: json.dumps(told, separators=(",", ":"))}}
     end = 0
-    words = {kind: word for word, kind in _TYPES.items()}
+    types = {kind: word for word, kind in _TYPES.items()}
     for name, values in tensors.items():
         begin, end = end, end + values.nbytes
         header[name] = {
-            "dtype": words[values.dtype],
+            "dtype": types[values.dtype],
             "shape": list(values.shape),
             "data_offsets": [begin, end],
         }

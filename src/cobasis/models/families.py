@@ -31,9 +31,9 @@ _FOLDS = 5
 class Family:
     """One row of the table of families."""
 
-    tasks: tuple[Task, ...]
-    carries_rows: bool
-    likely: bool
+    tasks: tuple[Task, ...] = ("classification", "regression")
+    carries_rows: bool = False
+    likely: bool = False
     build: "Callable[[Task, int, int], Estimator] | None" = None
     grid: "Mapping[str, list[Any]]" = field(default_factory=dict)
 
@@ -83,9 +83,8 @@ def _mlp(task: Task, n_rows: int, seed: int) -> Estimator:
 def _boosted_trees(task: Task, n_rows: int, seed: int) -> Estimator:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    chosen = (
-        HistGradientBoostingRegressor if task == "regression" else HistGradientBoostingClassifier
-    )
+    numbers = task == "regression"
+    chosen = HistGradientBoostingRegressor if numbers else HistGradientBoostingClassifier
     return chosen(early_stopping=_stops_early(n_rows), random_state=seed, min_samples_leaf=10)
 
 
@@ -95,40 +94,19 @@ def _svm(task: Task, n_rows: int, seed: int) -> Estimator:  # noqa: ARG001
     return SVR() if task == "regression" else SVC()
 
 
-_BOTH: tuple[Task, ...] = ("classification", "regression")
-
 FAMILIES: dict[ModelName, Family] = {
     "logistic": Family(
         tasks=("classification",),
-        carries_rows=False,
         likely=True,
         build=_logistic,
         grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]},
     ),
-    "ridge": Family(tasks=_BOTH, carries_rows=False, likely=False),
-    "mlp": Family(
-        tasks=_BOTH,
-        carries_rows=False,
-        likely=True,
-        build=_mlp,
-        grid={"alpha": [1e-4, 1e-2, 1.0]},
-    ),
-    "rff": Family(tasks=_BOTH, carries_rows=False, likely=False),
-    "boosted_trees": Family(
-        tasks=_BOTH,
-        carries_rows=False,
-        likely=True,
-        build=_boosted_trees,
-        grid={"learning_rate": [0.03, 0.1]},
-    ),
-    "xgboost": Family(tasks=_BOTH, carries_rows=False, likely=True),
-    "svm": Family(
-        tasks=_BOTH,
-        carries_rows=True,
-        likely=False,
-        build=_svm,
-        grid={"C": [0.1, 1.0, 10.0, 100.0]},
-    ),
+    "ridge": Family(),
+    "mlp": Family(likely=True, build=_mlp, grid={"alpha": [1e-4, 1e-2, 1.0]}),
+    "rff": Family(),
+    "boosted_trees": Family(likely=True, build=_boosted_trees, grid={"learning_rate": [0.03, 0.1]}),
+    "xgboost": Family(likely=True),
+    "svm": Family(carries_rows=True, build=_svm, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
 }
 
 
@@ -183,16 +161,11 @@ def _folds(labels: npt.NDArray[Any], task: Task, seed: int) -> list[tuple[Any, A
     """Return shuffled folds, stratified where every class has a row for each of them."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    kind = KFold
-    if task == "classification":
-        _, counts = np.unique(labels, return_counts=True)
-        kind = StratifiedKFold if counts.min() >= _FOLDS else KFold
-    folds: list[tuple[Any, Any]] = list(
-        kind(_FOLDS, shuffle=True, random_state=seed).split(np.zeros(len(labels)), labels)
-    )
-    if task == "regression":
-        return folds
-    return [(fit, test) for fit, test in folds if len(np.unique(labels[fit])) > 1]
+    numbers = task == "regression"
+    few = numbers or np.unique(labels, return_counts=True)[1].min() < _FOLDS
+    kind = KFold if few else StratifiedKFold
+    folds = kind(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
+    return [each for each in folds if numbers or len(np.unique(labels[each[0]])) > 1]
 
 
 # ---------------------------------------------------------------- models that carry training rows

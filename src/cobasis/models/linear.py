@@ -133,7 +133,7 @@ def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine
         n_rows=found.n_rows,
     )
     errors = sum(over(work, rows, step="penalty"), start=np.zeros(len(PENALTIES)))
-    best = _smallest(errors)
+    best = int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
     weights = axes @ (shrink[best][:, None] * along)
     return Affine(weights=weights, offset=target_means - means @ weights), float(PENALTIES[best])
 
@@ -179,31 +179,15 @@ def _errors(
     return errors
 
 
-def _smallest(errors: Matrix) -> int:
-    """Return the first penalty with the smallest error; the first where no row can be left out."""
-    return int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
-
-
 def _fitted_by_rows(block: Block, design: Design) -> tuple[Affine, float]:
-    """Fit fewer rows than columns by their products with each other."""
-    # The dual: n by n, and not D by D, which for 100 rows and 1,000 cosines takes a thousandth of
-    # the time. The constant is the one direction that has no penalty. It is an eigenvector of the
-    # centred products, of eigenvalue 0 as others may be; a large one tells it from those, and it
-    # is dropped.
+    """Fit fewer rows than columns by scikit-learn, whose table is of rows and not of columns."""
+    from sklearn.linear_model import RidgeCV
+
     columns, targets = design.columns(block.rows), design.targets(block.labels)
-    means, target_means = columns.mean(axis=0), targets.mean(axis=0)
-    columns -= means
-    products = columns @ columns.T
-    products += (1.0 + np.trace(products)) / len(products)
-    sizes, axes = np.linalg.eigh(products)
-    sizes, axes = np.maximum(sizes[:-1], 0.0), axes[:, :-1]
-    shrink = 1.0 / (sizes + PENALTIES[:, None])
-    along = axes.T @ (targets - target_means)
     with np.errstate(divide="ignore", invalid="ignore"):  # of a single row
-        left_out = axes @ (shrink[:, :, None] * along) / ((axes * axes) @ shrink.T).T[:, :, None]
-    best = _smallest(np.einsum("prt,prt->p", left_out, left_out))
-    weights = columns.T @ (axes @ (shrink[best][:, None] * along))
-    return Affine(weights=weights, offset=target_means - means @ weights), float(PENALTIES[best])
+        found = RidgeCV(alphas=PENALTIES).fit(columns, targets)
+    weights = np.atleast_2d(found.coef_).T
+    return Affine(weights=weights, offset=np.atleast_1d(found.intercept_)), float(found.alpha_)
 
 
 # ---------------------------------------------------------------- logistic regression
@@ -234,11 +218,7 @@ class Slopes:
 
     def __add__(self, other: "Slopes") -> "Slopes":
         """Add up."""
-        return Slopes(
-            loss=self.loss + other.loss,
-            gradient=self.gradient + other.gradient,
-            curvature=self.curvature + other.curvature,
-        )
+        return Slopes(**{name: each + getattr(other, name) for name, each in vars(self).items()})
 
 
 def fit_logistic(

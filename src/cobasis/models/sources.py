@@ -125,14 +125,11 @@ def _model(step: Estimator) -> tuple[ChainFamily, Sequence[Layer], Head]:
     family, head = _MODELS.get(_kind(step)) or _refuse(step, "its kind is not known")
     if family == "boosted_trees":
         return family, _boosted_layers(step), head
-    return family, _network(step) if family == "mlp" else [_linear(step)], head
-
-
-def _linear(step: Estimator) -> Affine:
-    """Read ``coef_`` and ``intercept_``, one row for each output."""
+    if family == "mlp":
+        return family, _network(step), head
     weights = np.atleast_2d(np.asarray(step.coef_, dtype=np.float64)).T
     offset = np.broadcast_to(np.asarray(step.intercept_, dtype=np.float64), weights.shape[1])
-    return Affine(weights=weights, offset=offset)
+    return family, [Affine(weights=weights, offset=offset)], head
 
 
 def _network(step: Estimator) -> list[Layer]:

@@ -18,7 +18,7 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import told_apart
-from models.blocks import principal_axes
+from models.chains import principal_axes
 
 
 @cache
