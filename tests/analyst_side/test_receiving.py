@@ -66,17 +66,24 @@ def test_a_bad_file_gets_its_code_and_the_good_one_after_it_is_taken(made):
     (made.inbox / "a-junk.upload").write_bytes(b"PK\x03\x04" + bytes(100))
     (made.inbox / "b-empty.upload").touch()
     (made.inbox / "c-gone.upload").symlink_to(made.inbox / "nowhere")
-    (made.inbox / "d-text.txt").write_text("no file of ours")
+    (made.inbox / "d-table.csv").write_text("age,pulse\n61,80\n")
+    (made.inbox / "g-north.secret").write_bytes(b"age-encryption.org/v1\n" + bytes(100))
     made.upload("west", file="e-forged.upload", signer=Identity.new("west"))
     made.upload("east", file="f-good.upload")
-    assert verdicts(made.receive()) == {
+    found = made.receive()
+    assert verdicts(found) == {
         "a-junk.upload": "CB801",
         "b-empty.upload": "CB801",
         "c-gone.upload": "CB601",
-        "d-text.txt": "CB801",
+        "d-table.csv": "CB801",
         "e-forged.upload": "CB802",
         "f-good.upload": "accepted",
+        "g-north.secret": "CB804",
     }
+    said = {each.file: each.reason for each in found.files}
+    assert "not sealed" in said["d-table.csv"]
+    assert "delete it, and tell its sender" in said["d-table.csv"]
+    assert "no analyst may have. Delete it" in said["g-north.secret"]
     assert [path.name for path in made.work.payloads.iterdir()] == ["east.safetensors"]
     assert not made.work.incoming.exists()
 

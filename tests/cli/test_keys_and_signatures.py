@@ -158,7 +158,9 @@ def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agre
         (old, "CB804"),  # of an earlier text
     ):
         Path("east.secret").write_bytes(wrong)
-        assert f"[{code}]" in agreed("sign icu.toml --yes", by="east", code=3).stderr
+        said = agreed("sign icu.toml --yes", by="east", code=3).stderr
+        assert f"[{code}]" in said
+        assert "'east.secret'" in said
     Path("east.secret").unlink()
     assert "[CB305]" in agreed("sign icu.toml --yes", by="east", code=2).stderr
     line = "sign icu.toml --yes --secret none.secret"

@@ -69,6 +69,14 @@ def test_the_audit_sees_the_very_numbers_that_are_written(site, monkeypatch, siz
         np.testing.assert_array_equal(subject.rows, gathered(ready.rows.sent))
 
 
+def test_rows_in_another_order_are_the_same_version_of_the_data(site):
+    before = looked(site).report.about.data_version
+    table = site.table("north")
+    first, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([first, *reversed(rows), ""]))
+    assert looked(site).report.about.data_version == before
+
+
 def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(site):
     before = looked(site)
     path = keep(site.session("north"), before)

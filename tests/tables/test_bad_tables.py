@@ -111,6 +111,25 @@ def test_integers_that_a_csv_file_would_lose_are_refused(cell, tmp_path):
     attempt(tmp_path / "icu.csv", tmp_path, expected=DtypeError, match=match)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(",", ";").encode(),
+        lambda text: text.replace(",", ";").replace(".", ",").encode(),
+        lambda text: text.replace(",", "\t").encode(),
+        lambda text: text.encode("utf-16"),
+    ],
+)
+def test_what_spreadsheet_programs_also_call_csv_is_refused_in_words(change, tmp_path):
+    (tmp_path / "icu.csv").write_bytes(change(frame(30).write_csv()))
+    words = "another kind of CSV.* UTF-8, with commas between cells and points in numbers"
+    attempt(tmp_path / "icu.csv", tmp_path, expected=TableError, match=words)
+
+
+def test_a_folder_is_no_table(tmp_path):
+    attempt(tmp_path, tmp_path, expected=OptionError, match=f"'{tmp_path.name}'.* is a folder, and")
+
+
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
 def test_a_schema_that_cannot_be_read_any_more_is_a_table_error(kind, tmp_path, monkeypatch):
     """Whenever it is asked for: when parts are cut, and when missing cells are counted."""

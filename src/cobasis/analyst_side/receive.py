@@ -261,6 +261,11 @@ def _taken(session: AnalystSession, path: Path, *, kind: PlainKind | None) -> Fi
     except DiskError as error:
         return FileVerdict.refused(path, error)
     try:
+        if path.suffix == ".secret":
+            raise ForeignBundleError(
+                f"'{path.name}' is by its name a party's copy of the consortium secret, which no "
+                "analyst may have. Delete it, and tell its sender that it goes to the party alone."
+            )
         look(path)  # what is no sealed file at all does not wait for signatures
         session.require_sealed()
         received, new = _take_in(session, path, digest=digest)

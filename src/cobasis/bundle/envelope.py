@@ -133,6 +133,16 @@ def _explained(into: Path) -> AbstractContextManager[None]:
     )
 
 
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the file in what a key says, which sees a stream."""
+    try:
+        yield
+    except SealError as error:
+        told = str(error.args[0]).replace("what was sealed", f"'{path.name}'", 1)
+        raise SealError(told) from None
+
+
 class _Sealed:
     """A file's bytes, hashed as they are read."""
 
@@ -157,7 +167,7 @@ def _unsealed(
     """Write the plain stream into `plain`, and return the digest of the sealed one."""
     with opened(path) as (file, stamp):
         source = _Sealed(file)
-        with _explained(into):
+        with _explained(into), _named(path):
             unseal(cast("BinaryIO", source), plain)
         if source.read(1):
             raise SealError(f"{what} is longer than its seal. Have it copied, or sent, once more.")
@@ -333,7 +343,7 @@ def inspect_bundle(
     if unseal is None:
         return Inspected(seal=seal, manifest=None, signature="not checked")
     head = _Head()
-    with opened(path) as (file, _):
+    with opened(path) as (file, _), _named(path):
         unseal(cast("BinaryIO", file), head)
     head.seek(0)
     what = f"the bundle '{path.name}'"

@@ -105,9 +105,12 @@ def look(path: Path) -> Seal:
     with opened(path) as (file, stamp):
         start = file.read(MAX_AGE_HEADER)
     end = start.find(_END)
-    if not start.startswith(_MAGIC) or end < 0:
+    if not start.startswith(_MAGIC):
         raise SealError(
-            f"the file '{path.name}' is not sealed with age, or {_DAMAGED} A bundle begins with "
-            f"'{_MAGIC.decode().strip()}'."
+            f"the file '{path.name}' is not sealed: it does not begin with "
+            f"'{_MAGIC.decode().strip()}'. If it was sent to you like this, anybody could read it "
+            "on its way: delete it, and tell its sender. If it was sealed, have it sent once more."
         )
+    if end < 0:
+        raise SealError(f"the file '{path.name}' cannot be opened: {_DAMAGED}")
     return Seal(n_recipients=start.count(b"\n-> X25519 ", 0, end), n_bytes=stamp.size)

@@ -64,10 +64,9 @@ def look_at(session: PartySession, path: Path) -> Came:
         )
     try:
         manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
-    except SealError as error:
+    except SealError:
         _refuse_not_ours(session, path)
-        told = str(error.args[0]).replace("what was sealed", f"'{path.name}'", 1)
-        raise SealError(told) from None
+        raise
     if manifest is None:
         raise RuntimeError  # a bundle that was opened has one
     kind = _REPLIES.get(manifest.kind)

@@ -11,14 +11,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from cobasis.disk.whole import Stamp, refuse_changed, stamp_of
-from cobasis.errors import (
-    DtypeError,
-    LabelError,
-    NotFiniteError,
-    OptionError,
-    TableError,
-)
+from cobasis.disk.whole import Stamp, opened, refuse_changed, stamp_of
+from cobasis.errors import DtypeError, LabelError, NotFiniteError, OptionError, TableError
 from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
 from cobasis.features.encoder import SHOWN, as_frame, not_whole, refuse_names
 from cobasis.linalg.threads import in_order
@@ -181,13 +175,16 @@ def _as_polars(series: nw.Series[Any]) -> pl.Series:
 def _of_file(path: Path, *, party: str, features: Sequence[Feature]) -> Source:
     """Open a file."""
     kind = path.suffix.lower()
-    what = f"the table '{path.name}' of party '{party}'"
+    what = f"the table '{path.name or path}' of party '{party}'"
     if kind not in (*PARQUET, *CSV):
+        ends = "is a folder" if path.is_dir() else f"ends in '{kind}'"
         raise OptionError(
-            f"{what} ends in '{kind}', and only {', '.join((*PARQUET, *CSV))} are read. Save it as "
+            f"{what} {ends}, and only {', '.join((*PARQUET, *CSV))} are read. Save it as "
             "one of these; a spreadsheet program saves a sheet as CSV."
         )
     stamp = stamp_of(path)
+    if kind in CSV:
+        _refuse_other_csv(path, what)
     frame = pl.scan_parquet(path) if kind in PARQUET else _csv(path)
     source = Source(frame=frame, what=what, path=path, stamp=stamp)
     schema = source.schema
@@ -196,6 +193,17 @@ def _of_file(path: Path, *, party: str, features: Sequence[Feature]) -> Source:
     types, integers = _csv_types(source, schema, features)
     read = _csv(path, schema_overrides=types)
     return Source(frame=read, what=what, path=path, stamp=stamp, integers=integers)
+
+
+def _refuse_other_csv(path: Path, what: str) -> None:
+    """Refuse what spreadsheet programs also call CSV, which reads as one column of odd names."""
+    with opened(path) as (file, _):
+        names = (file.read(2**16) or b"").partition(b"\n")[0]
+    if b"\0" in names or (b"," not in names and (b";" in names or b"\t" in names)):
+        raise TableError(
+            f"{what} is another kind of CSV, with semicolons or tabs, or not in UTF-8. Save it in "
+            "UTF-8, with commas between cells and points in numbers; nothing of it was used."
+        )
 
 
 def _csv_types(
