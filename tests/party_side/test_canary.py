@@ -113,7 +113,8 @@ def test_what_lies_at_rest_holds_no_marked_value(returns):
     session = site.session("north")
     accept(session, site.return_file(made["north"]))
     marks = canaries(site, "north", basis=session.vault.upload_of(site.agreement).dataset.basis)
-    for path in site.home("north").rglob("*"):
-        if path.is_file():
-            assert hits(path.read_bytes(), marks) == [], path.name
-            assert path.stat().st_mode & 0o077 == 0, path.name
+    kept = [path for path in site.home("north").rglob("*") if path.is_file()]
+    assert kept
+    for path in kept:
+        assert hits(path.read_bytes(), marks) == [], path.name
+        assert path.stat().st_mode & 0o077 == 0, path.name
