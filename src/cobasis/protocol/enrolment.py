@@ -25,7 +25,10 @@ Role = Literal["party", "analyst"]
 def field_findings(error: ValidationError, *, whole: str) -> str:
     """Say of the first fields why they cannot stand, without what they hold."""
     found = error.errors(include_input=False, include_url=False)
-    told = [f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}" for each in found[:5]]
+    told = [
+        f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg'].removeprefix('Value error, ')}"
+        for each in found[:5]
+    ]
     return f"{len(found)} field(s) that cannot stand: {'; '.join(told)}"
 
 
