@@ -21,7 +21,7 @@ from cobasis.errors import (
     UnknownPartyError,
     UnsignedError,
 )
-from cobasis.protocol.agreement import Agreement, Digest, Moment, missing_fields
+from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
 from cobasis.strict_json import canonical_json, json_object
 
@@ -37,7 +37,6 @@ _FORMAT = "cobasis/news/1"
 _NEWS = b"cobasis/news/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
-_RoundId = Annotated[str, Field(min_length=1, max_length=100)]
 _Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
 
 
@@ -155,7 +154,7 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
 class Receipt(Strict):
     """What the analyst signs of a file."""
 
-    round_id: _RoundId
+    round_id: Name
     agreement: Digest
     party: IdentityName
     analyst: IdentityName
@@ -234,7 +233,7 @@ def check_countersigned(signed: SignedReceipt, *, party: PublicIdentity) -> None
 class News(Strict):
     """How a round stands at the analyst."""
 
-    round_id: _RoundId
+    round_id: Name
     agreement: Digest
     analyst: IdentityName
     time: Moment  # as of when
