@@ -66,13 +66,10 @@ UNSEALED = {
         lambda: [forged("north", signature=signed("lab").signature), *all_signed()],
         "signature not valid: north; 5 of 5 are good",
     ),
-    **{
-        f"another {field}": (
-            lambda field=field, value=value: all_signed(real(**{field: value})),
-            "signed another version: north, south, east, west, lab",
-        )
-        for field, value in (("retention_days", 91), ("n_components", 2), ("scale_band", 11.0))
-    },
+    "another version": (
+        lambda: all_signed(real(retention_days=91)),
+        "signed another version: north, south, east, west, lab",
+    ),
 }
 
 
