@@ -69,11 +69,7 @@ FORGERIES = {
     "rows too wide": (lambda u: {"rows": np.tile(u.rows, 2)}, MessageError, r"shape \(30, 6\)"),
     "rows transposed": (lambda u: {"rows": u.rows.T}, MessageError, r"rows of shape \(3, 30\)"),
     "image too wide": (lambda _: {"anchor_image": np.eye(8, 4)}, MessageError, r"shape \(8, 4\)"),
-    "image too short": (
-        lambda u: {"anchor_image": u.anchor_image[:-1]},
-        MessageError,
-        r"shape \(7, 3\)",
-    ),
+    "image too short": (lambda u: {"anchor_image": u.anchor_image[1:]}, MessageError, r"\(7, 3\)"),
     "a label too few": (lambda u: {"labels": u.labels[1:]}, MessageError, "29 labels"),
     "no labels": (lambda _: {"labels": None}, MessageError, "None labels"),
     "labels of no dimension": (lambda _: {"labels": np.array(1)}, MessageError, "1 labels"),

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 
 from cobasis import ConsortiumSecret, Party, simulate
@@ -16,16 +17,6 @@ from cobasis.errors import (
     ShapeError,
 )
 from protocol.consortium import COMPONENTS, WIDTH, agree, tables
-
-
-class Frame:
-    """The least of a data frame: names of columns, and an array."""
-
-    def __init__(self, values, columns):
-        self.values, self.columns = np.asarray(values), columns
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(self.values, dtype=dtype, copy=copy)
 
 
 def with_entry(value):
@@ -171,4 +162,4 @@ def test_prediction_checks_names_and_values_like_preparation_does():
             with pytest.raises(error, match="party 'south'"):
                 party.predict(spoil(X))
     with pytest.raises(FeatureError):
-        party.transform(Frame(X, list("abcdef")))
+        party.transform(pl.DataFrame(X, schema=list("abcdef")))

@@ -39,10 +39,9 @@ def test_the_defaults_are_the_careful_ones():
 
 
 REFUSED = {
-    "a basis of the rows": ({"basis": "svd"}, r"rows shape that basis.*are haar, public"),
     **{
-        f"a basis of the rows, {name}": ({"basis": name}, "rows shape that basis")
-        for name in ("pca", "lpp", "consensus", "weighted_consensus")
+        f"a basis of the rows, {name}": ({"basis": name}, "rows shape that basis.*are haar, public")
+        for name in ("svd", "pca", "lpp", "consensus", "weighted_consensus")
     },
     "a smote anchor": ({"anchor": "smote", **PUBLIC}, r"\[dp\] with anchor='smote'"),
     "a uniform anchor": ({"anchor": "uniform"}, r"\[dp\] with anchor='uniform'"),
