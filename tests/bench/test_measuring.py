@@ -6,7 +6,6 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 from benchmarks import cores, fig6, goals, gopp, party_table, sweeps, timing
-from benchmarks.__main__ import SECTIONS
 from benchmarks.inputs import INPUTS, Shape, published_sizes, separated, sizes
 
 SMALL = Shape(a=40, l=3, c=4)
@@ -137,11 +136,6 @@ def test_gopp_is_timed_with_momentum_and_without(monkeypatch):
         assert each["objective, momentum / alternation"] < 1 + 1e-6
         assert told["verdict"] == "no goal"
         assert f"{each['iterations']['alternation']} with alternation" in told["where"]
-
-
-def test_every_section_measures_something_of_its_own():
-    assert all(section.title for section in SECTIONS.values())
-    assert len({(each.work, *each.options.values()) for each in SECTIONS.values()}) == len(SECTIONS)
 
 
 def controls(monkeypatch, *answers):

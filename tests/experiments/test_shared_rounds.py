@@ -37,11 +37,7 @@ def test_the_last_round_is_kept_and_dropped_before_the_next_is_made():
     kept(make, "mnist", 1)
     kept(make, "mnist", 0)
     assert made == [("mnist", 0, []), ("mnist", 1, [True]), ("mnist", 0, [True])]
-
-
-def test_what_another_study_made_is_not_taken():
-    assert kept(lambda _: "one", 0) == "one"
-    assert kept(lambda _: "other", 0) == "other"
+    assert kept(lambda *_: "another study's", "mnist", 0) == "another study's"
 
 
 def task(study, at, shared="", *, expected=1.0, repeat=0):
