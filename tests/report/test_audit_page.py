@@ -5,26 +5,26 @@ import re
 import numpy as np
 import pytest
 
-from cobasis.privacy.audit import audit
+from cobasis.privacy.audit.report import audit
+from cobasis.privacy.audit.subject import Setting, settings_of
 from cobasis.report.pages import MARKS, render_audit
-from privacy.audit.uploads import about, cancer, facts, subject
+from privacy.attacks.constructions import cancer
+from privacy.audit.uploads import ABOUT, facts, subject
 
 UPLOAD = subject(*cancer(100), n_components=5)
 
 
-def page(*, told=None, seal="", **changes):
-    report = audit(
-        UPLOAD,
-        facts=facts(UPLOAD, **changes),
-        about=about(UPLOAD, **(told or {})),
-        rng=np.random.default_rng(0),
-    )
+def page(*, settings=(), told=None, seal="", **changes):
+    told, rng = ABOUT | (told or {}), np.random.default_rng(0)
+    agreed = facts(UPLOAD, **changes)
+    report = audit(UPLOAD, facts=agreed, about=told, rng=rng, settings=settings)
     return render_audit(report, task="classification", seal=seal)
 
 
 @pytest.fixture(scope="module")
 def text():
-    return page(seal="b" * 64)
+    settings = settings_of(UPLOAD, Setting(n_components=5, basis="svd"))
+    return page(settings=settings, seal="b" * 64)
 
 
 def test_the_order_is_that_of_the_policy_and_the_signature_block_names_what_is_signed(text):

@@ -49,8 +49,8 @@ def test_together_is_far_above_alone_and_a_consensus_basis_is_near_pooled(n_seed
 
 @pytest.mark.parametrize("name", ["cancer", "diabetes"])
 def test_smaller_tables_run_and_gain_on_average(name):
-    runs = [means(comparison(name, "iid", seed)) for seed in range(2)]
-    assert np.mean([run["together"] - run["alone"] for run in runs]) > 0
+    found = means(comparison(name, "iid", 0))
+    assert found["together"] > found["alone"]
 
 
 def test_a_party_of_one_class_is_legal_and_alone_says_so():
@@ -85,9 +85,7 @@ def test_the_page_is_one_file_with_two_charts_the_numbers_and_no_outside_referen
     found = comparison("diabetes", "iid", 0)
     page = render_comparison(found)
     charts = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
-    assert len(charts) == 2
-    for chart in charts:
-        ET.fromstring(chart)  # noqa: S314 -- our own SVG
+    assert [ET.fromstring(each).tag[-3:] for each in charts] == ["svg"] * 2  # noqa: S314 -- ours
     outside = set(re.findall(r"https?://[^\"'\s<]+", page))
     assert outside <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     assert not re.search(r"<(script|link|img|iframe)\b", page)
@@ -95,6 +93,10 @@ def test_the_page_is_one_file_with_two_charts_the_numbers_and_no_outside_referen
     numbers = [f"{value:.3f}" for value in (*means(found).values(), *residuals)]
     for said in ("pseudonymised", "What each role saw", "principal angle", *numbers):
         assert said in page
+    alone, *others = means(found).values()
+    assert all(f"{each - alone:+.3f} of R2" in conclusion(found) for each in others)
+    assert conclusion(found) in page.replace("&#43;", "+")
+    assert as_json(found)["conclusion"] == conclusion(found)
     data = replace(found.data, table=replace(found.data.table, name="<b>bold</b>"))
     assert "<b>bold</b>" not in render_comparison(replace(found, data=data))
 
@@ -105,18 +107,3 @@ def test_where_a_consensus_is_forbidden_the_page_and_the_object_say_why():
     assert "bisector" in render_comparison(found)
     assert as_json(found)["together_consensus"] is None
     assert "bisector" in as_json(found)["consensus_refusal"]
-
-
-def test_bytes_up_are_what_the_uploads_arrays_weigh():
-    found = comparison("diabetes", "iid", 0)
-    rows, anchor, labels = 40 * 7 * 8, 10 * 7 * 8, 40 * 8
-    assert {each.up for each in found.round.traffic.values()} == {rows + anchor + labels}
-
-
-def test_one_sentence_says_what_to_conclude_on_the_page_and_in_json():
-    found = comparison("cancer", "iid", 0)
-    told = means(found)
-    points = [100 * (told[word] - told["alone"]) for word in ("together", "together_consensus")]
-    assert all(f"{each:+.1f} points" in conclusion(found) for each in points)
-    assert conclusion(found) in render_comparison(found).replace("&#43;", "+")
-    assert as_json(found)["conclusion"] == conclusion(found)

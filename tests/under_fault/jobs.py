@@ -29,11 +29,11 @@ from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
 from cobasis.party_side.session import forget, join
-from cobasis.privacy.audit import audit
+from cobasis.privacy.audit.report import audit
 from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed, ready_from
-from privacy.audit.uploads import about, facts, subject
+from privacy.audit.uploads import ABOUT, facts, subject
 from under_fault.checking import analyst_of, problems, reply
 
 MOST_SECONDS = 600
@@ -100,7 +100,7 @@ def _audited():
     """An audit of twelve people, whose figures do not matter here."""
     rng = np.random.default_rng(0)
     some = subject(rng.normal(size=(12, 3)), n_components=2)
-    report = audit(some, facts=facts(some), about=about(some), rng=rng, settings=())
+    report = audit(some, facts=facts(some), about=ABOUT, rng=rng, settings=())
     return Audited(report=report, salt=bytes(32))
 
 

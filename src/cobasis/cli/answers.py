@@ -138,7 +138,7 @@ class AuditAnswer(PartyAnswer):
     """`audit`: what an upload would give away."""
 
     policy: str
-    verdict: str = Field(description="pseudonymised(-with-noise) or differentially-private.")
+    verdict: str = Field(description="pseudonymised or differentially-private.")
     verdict_words: str
     sentences: list[str]
     blocked: bool

@@ -21,7 +21,7 @@ from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.party_side.audit import Audited
-    from cobasis.privacy.audit import Plan
+    from cobasis.privacy.audit.prices import Plan
 
 WithTable = Annotated[
     list[Path], Argument(metavar="[AGREEMENT] DATA", help="The party's table, CSV or Parquet.")
@@ -122,7 +122,7 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
 def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
     """Write the page, and its figures beside it, for their owner only."""
     from cobasis.disk.whole import write_whole
-    from cobasis.privacy.audit import as_json
+    from cobasis.privacy.audit.report import as_json
     from cobasis.report.pages import render_audit
 
     if pages:

@@ -22,18 +22,14 @@ from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import Projected
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
-from cobasis.privacy.audit import (
-    About,
-    AuditReport,
+from cobasis.privacy.audit.report import AuditReport, as_json, audit, travelling
+from cobasis.privacy.audit.subject import (
     Facts,
     Guarantee,
     Setting,
     Subject,
-    as_json,
-    audit,
     sample_size,
     settings_of,
-    travelling,
 )
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
@@ -95,7 +91,14 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     report = audit(
         subject,
         facts=_facts(ready, payload.labels(), asked),
-        about=_about(ready, marks, n_sampled=size),
+        about={
+            "party": ready.session.name,
+            "round_id": agreement.round_id,
+            "agreement": agreement.digest().hex(),
+            "data_version": _digest(marks, b"version").hex()[:_DIGITS],  # tells equal rows only
+            "tool_version": f"cobasis {version('cobasis')}",
+            "time": moment_text(now()),
+        },
         rng=rng,
         settings=settings if asked.compared else (),
     )
@@ -162,25 +165,6 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         gone=None if choice.changes is None else choice.changes.gone,
         n_uploads=0 if choice.dataset is None else len(choice.dataset.history),
         guarantee=guarantee,
-    )
-
-
-def _about(ready: Ready, marks: Fingerprints, *, n_sampled: int) -> About:
-    """Return which upload this is."""
-    agreement = ready.session.agreement
-    return About(
-        party=ready.session.name,
-        round_id=agreement.round_id,
-        agreement=agreement.digest().hex(),
-        data_version=_digest(marks, b"version").hex()[:_DIGITS],
-        tool_version=f"cobasis {version('cobasis')}",
-        time=moment_text(now()),
-        n_rows=ready.rows.n_sent,
-        n_sampled=n_sampled,
-        n_features=agreement.n_features,
-        n_components=agreement.n_components,
-        basis=agreement.basis,
-        anchor=agreement.anchor,
     )
 
 

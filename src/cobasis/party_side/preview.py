@@ -13,7 +13,8 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
 from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in
 from cobasis.party_side.session import PartySession, upcoming
-from cobasis.privacy.audit import Budget, Offer, Plan, Setting, plan, sample_size
+from cobasis.privacy.audit.prices import Offer, Plan, plan
+from cobasis.privacy.audit.subject import Budget, Setting, sample_size
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange
 from cobasis.protocol.dp_terms import PEOPLE_PER_FAILURE

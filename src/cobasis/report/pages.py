@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cobasis.algorithms.images import Images
-    from cobasis.privacy.audit import Plan
+    from cobasis.privacy.audit.prices import Plan
     from cobasis.privacy.audit.what_if import Distance, Effect
     from cobasis.report.comparison import Comparison
 
@@ -86,7 +86,6 @@ def _as_svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-_PALE = "#cfd8df"
 _SMALL = 8
 
 
@@ -102,25 +101,21 @@ def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
     shown = {title: each for title, each in panels.items() if set(each) != {None}}
     figure = Figure(figsize=(8.2, 0.75 + 0.27 * len(effects)), layout="constrained")
     axes = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    colours = [INK, *["#cfd8df"] * (len(effects) - 1)]
     for panel, (title, values) in zip(axes, shown.items(), strict=True):
-        _draw_bars(panel, title, values)
+        lengths = [0.0 if each is None else min(max(each, 0.0), 1.0) for each in values]
+        places = range(len(values))
+        bars = panel.barh(places, lengths, 0.62, color=colours, edgecolor=INK, linewidth=0.6)
+        told = ["not measured" if each is None else per_cent(each) for each in values]
+        panel.bar_label(bars, told, padding=2, fontsize=_SMALL - 1, color=INK)
+        panel.set_xlim(0, 1.4)  # a figure stands behind the longest bar, too
+        panel.set_xticks([0, 0.5, 1], ["0", "50", "100 %"], fontsize=_SMALL - 1, color=GREY)
+        panel.set_title(title, fontsize=_SMALL + 0.5, loc="left")
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(axis="y", length=0)
     axes[0].set_yticks(range(len(effects)), [each.name for each in effects], fontsize=_SMALL)
     axes[0].invert_yaxis()
     return _as_svg(figure)
-
-
-def _draw_bars(axes: "Axes", title: str, values: Sequence[float | None]) -> None:
-    """Draw one figure of all settings, with the value beside each bar."""
-    lengths = [0.0 if each is None else min(max(each, 0.0), 1.0) for each in values]
-    colours = [INK, *[_PALE] * (len(values) - 1)]
-    bars = axes.barh(range(len(values)), lengths, 0.62, color=colours, edgecolor=INK, linewidth=0.6)
-    told = ["not measured" if each is None else per_cent(each) for each in values]
-    axes.bar_label(bars, told, padding=2, fontsize=_SMALL - 1, color=INK)
-    axes.set_xlim(0, 1.4)  # a figure stands behind the longest bar, too
-    axes.set_xticks([0, 0.5, 1], ["0", "50", "100 %"], fontsize=_SMALL - 1, color=GREY)
-    axes.set_title(title, fontsize=_SMALL + 0.5, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
 
 
 def distances_chart(distances: "Sequence[Distance]") -> str:
@@ -320,7 +315,7 @@ def table_of(found: "Plan", *, task: str) -> tuple[list[str], list[list[str]], s
 
 def _cells(effect: "Effect") -> list[str]:
     alone = "-" if effect.alone is None else per_cent(effect.alone)
-    worth = [effect.accuracy, effect.accuracy_least, effect.accuracy_most]
-    mean, least, most = (None if each is None else round(100 * each) for each in worth)
-    told = "-" if mean is None else f"{mean} % ({least} to {most})"
-    return [effect.name, per_cent(effect.content), alone, per_cent(effect.leaked), told]
+    worth = effect.accuracy, effect.accuracy_least, effect.accuracy_most
+    told = [f"{100 * each:.0f}" for each in worth if each is not None]
+    said = "{} % ({} to {})".format(*told) if told else "-"
+    return [effect.name, per_cent(effect.content), alone, per_cent(effect.leaked), said]

@@ -22,20 +22,20 @@ from models.chains import principal_axes
 
 
 @cache
-def cancer():
-    """Return 569 rows of 30 features, in [0, 1], and two labels, in an order of no meaning."""
+def cancer(n_rows=None):
+    """Return up to 569 rows of 30 features, in [0, 1], and two labels, in no order."""
     data = load_breast_cancer()
     rows = (data.data - data.data.min(axis=0)) / np.ptp(data.data, axis=0)
     order = np.random.default_rng(0).permutation(len(rows))
-    return rows[order], data.target[order]
+    return rows[order][:n_rows], data.target[order][:n_rows]
 
 
 @cache
-def digits():
-    """Return 1797 rows of 64 features, in [0, 1], and ten labels, in an order of no meaning."""
+def digits(n_rows=None):
+    """Return up to 1797 rows of 64 features, in [0, 1], and ten labels, in no order."""
     data = load_digits()
     order = np.random.default_rng(0).permutation(len(data.data))
-    return data.data[order] / 16, data.target[order]
+    return data.data[order][:n_rows] / 16, data.target[order][:n_rows]
 
 
 def own_basis(rows, n_components, *, number=0):

@@ -5,7 +5,7 @@ Figures of notes/privacy 2.5, on digits and breast cancer. The bad draws are the
 tests of `HaarIsometry` have to catch.
 """
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,13 +13,11 @@ from experiments.attacks.anchor_ica import anchor_ica, row_sums
 from experiments.attacks.bad_haar import read_by, typical_anchor
 from experiments.attacks.public_anchor import anchor_rows
 
-from cobasis.errors import ShapeError
 from cobasis.linalg.rng import KeyStream
-from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.collusion import Collusion
 from cobasis.privacy.attacks.public_sample import PublicSample
 from cobasis.privacy.attacks.scores import nearest, score_content
-from linalg.test_haar_isometry import MUTANTS, blocked, literal, stream_of
+from linalg.test_haar_isometry import MUTANTS, blocked, stream_of
 from privacy.attacks.constructions import (
     anchor,
     cancer,
@@ -143,36 +141,6 @@ def test_every_shortcut_lets_entries_of_the_basis_be_read(name):
     shown = {"stops after a quarter": 0.5, "stops after 16": 0.3, "full-length vectors": 0.3}
     least = blind[0] + 0.025, shown.get(name, 0)
     np.testing.assert_array_less(least, read_of(name))
-
-
-@pytest.mark.parametrize(
-    ("apply", "expected"),
-    [
-        (partial(literal, reflections=200), 0.60),
-        (partial(literal, full_length=True), np.exp(-1)),
-        (MUTANTS["full-length g itself"], np.exp(-2)),
-        (blocked, 0.0),
-    ],
-    ids=["200 reflections", "full length", "full-length g", "Stewart"],
-)
-def test_the_size_of_an_image_has_the_cosines_of_the_design(apply, expected):
-    """784 features, and nothing known but that a bad draw is near the identity."""
-    size, kept = 784, 8
-    basis = haar_basis(size, kept)
-    release = Release(rows=basis[:1], anchor_image=apply(stream_of(1), basis, size))
-    found = read_by(release, np.eye(size))
-    assert entries_found(found.basis, basis) == pytest.approx(expected, abs=0.05)
-    assert np.linalg.norm(found.basis) == pytest.approx(np.sqrt(kept))
-
-
-def test_an_anchor_of_another_shape_or_a_release_without_its_image_is_refused():
-    release = released(np.ones((4, 3)), np.eye(3)[:, :2], np.ones((7, 3)))
-    for refused in (
-        lambda: read_by(release, np.ones((4, 3))),
-        lambda: row_sums(Release(rows=np.ones((3, 2)))),
-    ):
-        with pytest.raises(ShapeError, match=r"this attack needs another.*\[CB"):
-            refused()
 
 
 @cache

@@ -98,12 +98,6 @@ def test_rows_and_image_scaled_together_ruin_the_model_and_are_refused(honest, w
     assert played.refused is ScaleError
 
 
-def test_a_scale_inside_the_band_costs_a_little_and_passes(honest):
-    played = play(honest, ["party5"], partial(other_scale, factor=9))
-    assert played.accuracy > 0.85
-    assert (evidence(played), played.refused) == ({"not a random turn"}, None)
-
-
 def test_one_partys_wrong_labels_cost_little_three_parties_much_and_nothing_notices(honest):
     clean = play(honest).accuracy
     one, three = (play(honest, liars, wrong_labels) for liars in (["party5"], THREE))
@@ -121,9 +115,10 @@ def test_turned_rows_cost_as_much_and_pass(honest):
     assert three.refused is None
 
 
-def test_a_copy_of_another_partys_upload_passes(honest):
+def test_a_copy_of_another_partys_upload_and_a_scale_inside_the_band_cost_a_little_and_pass(honest):
     upload = honest[1]["party5"]
     other = Release(rows=upload.rows, anchor_image=upload.anchor_image, labels=upload.labels)
-    played = play(honest, ["party6"], lambda _: other)
-    assert played.accuracy > 0.86
-    assert (evidence(played), played.refused) == ({"not a random turn"}, None)
+    for liar, attack in (("party6", lambda _: other), ("party5", partial(other_scale, factor=9))):
+        played = play(honest, [liar], attack)
+        assert played.accuracy > 0.85
+        assert (evidence(played), played.refused) == ({"not a random turn"}, None)

@@ -14,9 +14,10 @@ from cobasis.privacy.audit.attackers import (
     linked,
 )
 from cobasis.privacy.sensitivity import clip_rows
-from privacy.audit.uploads import cancer, digits, subject
+from privacy.attacks.constructions import cancer, digits
+from privacy.audit.uploads import subject
 
-ROWS, LABELS = cancer()
+ROWS, LABELS = cancer(200)
 UPLOAD = subject(ROWS, LABELS, n_components=5)
 
 
@@ -32,19 +33,15 @@ def test_p1_is_at_least_what_the_span_holds_and_everything_where_nothing_is_proj
     assert (figures["explained"], figures["cells"]) == (pytest.approx(1, abs=1e-9), 1)
 
 
-def test_p1_tells_of_the_people_who_are_rebuilt_best_and_of_the_worst_column():
+def test_p1_tells_of_the_people_who_are_rebuilt_best_and_of_the_worst_column_and_of_noise_nothing():
     finding = colluded(UPLOAD)
     assert finding.grade == "red"
     assert finding.figures["explained_worst_percent"] > finding.figures["explained"]
     assert finding.figures["worst_column"].startswith("column ")
     assert finding.figures["worst_column_explained"] > finding.figures["explained"]
-
-
-def test_p1_and_p3_find_nothing_in_noise():
     random = np.random.default_rng(0).normal(size=UPLOAD.release.rows.shape)
     upload = replace(UPLOAD, release=replace(UPLOAD.release, rows=random))
     assert colluded(upload).figures["explained"] < 0.1
-    assert linkage(upload).value < 0.05
 
 
 def test_p3_is_every_person_without_noise_and_few_with_much():
@@ -56,15 +53,12 @@ def test_p3_is_every_person_without_noise_and_few_with_much():
     ]
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] < 0.05
-
-
-def test_p3_counts_twins_at_one_place():
-    twice = np.vstack([ROWS[:60], ROWS[:60]])
+    twice = np.vstack([ROWS[:60], ROWS[:60]])  # twins count at one place
     assert linkage(subject(twice, n_components=4)).value == 1
 
 
 def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
-    rows, _ = digits()
+    rows, _ = digits(300)
     rows = rows - 0.3
     inside = clip_rows(rows, radius=0.5)
     clipped = subject(inside, n_components=30)
@@ -75,20 +69,15 @@ def test_p2_and_p3_move_a_list_of_people_into_the_agreed_ball():
     assert raw < 0.5 < own
 
 
-def test_p2_links_people_with_nobodys_help():
-    rows, labels = digits(200)
-    upload = subject(rows, labels, n_components=16)
-    finding = curious(upload, seed=1)
+def test_p2_links_people_with_nobodys_help_and_nobody_in_rows_that_have_nothing_in_common():
+    finding = curious(subject(*digits(200), n_components=16), seed=1)
     assert finding.figures["linked"] > 0.9
     assert finding.figures["explained"] > 0.4
     assert finding.grade == "red"
-
-
-def test_p2_finds_nobody_in_rows_that_have_nothing_in_common():
     rng = np.random.default_rng(0)
-    upload = subject(rng.normal(size=(200, 12)), n_components=4)
-    strange = replace(upload, rows=rng.normal(size=(200, 12)))
-    assert curious(strange, seed=1).figures["linked"] < 0.06
+    upload = subject(rng.normal(size=(100, 12)), n_components=4)
+    strange = replace(upload, rows=rng.normal(size=(100, 12)))
+    assert curious(strange, seed=1).figures["linked"] < 0.1
 
 
 def test_p2_is_never_green_with_few_records_to_try():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cobasis.errors import ShapeError
-from cobasis.privacy.audit import Finding, Guarantee
 from cobasis.privacy.audit.policy import (
     KNOWN_RED,
     LINKAGE,
     TITLES,
+    Finding,
     checked,
     graded,
     of_ten,
@@ -18,9 +18,11 @@ from cobasis.privacy.audit.policy import (
     times,
     worst,
 )
-from privacy.audit.uploads import cancer, facts, subject
+from cobasis.privacy.audit.subject import Guarantee
+from privacy.attacks.constructions import cancer
+from privacy.audit.uploads import facts, subject
 
-ROWS, LABELS = cancer()
+ROWS, LABELS = cancer(200)
 UPLOAD = subject(ROWS, LABELS, n_components=5)
 GUARANTEE = Guarantee(
     epsilon=8, delta=1e-6, statement="differential privacy, epsilon 8", labels="randomised response"
@@ -37,17 +39,14 @@ def found(which, upload=UPLOAD, **changes):
 
 GRADES = [
     ("H1", {"anchor": "isometric"}, "green"),
-    ("H1", {"anchor": "gaussian"}, "green"),
     ("H1", {"anchor": "uniform"}, "red"),
     ("H1", {"anchor": "public"}, "red"),
-    ("H1", {"anchor": "smote"}, "red"),
     # rows per component
     ("H2", {"n_rows": 101}, "green"),
     ("H2", {"n_rows": 100}, "amber"),
     ("H2", {"n_rows": 25}, "amber"),
     ("H2", {"n_rows": 24}, "red"),
     ("H2", {"n_rows": 10, "basis": "haar"}, "green"),  # no basis of the rows
-    ("H2", {"n_rows": 10, "basis": "public"}, "green"),
     ("H2", {"n_rows": 10, "basis": "consensus"}, "red"),
     # eleven people of a class
     ("H3", {"class_counts": (11, 90)}, "green"),
@@ -55,19 +54,14 @@ GRADES = [
     ("H3", {"class_counts": ()}, "green"),
     # one to ten rows came or went, or less than a twentieth
     ("H4", {**KEPT, "added": None, "gone": None}, "green"),
-    ("H4", {**KEPT, "added": 0, "gone": 0}, "green"),
     ("H4", {**KEPT, "added": 1, "gone": 0}, "red"),
     ("H4", {**KEPT, "added": 0, "gone": 10}, "red"),
-    ("H4", {**KEPT, "added": 40, "gone": 1}, "red"),
-    ("H4", {**KEPT, "added": 11, "gone": 0}, "green"),
     ("H4", {**KEPT, "added": 11, "gone": 11}, "green"),
-    ("H4", {**KEPT, "added": 40, "gone": 40}, "green"),
     ("H4", {**KEPT, "added": 49, "gone": 0, "n_rows": 1000}, "amber"),
     ("H4", {**KEPT, "added": 50, "gone": 0, "n_rows": 1000}, "green"),
     ("H4", {"span": "forced"}, "red"),
     # models that carry rows
     ("H5", {"models": ("logistic", "mlp")}, "green"),
-    ("H5", {"models": ("rff",)}, "green"),
     ("H5", {"models": ("ridge", "boosted_trees")}, "amber"),
     ("H5", {"models": ("svm",)}, "red"),
     ("H5", {"models": ()}, "green"),
@@ -93,13 +87,10 @@ def test_an_image_without_full_rank_blocks_and_labels_that_stay_are_green():
     assert found("H6", upload).grade == "green"
 
 
-def test_only_three_reds_block():
+def test_bounds_are_those_of_the_policy_and_only_three_reds_block():
     actions = {each: Finding(each, "red", "").action for each in TITLES if each != "D1"}
     assert {each for each, action in actions.items() if action == "block"} == {"H1", "H4", "H5"}
     assert set(actions.values()) == {"block", "sign"}
-
-
-def test_bounds_are_those_of_the_policy():
     grades = [graded(share, LINKAGE) for share in (0.09, 0.0901, 1 / 3, 0.34)]
     assert grades == ["green", "amber", "amber", "red"]
     assert worst("told", "green", "amber") == "amber"
@@ -126,11 +117,9 @@ def test_a_share_in_words_never_says_all_or_nothing_where_it_is_not(say, shares,
     [
         {"labels": np.zeros(3)},
         {"basis": UPLOAD.basis[:-1]},
-        {"clipped": ROWS[:-1]},
         {"rows": ROWS[:-1]},
         {"sensitive": {"age": np.zeros(3)}},
     ],
-    ids=lambda each: next(iter(each)),
 )
 def test_a_subject_of_tables_that_do_not_go_together_is_refused(other):
     with pytest.raises(ShapeError, match="Give the tables of one upload"):

@@ -63,19 +63,7 @@ def _in_turn(parts: Sequence[Places]) -> list[Places]:
     return np.split(np.arange(ends[-1]), ends[:-1])
 
 
-def grouped(
-    released: npt.NDArray[Any] | None, public: npt.NDArray[Any] | None, *, sizes: tuple[int, int]
-) -> list[tuple[Places, Places]]:
-    """Return which released and which public points belong together by their labels."""
-    everything = [(np.arange(sizes[0]), np.arange(sizes[1]))]
-    if released is None or public is None:
-        return everything
-    shared = np.intersect1d(released, public)
-    found = [(np.flatnonzero(released == one), np.flatnonzero(public == one)) for one in shared]
-    return found or everything
-
-
-def leading(released: Matrix) -> Matrix:
+def _leading(released: Matrix) -> Matrix:
     """Return the fewest principal directions that have nearly all of the variance."""
     # In the others noise would outweigh what tells points apart: in high dimensions all points
     # are equally far from each other.
@@ -85,7 +73,7 @@ def leading(released: Matrix) -> Matrix:
     return right[:enough].T
 
 
-def paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
+def _paired(clouds: Clouds, basis: Matrix) -> tuple[Places, Places]:
     """Match points so that those of a pair are near each other where the basis puts them."""
     ours, theirs = [], []
     projected, points = clouds.public @ (basis @ clouds.along), clouds.released @ clouds.along
@@ -109,7 +97,7 @@ def _laid_over(clouds: Clouds, basis: Matrix, *, most: int) -> tuple[Matrix, flo
     """
     best = np.inf
     for _ in range(most):
-        ours, theirs = paired(clouds, basis)
+        ours, theirs = _paired(clouds, basis)
         partners, points = clouds.public[theirs], clouds.released[ours]
         left, cosines, right = np.linalg.svd(partners.T @ points, full_matrices=False)
         basis = left @ right
@@ -127,7 +115,7 @@ def _fitted(clouds: Clouds, basis: Matrix) -> Matrix:
     taken among components, where nothing is lost.
     """
     for penalty in _PENALTIES:
-        ours, theirs = paired(clouds, basis)
+        ours, theirs = _paired(clouds, basis)
         partners = clouds.public[theirs]
         gram = partners.T @ partners
         gram[np.diag_indices_from(gram)] += penalty * np.trace(gram) / len(gram)
@@ -137,7 +125,7 @@ def _fitted(clouds: Clouds, basis: Matrix) -> Matrix:
 
 def _misfit(clouds: Clouds, basis: Matrix) -> float:
     """Return how far matched points are apart among components, as a share of released ones."""
-    ours, theirs = paired(clouds, basis)
+    ours, theirs = _paired(clouds, basis)
     points = clouds.released[ours]
     return float(np.sum((clouds.public[theirs] @ basis - points) ** 2) / np.sum(points**2))
 
@@ -178,12 +166,21 @@ class PublicSample(Hidden):
 
     def _clouds(self, release: Release) -> Clouds:
         """Put all releases together, and group them with the public rows by label."""
-        uploads = (release, *self.others)
+        uploads, groups = (release, *self.others), []
         released = np.vstack([each.rows for each in uploads])
         given = [each.labels for each in uploads if each.labels is not None]
-        labels = np.concatenate(given) if len(given) == len(uploads) else None
-        groups = grouped(labels, self.labels, sizes=(len(released), len(self.rows)))
-        return Clouds(released=released, public=self.rows, groups=groups, along=leading(released))
+        if self.labels is not None and len(given) == len(uploads):
+            ours, theirs = np.concatenate(given), self.labels
+            groups = [
+                (np.flatnonzero(ours == label), np.flatnonzero(theirs == label))
+                for label in np.intersect1d(ours, theirs)
+            ]
+        return Clouds(
+            released=released,
+            public=self.rows,
+            groups=groups or [(np.arange(len(released)), np.arange(len(self.rows)))],
+            along=_leading(released),
+        )
 
 
 def _searched(clouds: Clouds, rng: np.random.Generator) -> Iterator[Matrix]:

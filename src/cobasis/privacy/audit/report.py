@@ -27,11 +27,11 @@ from cobasis.privacy.audit.policy import (
     per_cent,
     times,
 )
-from cobasis.privacy.audit.subject import Facts, Setting, Spans, Subject, settings_of
+from cobasis.privacy.audit.subject import Facts, Guarantee, Setting, Spans, Subject
 from cobasis.privacy.audit.what_if import Distance, Effect, distances, effects, swept
 from cobasis.strict_json import canonical_json
 
-Verdict = Literal["pseudonymised", "pseudonymised-with-noise", "differentially-private"]
+Verdict = Literal["pseudonymised", "differentially-private"]
 
 UNTESTED = (
     "Better attacks than ours: a figure says what is possible at least, none what is at most.",
@@ -44,35 +44,15 @@ UNTESTED = (
 """What no figure of an audit covers, whoever is audited."""
 
 
-def verdict_of(facts: Facts) -> Verdict:
-    """Return which of the three verdicts holds."""
-    if facts.guarantee is not None:
-        return "differentially-private"
-    return "pseudonymised-with-noise" if facts.noise else "pseudonymised"
-
-
-def verdict_words(facts: Facts, findings: Mapping[str, Finding]) -> str:
+def _verdict_words(guarantee: Guarantee | None) -> str:
     """Return the verdict's fixed sentence."""
-    verdict = verdict_of(facts)
-    if verdict == "pseudonymised":
+    if guarantee is None:
         return "Pseudonymised personal data. Treat as personal data."
-    if verdict == "pseudonymised-with-noise":
-        linked = per_cent(findings["P3"].figures["linked"])
-        return f"Pseudonymised, added noise lowers linkage to {linked}; no formal guarantee."
-    given = facts.guarantee
-    told = "" if given is None else f"eps={given.epsilon:g}, delta={given.delta:g}, "
-    return f"Protected by differential privacy: {told}per record, features only."
+    told = f"eps={guarantee.epsilon:g}, delta={guarantee.delta:g}, per record, features only"
+    return f"Protected by differential privacy: {told}."
 
 
-def guarantee_words(facts: Facts) -> str:
-    """Return line D1: everything that a guarantee depends on, or that there is none."""
-    given = facts.guarantee
-    if given is None:
-        return "No formal guarantee: what an attacker finds out is not bounded by a proof."
-    return f"{given.statement[:1].upper()}{given.statement[1:]}."
-
-
-def sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
+def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
     """Return the four sentences, each with this table's own figures."""
     content, linkage = findings["P1"].figures, findings["P3"].figures
     helped = (
@@ -119,20 +99,17 @@ def _who_knows(found: Mapping[str, Any]) -> str:
     return f"{first}; {second}."
 
 
-def effect_sentences(effects: Sequence[Effect], *, task: str) -> tuple[str, ...]:
+def _changes(effects: Sequence[Effect], *, task: str) -> tuple[str, ...]:
     """Return what would change the figures, and by how much."""
-    if not effects:
-        return ()
-    now, others = effects[0], effects[1:]
     worth = "R2 of a simple model" if task == "regression" else "right answers of a simple model"
     return tuple(
         f"{each.name[:1].upper()}{each.name[1:]}: information rebuilt if one partner helps "
-        f"{per_cent(now.content)} -> {per_cent(each.content)}"
-        + _moved("; right person picked by an analyst alone", now.alone, each.alone)
-        + _moved("; if the basis leaks", now.leaked, each.leaked)
-        + _moved(f"; {worth}", now.accuracy, each.accuracy)
+        f"{per_cent(effects[0].content)} -> {per_cent(each.content)}"
+        + _moved("; right person picked by an analyst alone", effects[0].alone, each.alone)
+        + _moved("; if the basis leaks", effects[0].leaked, each.leaked)
+        + _moved(f"; {worth}", effects[0].accuracy, each.accuracy)
         + "."
-        for each in others
+        for each in effects[1:]
     )
 
 
@@ -142,30 +119,11 @@ def _moved(what: str, before: float | None, after: float | None) -> str:
     return f"{what} {per_cent(before)} -> {per_cent(after)}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """Which upload was looked at, by what, and when."""
-
-    party: str
-    round_id: str
-    agreement: str  # its SHA-256
-    # a keyed digest of the rows that are sent: it tells equal rows, and nothing else
-    data_version: str
-    tool_version: str
-    time: str
-    n_rows: int
-    n_sampled: int  # drawn at random, and looked at
-    n_features: int
-    n_components: int
-    basis: str
-    anchor: str
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AuditReport(Hidden):
     """Everything that a data-protection officer decides on."""
 
-    about: About
+    about: Mapping[str, str | int]  # which upload was looked at, by what, and when
     verdict: Verdict
     verdict_words: str
     sentences: tuple[str, str, str, str]  # with this table's own figures
@@ -194,9 +152,9 @@ def audit(
     subject: Subject,
     *,
     facts: Facts,
-    about: About,
+    about: Mapping[str, str],
     rng: np.random.Generator,
-    settings: Sequence[Setting] | None = None,
+    settings: Sequence[Setting],
 ) -> AuditReport:
     """Measure what an upload gives away, before it leaves.
 
@@ -209,20 +167,26 @@ def audit(
         seed = int(rng.integers(2**32))
         found = _findings(subject, facts, seed=seed, rng=rng)
         known = {each.id: each for each in found}
-        own = Setting(n_components=subject.n_components, basis=facts.basis)
-        asked = settings_of(subject, own) if settings is None else settings
-        largest = swept(subject, asked)[-1]
+        largest = swept(subject, settings)[-1]
         spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
-        measured = effects(subject, settings=asked, task=facts.task, spans=spans, seed=seed)
+        measured = effects(subject, settings=settings, task=facts.task, spans=spans, seed=seed)
         return AuditReport(
-            about=about,
-            verdict=verdict_of(facts),
-            verdict_words=verdict_words(facts, known),
-            sentences=sentences(known, facts),
+            about={
+                **about,
+                "n_rows": facts.n_rows,
+                "n_sampled": subject.n_rows,
+                "n_features": subject.rows.shape[1],
+                "n_components": subject.n_components,
+                "basis": facts.basis,
+                "anchor": facts.anchor,
+            },
+            verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
+            verdict_words=_verdict_words(facts.guarantee),
+            sentences=_sentences(known, facts),
             findings=found,
-            distances=distances(subject, settings=asked, rng=rng),
+            distances=distances(subject, settings=settings, spans=spans, rng=rng),
             effects=measured,
-            changes=effect_sentences(measured, task=facts.task),
+            changes=_changes(measured, task=facts.task),
             untested=_untested(subject, facts),
         )
 
@@ -232,6 +196,10 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """Return P1 to P6, H1 to H6 and D1."""
     few, inferred = rng.spawn(2)  # so that no metric moves another's numbers
+    guarantee = "No formal guarantee: what an attacker finds out is not bounded by a proof."
+    if facts.guarantee is not None:
+        stated = facts.guarantee.statement
+        guarantee = f"{stated[:1].upper()}{stated[1:]}."
     return (
         colluded(subject),
         curious(subject, seed=seed),
@@ -240,7 +208,7 @@ def _findings(
         attributes(subject, rng=inferred),
         structure(subject),
         *checked(subject, facts),
-        Finding("D1", "told", guarantee_words(facts)),
+        Finding("D1", "told", guarantee),
     )
 
 

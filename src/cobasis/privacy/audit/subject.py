@@ -80,10 +80,6 @@ class Subject(Hidden):
         sent = self.release.labels
         return None if sent is None or sent.dtype.kind == "f" else sent
 
-    def called(self, column: int) -> str:
-        """Return the name of a feature."""
-        return self.columns[column] if self.columns else f"feature {column + 1}"
-
     def some(self, most: int, *, seed: int) -> Self:
         """Return a random part; all in their order where there are no more."""
         if self.n_rows <= most:
@@ -133,7 +129,6 @@ class Facts:
     added: int | None = None  # since the same data set was uploaded last; None for the first time
     gone: int | None = None
     n_uploads: int = 0  # of these rows, before this one
-    noise: bool = False  # for which nobody claims a guarantee
     guarantee: Guarantee | None = None
 
 

@@ -187,23 +187,16 @@ class Distance:
 
 
 def distances(
-    subject: Subject, *, settings: Sequence[Setting], rng: np.random.Generator
+    subject: Subject, *, settings: Sequence[Setting], spans: Spans, rng: np.random.Generator
 ) -> tuple[Distance, ...]:
     """Measure the distance of the upload, and over numbers of components for each kind of basis."""
-    own = _distance(THIS, subject.rows, subject.basis)
+    own, sizes = _distance(THIS, subject.rows, subject.basis), swept(subject, settings)
     rows = subject.some(_ROWS_OF_DISTANCES, seed=int(rng.integers(2**32))).rows
-    sizes = swept(subject, settings)
-    nested = {
-        "svd": right_singular(rows).directions,
-        "haar": np.linalg.qr(rng.normal(size=(rows.shape[1], sizes[-1])))[0],
-    }
-    if subject.public_rows is not None:
-        nested["public"] = right_singular(subject.public_rows).directions
     found = [
-        _distance(kind, rows, columns[:, :size])
-        for kind, columns in nested.items()
+        _distance(kind, rows, basis)
+        for kind in ("svd", "haar", "public")
         for size in sizes
-        if size <= columns.shape[1]
+        if (basis := spans.basis(kind, size)) is not None
     ]
     try:
         found += _of_consensus(rows, sizes, rng=rng)
