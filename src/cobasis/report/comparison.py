@@ -3,10 +3,8 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cobasis.algorithms import AlignerName, AnchorKind, BasisName
 from cobasis.algorithms.anchors import FROM_PUBLIC_ROWS
@@ -17,13 +15,12 @@ from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Matrix
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import ModelName, Task
+from cobasis.models.passes import Labels
 from cobasis.models.trainer import train
 from cobasis.protocol.messages import figure_of
 from cobasis.protocol.round import Round
 from cobasis.protocol.simulation import simulate
 from cobasis.report import DataName, Split
-
-Labels = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -121,15 +121,15 @@ def effects_chart(effects: "Sequence[Effect]", *, task: str) -> str:
 def distances_chart(distances: "Sequence[Distance]") -> str:
     """Draw how far records are from what is rebuilt, by basis and number of components."""
     figure, axes = _empty(width=6.6, height=2.2)
-    ordered = sorted(distances, key=lambda each: each.n_components)
     kinds = dict.fromkeys(each.basis for each in distances)
     shades = [INK, TOGETHER, GREY, INK, TOGETHER]
     for kind, mark, shade in zip(kinds, "osD^v", shades, strict=False):
-        chosen = [each for each in ordered if each.basis == kind]
-        sizes = [each.n_components for each in chosen]
-        style: dict[str, Any] = {"marker": mark, "markersize": 4, "color": shade}
-        axes.plot(sizes, [each.mean for each in chosen], label=kind, **style)
-        axes.plot(sizes, [each.worst for each in chosen], linestyle=":", **style)
+        chosen = sorted(
+            (each.n_components, each.mean, each.worst) for each in distances if each.basis == kind
+        )
+        places, means, worst = zip(*chosen, strict=True)
+        axes.plot(places, means, label=kind, marker=mark, markersize=4, color=shade)
+        axes.plot(places, worst, linestyle=":", marker=mark, markersize=4, color=shade)
     axes.set_xlabel("components", fontsize=_SMALL)
     axes.set_ylabel("distance to the truth", fontsize=_SMALL)
     axes.tick_params(labelsize=_SMALL)

@@ -23,17 +23,16 @@ from cobasis.privacy.attacks.scores import (
 from cobasis.privacy.audit.policy import (
     ATTRIBUTE,
     CONTENT,
-    KNOWN_GREEN,
-    KNOWN_RED,
     LINKAGE,
     Finding,
-    Grade,
+    checked,
     graded,
+    graded_known,
     per_cent,
     times,
     worst,
 )
-from cobasis.privacy.audit.subject import Subject
+from cobasis.privacy.audit.subject import Facts, Subject
 
 FEWEST = 40
 """With fewer rows nothing is split: what an attack makes of so few says nothing."""
@@ -55,6 +54,22 @@ _SMALL, _SPLITS = 200, 3
 
 _DRAWS, _DIGITS = 3, 9
 _KNOWN, _NEIGHBOURS = 20, 10
+
+
+def findings(
+    subject: Subject, facts: Facts, *, seed: int, rng: np.random.Generator
+) -> tuple[Finding, ...]:
+    """Return P1 to P6, H1 to H6 and D1."""
+    few, inferred = rng.spawn(2)  # so that no metric moves another's numbers
+    return (
+        colluded(subject),
+        curious(subject, seed=seed),
+        linked(subject),
+        acquainted(subject, rng=few),
+        attributes(subject, rng=inferred),
+        structure(subject),
+        *checked(subject, facts),
+    )
 
 
 def colluded(subject: Subject) -> Finding:
@@ -243,7 +258,7 @@ def acquainted(subject: Subject, *, rng: np.random.Generator) -> Finding:
         f"{some.n_rows:,}."
     )
     figures = {"explained_from": found.explained, "named_from": found.named, "tried": found.tried}
-    grade = worst(*(_grade(each, found.tried) for each in (found.explained, found.named)))
+    grade = worst(*(graded_known(each, found.tried) for each in (found.explained, found.named)))
     return Finding("P4", grade, words, figures)
 
 
@@ -251,14 +266,6 @@ def _from(number: int | None, tried: int) -> str:
     if number is None:
         return f"With {tried:,} known people, the most that were tried, it does not happen that"
     return f"From {number:,} known {'person' if number == 1 else 'people'} on"
-
-
-def _grade(number: int | None, tried: int) -> Grade:
-    """Return the grade of a number of people who have to be known; None is more than was tried."""
-    if (tried + 1 if number is None else number) > KNOWN_GREEN:
-        return "green"
-    # more than was tried says no more, and is no reason to sign
-    return "amber" if number is None or number >= KNOWN_RED else "red"
 
 
 def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:

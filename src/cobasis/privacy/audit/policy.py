@@ -86,6 +86,14 @@ def graded(value: float, bounds: tuple[float, float]) -> Grade:
     return "green" if value <= green else "amber" if value <= red else "red"
 
 
+def graded_known(number: int | None, tried: int) -> Grade:
+    """Return the grade of a number of people who have to be known; None is more than was tried."""
+    if (tried + 1 if number is None else number) > KNOWN_GREEN:
+        return "green"
+    # more than was tried says no more, and is no reason to sign
+    return "amber" if number is None or number >= KNOWN_RED else "red"
+
+
 def worst(*grades: Grade) -> Grade:
     """Return the worst of some grades."""
     order: tuple[Grade, ...] = ("told", "green", "amber", "red")
@@ -123,7 +131,11 @@ def of_ten(share: float) -> str:
 
 
 def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
-    """Return H1 to H6, of what is agreed and was uploaded before."""
+    """Return H1 to H6 and D1, of what is agreed and was uploaded before."""
+    guarantee = "No formal guarantee: what an attacker finds out is not bounded by a proof."
+    if facts.guarantee is not None:
+        stated = facts.guarantee.statement
+        guarantee = f"{stated[:1].upper()}{stated[1:]}."
     return (
         _anchor(subject, facts),
         _rows_per_component(subject, facts),
@@ -131,6 +143,7 @@ def checked(subject: Subject, facts: Facts) -> tuple[Finding, ...]:
         _history(facts),
         _models(facts),
         _labels(subject, facts),
+        Finding("D1", "told", guarantee),
     )
 
 

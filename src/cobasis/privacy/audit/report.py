@@ -10,18 +10,10 @@ import numpy as np
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES, require_key
 from cobasis.linalg.threads import one_blas_thread
-from cobasis.privacy.audit.attackers import (
-    acquainted,
-    attributes,
-    colluded,
-    curious,
-    linked,
-    structure,
-)
+from cobasis.privacy.audit.attackers import findings
 from cobasis.privacy.audit.policy import (
     POLICY,
     Finding,
-    checked,
     model_sentence,
     of_ten,
     per_cent,
@@ -52,9 +44,9 @@ def _verdict_words(guarantee: Guarantee | None) -> str:
     return f"Protected by differential privacy: {told}."
 
 
-def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
+def _sentences(known: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
     """Return the four sentences, each with this table's own figures."""
-    content, linkage = findings["P1"].figures, findings["P3"].figures
+    content, linkage = known["P1"].figures, known["P3"].figures
     helped = (
         f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
         f"in each record can be rebuilt on average, "
@@ -63,7 +55,7 @@ def _sentences(findings: Mapping[str, Finding], facts: Facts) -> tuple[str, str,
         f"average person: {of_ten(content['cells_chance'])}); given a list of candidates, the "
         f"right person is picked {times(linkage['linked'])}."
     )
-    alone, known = _alone(findings["P2"].figures), _who_knows(findings["P4"].figures)
+    alone, known = _alone(known["P2"].figures), _who_knows(known["P4"].figures)
     return helped, alone, known, model_sentence(facts)
 
 
@@ -165,7 +157,7 @@ def audit(
     """
     with one_blas_thread():
         seed = int(rng.integers(2**32))
-        found = _findings(subject, facts, seed=seed, rng=rng)
+        found = findings(subject, facts, seed=seed, rng=rng)
         known = {each.id: each for each in found}
         largest = swept(subject, settings)[-1]
         spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
@@ -189,27 +181,6 @@ def audit(
             changes=_changes(measured, task=facts.task),
             untested=_untested(subject, facts),
         )
-
-
-def _findings(
-    subject: Subject, facts: Facts, *, seed: int, rng: np.random.Generator
-) -> tuple[Finding, ...]:
-    """Return P1 to P6, H1 to H6 and D1."""
-    few, inferred = rng.spawn(2)  # so that no metric moves another's numbers
-    guarantee = "No formal guarantee: what an attacker finds out is not bounded by a proof."
-    if facts.guarantee is not None:
-        stated = facts.guarantee.statement
-        guarantee = f"{stated[:1].upper()}{stated[1:]}."
-    return (
-        colluded(subject),
-        curious(subject, seed=seed),
-        linked(subject),
-        acquainted(subject, rng=few),
-        attributes(subject, rng=inferred),
-        structure(subject),
-        *checked(subject, facts),
-        Finding("D1", "told", guarantee),
-    )
 
 
 def _untested(subject: Subject, facts: Facts) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from cobasis.models.passes import Labels
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
-from cobasis.privacy.audit.subject import Budget, Setting, Spans, Subject
+from cobasis.privacy.audit.subject import Setting, Spans, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
 
@@ -76,7 +76,24 @@ def effects(
             exact = basis is part.basis and own.budget is None
             rows = part.release.rows if exact else part.rows @ basis
             made = as_set(part, rows, basis=basis, setting=setting, key=key)
-        found.append(_measured(made, setting, name=setting.told_beside(own), task=task, seed=seed))
+        some = made.some(_ROWS, seed=seed)
+        leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
+        scores = accuracies(made, task=task, seed=seed)
+        effect = Effect(
+            name=setting.told_beside(own),
+            setting=setting,
+            n_rows=some.n_rows,
+            content=explained(rebuilt(made).rows, made.rows),
+            alone=None if alone is None else alone[1].value,
+            leaked=leaked.value,
+            chance=leaked.chance,
+            chance_alone=0.0 if alone is None else alone[1].chance,
+            accuracy=float(np.mean(scores)) if scores else None,
+            accuracy_least=min(scores, default=None),
+            accuracy_most=max(scores, default=None),
+            n_scored=made.n_rows - made.n_rows // 2 if scores else 0,
+        )
+        found.append(effect)
     return tuple(found)
 
 
@@ -90,7 +107,14 @@ def as_set(
     rows, clipped = projected, None
     if budget is not None:
         clipped = budget.clipped(subject.rows)
-        rows = _private(clipped @ basis, budget=budget, key=key)
+        moved = sensitivity_of(
+            radius=budget.radius,
+            adjacency=budget.adjacency,
+            rows_per_person=budget.rows_per_person,
+        )
+        calibration = calibrated(epsilon=budget.epsilon, delta=budget.delta, sensitivity=moved)
+        normal = KeyStream(key, "audit/noise").tailed_normal(rows.shape)
+        rows = noised(clipped @ basis, normal, calibration=calibration)
         if sent is not None and budget.label_epsilon is not None:
             sent = randomised(
                 sent.astype(np.int64),
@@ -108,16 +132,6 @@ def as_set(
     return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
 
 
-def _private(values: Matrix, *, budget: Budget, key: bytes) -> Matrix:
-    """Return clipped rows with noise that gives them a guarantee, as a round releases them."""
-    sensitivity = sensitivity_of(
-        radius=budget.radius, adjacency=budget.adjacency, rows_per_person=budget.rows_per_person
-    )
-    calibration = calibrated(epsilon=budget.epsilon, delta=budget.delta, sensitivity=sensitivity)
-    normal = KeyStream(key, "audit/noise").tailed_normal(values.shape)
-    return noised(values, normal, calibration=calibration)
-
-
 def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels:
     """Return labels as a setting sends them; what a model is scored on is not rounded."""
     found = labels.copy()
@@ -126,27 +140,6 @@ def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels
     if setting.step and not truth:
         found = np.rint(found / setting.step) * setting.step
     return found
-
-
-def _measured(subject: Subject, setting: Setting, *, name: str, task: str, seed: int) -> Effect:
-    """Attack one upload, and fit a model on it."""
-    some = subject.some(_ROWS, seed=seed)
-    leaked, alone = linkage(some), guessed(some, seed=seed, quick=True)
-    scores = accuracies(subject, task=task, seed=seed)
-    return Effect(
-        name=name,
-        setting=setting,
-        n_rows=some.n_rows,
-        content=explained(rebuilt(subject).rows, subject.rows),
-        alone=None if alone is None else alone[1].value,
-        leaked=leaked.value,
-        chance=leaked.chance,
-        chance_alone=0.0 if alone is None else alone[1].chance,
-        accuracy=float(np.mean(scores)) if scores else None,
-        accuracy_least=min(scores, default=None),
-        accuracy_most=max(scores, default=None),
-        n_scored=subject.n_rows - subject.n_rows // 2 if scores else 0,
-    )
 
 
 def accuracies(subject: Subject, *, task: str, seed: int) -> list[float]:
