@@ -1,6 +1,5 @@
 """Every attack stands on the page on the threat model, with a test that shows it."""
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -56,5 +55,4 @@ def test_an_attack_exists_and_so_does_the_test_that_shows_it(name):
     path, claim = re.fullmatch(r"`(.+)`: \*(.+)\*", ENTRIES[name]["shown_by"]).groups()
     text = (ROOT / path).read_text(encoding="utf-8")
     assert attack in text
-    tests = {node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
-    assert f"test_{claim.replace(' ', '_')}" in tests
+    assert f"\ndef test_{claim.replace(' ', '_')}(" in text

@@ -1,7 +1,8 @@
 """What a party that lies does to everybody, what the certificate notices, and what it does not."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,15 +17,6 @@ from privacy.attacks.constructions import digits
 NAMES = tuple(f"party{number}" for number in range(10))
 THREE = ["party3", "party5", "party7"]
 RNG = np.random.default_rng
-
-
-@dataclass
-class Played:
-    """A round in which some parties sent something else."""
-
-    accuracy: float
-    certificate: object
-    refused: type | None
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +59,8 @@ def play(honest, liars=(), attack=None):
         for name, party in done.parties.items()
         if name not in liars
     ]
-    return Played(float(np.mean(right)), certificate, refused)
+    accuracy = float(np.mean(right))
+    return SimpleNamespace(accuracy=accuracy, certificate=certificate, refused=refused)
 
 
 def evidence(played, *names):

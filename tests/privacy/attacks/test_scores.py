@@ -52,9 +52,7 @@ def test_figures_are_those_of_a_table_by_hand():
 
 def test_columns_that_do_not_vary_are_no_recovered_cells():
     constant = np.hstack([ROWS, np.full((200, 6), 7.0)])
-    wrong = np.hstack([ROWS + 50, np.full((200, 6), 7.0 + 1e-12)])
-    assert content(wrong, constant).cells.value == 0
-    assert content(constant, constant).cells.value == 1
+    assert content(constant + np.repeat([50, 1e-12], 6), constant).cells.value == 0
     found = content(np.ones((3, 2)), np.ones((3, 2)))
     assert (found.cells.value, found.explained.value) == (1, 1)
 

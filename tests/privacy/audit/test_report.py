@@ -70,34 +70,20 @@ def test_four_sentences_hold_this_tables_figures(report):
     assert "50 similar public records" in report.sentences[1]
     assert f"records of {report['P4'].figures['named_from']} of your people" in report.sentences[2]
     assert report.sentences[3] == "The model you get back contains no records."
-
-
-@pytest.mark.parametrize(
-    ("models", "words"),
-    [
+    few = subject(ROWS[:12], LABELS[:12], n_components=3)
+    for models, words in (
         ((), "no model"),
         (("boosted_trees",), "single values as thresholds"),
         (("svm",), "contains records of others"),
-    ],
-)
-def test_the_fourth_sentence_follows_from_the_agreed_models(models, words):
-    few = subject(ROWS[:12], LABELS[:12], n_components=3)
-    assert words in audited(few, models=models).sentences[3]
+    ):
+        assert words in audited(few, models=models).sentences[3]
 
 
 def test_what_would_change_it_is_measured_and_said(report):
-    names = [each.name for each in report.effects]
-    assert names == [
-        "as it is",
-        "3 components",
-        "1 component",
-        "noise 0.1",
-        "noise 0.4",
-        "random basis",
-        "no labels",
-    ]
+    names = ", ".join(each.name for each in report.effects[1:])
+    assert names == "3 components, 1 component, noise 0.1, noise 0.4, random basis, no labels"
     assert report.effects[0].alone == report["P2"].figures["linked"]
-    assert len(report.changes) == len(names) - 1
+    assert len(report.changes) == 6
     assert report.changes[0].startswith("3 components: information rebuilt")
 
 

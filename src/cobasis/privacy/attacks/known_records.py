@@ -1,5 +1,6 @@
 """Somebody knows the records of a few of a party's people, or one fact of them, and their rows."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -112,13 +113,7 @@ def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tu
 
 def _first(enough: Callable[[int], bool], most: int) -> int | None:
     """Return the smallest number up to `most` that is enough, where more always are."""
-    if not enough(most):
-        return None
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return bisect_left(range(1, most), True, key=enough) + 1 if enough(most) else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """P1 to P6: what a colluder, an analyst alone and an acquaintance find out of an upload."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -286,14 +285,8 @@ def attributes(subject: Subject, *, rng: np.random.Generator) -> Finding:
         f"pairs of others who is above the median and who below; from the labels alone "
         f"{per_cent(labels)}, by guessing 50 %."
     )
-    figures: dict[str, Any] = {
-        "column": name,
-        "gain": gain,
-        "auc": auc,
-        "auc_from_labels": labels,
-        "n_columns": len(found),
-    }
-    return Finding("P5", graded(gain, ATTRIBUTE), words, figures)
+    figures = {"column": name, "gain": gain, "auc": auc, "auc_from_labels": labels}
+    return Finding("P5", graded(gain, ATTRIBUTE), words, {**figures, "n_columns": len(found)})
 
 
 def structure(subject: Subject) -> Finding:

@@ -267,10 +267,10 @@ def _labels(subject: Subject, facts: Facts) -> Finding:
 
 def model_sentence(facts: Facts) -> str:
     """Return what the model that comes back holds, in one sentence."""
+    grade = _models(facts).grade
     if not facts.models:
         return "You get back no model, only your own change of basis."
-    if any(FAMILIES[name].carries_rows for name in facts.models):
+    if grade == "red":
         return "The model you get back contains records of others, and theirs contains yours."
-    trees = " (boosted trees carry single values as thresholds)"
-    extra = "" if _TREES.isdisjoint(facts.models) else trees
-    return f"The model you get back contains no records{extra}."
+    trees = " (boosted trees carry single values as thresholds)" if grade == "amber" else ""
+    return f"The model you get back contains no records{trees}."

@@ -55,21 +55,18 @@ def _sentences(known: Mapping[str, Finding], facts: Facts) -> tuple[str, str, st
         f"average person: {of_ten(content['cells_chance'])}); given a list of candidates, the "
         f"right person is picked {times(linkage['linked'])}."
     )
-    alone, known = _alone(known["P2"].figures), _who_knows(known["P4"].figures)
-    return helped, alone, known, model_sentence(facts)
-
-
-def _alone(found: Mapping[str, Any]) -> str:
-    if not found:
-        return (
-            "What an analyst with similar public data would find out alone cannot be measured on "
-            "so few rows; take it that the right person can be picked."
-        )
-    return (
-        f"An analyst with {found['n_public']:,} similar public records and a list of "
-        f"candidates, acting alone, would pick the right person {times(found['linked'])} (chance: "
-        f"{times(found['chance'])})."
+    found = known["P2"].figures
+    alone = (
+        "What an analyst with similar public data would find out alone cannot be measured on so "
+        "few rows; take it that the right person can be picked."
     )
+    if found:
+        alone = (
+            f"An analyst with {found['n_public']:,} similar public records and a list of "
+            f"candidates, acting alone, would pick the right person {times(found['linked'])} "
+            f"(chance: {times(found['chance'])})."
+        )
+    return helped, alone, _who_knows(known["P4"].figures), model_sentence(facts)
 
 
 def _who_knows(found: Mapping[str, Any]) -> str:

@@ -1,0 +1,302 @@
+"""The noise that a budget takes: the ball that rows are kept in, the least noise that is enough and
+never less, its law, tails and grid, what alignment does to it; and labels told wrong at times."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from cobasis import GOPP, ODC, Imakura, Kawakami, align, draw_anchor
+from cobasis.errors import DtypeError, NotFiniteError, OptionError, ShapeError
+from cobasis.linalg.rng import KeyStream, haar_columns
+from cobasis.privacy.gaussian import delta_of, epsilon_of, noise_scale
+from cobasis.privacy.mechanism import Calibration, calibrated, keep_probability, noised, randomised
+from cobasis.privacy.sensitivity import clip_rows, sensitivity_of
+
+NUMBERS = st.floats(-1e6, 1e6)
+TABLES = arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), elements=NUMBERS)
+
+
+def distances(rows, centre):
+    """In more digits than the rows have, where the platform has them."""
+    wide = np.asarray(rows, dtype=np.longdouble) - np.asarray(centre, dtype=np.longdouble)
+    return np.sqrt((wide**2).sum(axis=1))
+
+
+@given(rows=TABLES, centre=arrays(np.float64, 4, elements=NUMBERS), radius=st.floats(1e-3, 1e6))
+def test_no_row_is_outside_the_ball_and_rows_well_inside_are_untouched(rows, centre, radius):
+    found = clip_rows(rows, radius=radius, centre=centre)
+    assert (distances(found, centre) <= radius).all()
+    assert distances(found, found[0]).max() <= sensitivity_of(radius=radius)
+    inside = distances(rows, centre) < radius - 1e-11 * (radius + np.linalg.norm(centre))
+    np.testing.assert_array_equal(found[inside], rows[inside])
+
+
+@given(rows=TABLES, radius=st.floats(1.0, 1e6))
+def test_rows_outside_end_on_the_edge_in_their_own_direction(rows, radius):
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    expected = rows * np.minimum(1, radius / np.where(norms > 0, norms, 1))
+    np.testing.assert_allclose(clip_rows(rows, radius=radius), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_callers_rows_are_not_changed():
+    rows = np.array([[3.0, 4.0]])
+    assert clip_rows(rows, radius=1).round(6).tolist() == [[0.6, 0.8]]
+    assert rows.tolist() == [[3.0, 4.0]]
+    inside = clip_rows(rows, radius=9)
+    inside[0, 0] = 7
+    assert rows.tolist() == [[3.0, 4.0]]
+
+
+def test_the_largest_and_smallest_numbers_are_clipped_too():
+    rows = np.array([[1.7e308, 1.7e308], [-1.7e308, 0.0], [1e-320, 0.0], [0.0, 0.0]])
+    found = clip_rows(rows, radius=1, centre=np.array([-1.0, 0.0]))
+    assert (distances(found, [-1.0, 0.0]) <= 1).all()
+    np.testing.assert_allclose(found[0] + [1, 0], [0.5**0.5, 0.5**0.5])
+    np.testing.assert_allclose(found[1], [-2, 0])
+    assert (distances(clip_rows(rows, radius=1e-3), 0) <= 1e-3).all()
+
+
+NO_BALL = [
+    ({"rows": [[0.0, np.nan]]}, NotFiniteError, "rows contains"),
+    ({"centre": [0.0, np.inf]}, NotFiniteError, "centre contains"),
+    ({"centre": 0.5}, ShapeError, r"centre has shape \(\); .* \(2,\)"),
+    ({"centre": [0.0, 1.0, 2.0]}, ShapeError, "centre has 3 columns"),
+    ({"centre": ["0", "1"]}, DtypeError, "numbers"),
+    *(({"radius": each}, OptionError, "radius=") for each in (0, -1, np.nan, np.inf)),
+    ({"radius": 1e-3, "centre": [1e10, 0.0]}, OptionError, "rounding of the centre"),
+]
+
+
+@pytest.mark.parametrize(("bad", "error", "words"), NO_BALL)
+def test_what_no_ball_could_hold_is_refused(bad, error, words):
+    fine = {"rows": [[0.0, 1.0]], "radius": 1, "centre": None, **bad}
+    with pytest.raises(error, match=words):
+        clip_rows(fine.pop("rows"), **fine)
+
+
+def test_a_replaced_record_moves_twice_the_radius_and_a_removed_one_once():
+    assert sensitivity_of(radius=1.5) == sensitivity_of(radius=1.5, adjacency="replace-one") == 3
+    assert sensitivity_of(radius=1.5, adjacency="add-remove") == 1.5
+    assert sensitivity_of(radius=1.5, rows_per_person=4) == 6
+
+
+def test_where_rows_shape_their_basis_one_record_moves_them_all():
+    """The one that decides which of two directions leads: by r sqrt(n - 1)."""
+    rows, releases = np.zeros((101, 2)), []
+    rows[:50, 0] = rows[50:100, 1] = 1
+    for axis in (0, 1):
+        table = rows.copy()
+        table[-1, axis] = 1
+        releases.append(table @ np.abs(np.linalg.svd(table)[2][:1].T))
+    assert np.linalg.norm(releases[0] - releases[1]) == pytest.approx(np.sqrt(100))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"adjacency": "none"},
+        *({"radius": each} for each in (0, -1, np.nan, np.inf)),
+        *({"rows_per_person": each} for each in (0, -1, 1.5, True, np.nan, np.inf)),
+    ],
+)
+def test_a_sensitivity_of_nothing_that_is_agreed_is_refused(bad):
+    with pytest.raises(OptionError, match=next(iter(bad))):
+        sensitivity_of(**{"radius": 1, **bad})
+
+
+@pytest.mark.parametrize("epsilon", np.geomspace(0.01, 64, 9))
+def test_sigma_is_that_of_dp_accounting_in_proportion_to_the_sensitivity(epsilon):
+    oracle = pytest.importorskip("dp_accounting", reason="the oracle is in the test group")
+    for delta in np.geomspace(1e-10, 1e-3, 8):
+        expected = oracle.get_sigma_gaussian(epsilon, delta)
+        for sensitivity in (1e-6, 1, 1e6):
+            found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=sensitivity)
+            assert found == pytest.approx(expected * sensitivity, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.01, 0.5, 2, 8, 64, 1000, 1e5])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 1e-10, 1e-6, 1e-3, 0.3, 0.5, 0.9, 0.999999])
+def test_fifty_digits_find_no_noise_too_small_and_less_is_not_enough(epsilon, delta):
+    """Theorem 8 of Balle and Wang (2018): exact to 1e-11 for what an agreement may have."""
+    mp = pytest.importorskip("mpmath", reason="comes with dp-accounting").mp
+    found = noise_scale(epsilon=epsilon, delta=delta, sensitivity=2)
+    agreed = 0.01 <= epsilon <= 64 and 1e-10 <= delta <= 1e-3
+    with mp.workdps(50):
+        least = mp.mpf(found) * (1 - mp.mpf(1e-11 if agreed else 0.01))
+        reached = []
+        for noise in (mp.mpf(found), least):
+            middle, half = epsilon * noise / 2, 1 / noise
+            reached.append(mp.ncdf(half - middle) - mp.exp(epsilon) * mp.ncdf(-half - middle))
+        assert reached[0] <= mp.mpf(delta) < reached[1]
+
+
+@given(epsilon=st.floats(0.01, 64), delta=st.floats(1e-12, 0.1))
+def test_the_epsilon_of_a_sigma_is_the_one_it_was_made_for(epsilon, delta):
+    noise = noise_scale(epsilon=epsilon, delta=delta, sensitivity=3)
+    assert epsilon_of(noise=noise, delta=delta, sensitivity=3) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "noise", "sensitivity", "expected"),
+    [
+        (0, 1, 1, 0.382924922548026),  # the distance of two normal laws, 2 Phi(1/2) - 1
+        (8, (2 * np.log(1.25 / 1e-3)) ** 0.5 / 8, 1, 1.31e-3),  # the classical formula: too small
+        (1, 1e300, 1e-300, 0),
+        (1, 1e-300, 1e300, 1),
+        (1, 1e-9, 1, 1),
+    ],
+)
+def test_delta_is_known_in_special_cases_and_at_the_ends_of_the_scale(
+    epsilon, noise, sensitivity, expected
+):
+    found = delta_of(epsilon=epsilon, noise=noise, sensitivity=sensitivity)
+    assert found == pytest.approx(expected, rel=0.01)
+
+
+def test_noise_that_reaches_delta_alone_has_epsilon_zero_and_the_least_number_the_least_noise():
+    assert epsilon_of(noise=10, delta=0.05, sensitivity=1) == 0
+    assert epsilon_of(noise=10, delta=0.03, sensitivity=1) > 0
+    assert noise_scale(epsilon=64, delta=0.5, sensitivity=5e-324) == 5e-324
+
+
+NO_NUMBERS = [float("nan"), float("inf"), -1.0]
+NO_NOISE = [
+    (delta_of, {"epsilon": NO_NUMBERS, "noise": [0, *NO_NUMBERS], "sensitivity": [0, *NO_NUMBERS]}),
+    (
+        noise_scale,
+        {"epsilon": [0, *NO_NUMBERS], "delta": [0, 1, 1.5, *NO_NUMBERS], "sensitivity": [0, -1.0]},
+    ),
+    (epsilon_of, {"noise": [0, *NO_NUMBERS], "delta": [0, 1, 1.5, *NO_NUMBERS]}),
+]
+
+
+@pytest.mark.parametrize(("call", "bad"), NO_NOISE)
+def test_a_number_out_of_its_range_is_refused_by_its_name(call, bad):
+    fine = {"sensitivity": 1.0} | dict.fromkeys(bad, 0.5)
+    for name, values in bad.items():
+        for value in values:
+            with pytest.raises(OptionError, match=f"^{name}={value} is no .* finite and "):
+                call(**{**fine, name: value})
+
+
+def stream(label="test"):
+    return KeyStream(b"n" * 32, label)
+
+
+def test_three_million_numbers_follow_the_rounded_normal_law():
+    step = 1 / 64
+    edges = np.linspace(-4.5, 4.5, 289) + step / 2
+    counts = np.zeros(len(edges) - 1)
+    total = 0
+    one = Calibration(noise=1.0, grid=step, mu=1.0)
+    for part in range(3):
+        found = noised(
+            np.zeros((10**6, 1)), stream(str(part)).tailed_normal((10**6, 1)), calibration=one
+        )
+        counts += np.histogram(found, edges)[0]
+        total += len(found)
+    expected = total * np.diff(stats.norm.cdf(edges))
+    inside = counts.sum()
+    p_value = stats.chisquare(counts, expected * inside / expected.sum()).pvalue
+    assert p_value > 1e-4
+    assert stats.binomtest(int(inside), total, expected.sum() / total).pvalue > 1e-4
+
+
+def test_the_tails_reach_where_the_plain_normal_ends(monkeypatch):
+    """The lowest and the highest words that the stream can give."""
+    lowest, highest = np.zeros(3, np.uint64), np.full(3, 2**64 - 1, np.uint64)
+    found = []
+    for words in (lowest, highest, np.array([1, 0, 0], np.uint64)):
+        one = stream()
+        monkeypatch.setattr(one, "words", lambda _, words=words: words.copy())
+        found.append(one.tailed_normal((1, 1)).item())
+    assert found[0] == pytest.approx(16.13, abs=0.01)
+    assert found[2] == pytest.approx(-16.13, abs=0.01)
+    assert abs(found[1]) < 1e-15
+    plain = stream()
+    monkeypatch.setattr(plain, "words", lambda _: lowest[:1])
+    assert abs(plain.normal((1, 1)).item()) < 8.3
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 8.0, 32.0, 64.0])
+def test_what_ends_beyond_the_tails_is_nothing_beside_delta(epsilon):
+    """Where one table's numbers end and the other's do not, the two could be told apart."""
+    mu = calibrated(epsilon=epsilon, delta=1e-12, sensitivity=2).mu
+    assert stats.norm.sf(16.1 - mu) < 1e-6 * 1e-12
+
+
+def test_released_numbers_stand_on_the_grid_whatever_the_rows_last_bits():
+    found = calibrated(epsilon=2, delta=1e-6, sensitivity=2)
+    assert math.log2(found.grid).is_integer()
+    values = np.random.default_rng(0).normal(size=(500, 4))
+    released = noised(values, stream().tailed_normal((500, 4)), calibration=found)
+    assert ((released / found.grid) % 1 == 0).all()
+    other = noised(values + 1e-15, stream().tailed_normal((500, 4)), calibration=found)
+    np.testing.assert_array_equal(released, other)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 8.0, 64.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3])
+def test_rounding_noise_to_the_grid_never_takes_from_it(epsilon, delta):
+    found = calibrated(epsilon=epsilon, delta=delta, sensitivity=0.3)
+    assert delta_of(epsilon=epsilon, noise=found.noise, sensitivity=0.3 * (1 + 1e-9)) <= delta
+    less = found.noise * (1 - 2.0**-11)
+    assert delta_of(epsilon=epsilon, noise=less, sensitivity=0.3) > delta
+
+
+@pytest.mark.parametrize(("epsilon", "n_classes"), [(0.1, 2), (2.0, 10), (16.0, 3)])
+def test_no_label_is_more_than_exp_epsilon_times_as_likely_as_another(epsilon, n_classes):
+    kept = keep_probability(epsilon=epsilon, n_classes=n_classes)
+    other = (1 - kept) / (n_classes - 1)
+    assert kept / other <= math.exp(epsilon)
+    assert kept / other > math.exp(epsilon) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_labels_are_kept_as_often_as_they_should_and_moved_to_all_others_alike(n_classes):
+    n_rows = 200_000
+    labels = np.full(n_rows, n_classes - 1)
+    found = randomised(labels, stream(), epsilon=1.5, n_classes=n_classes)
+    kept = keep_probability(epsilon=1.5, n_classes=n_classes)
+    expected = np.full(n_classes, (1 - kept) / (n_classes - 1))
+    expected[-1] = kept
+    counts = np.bincount(found, minlength=n_classes)
+    assert len(counts) == n_classes
+    assert stats.chisquare(counts, n_rows * expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("epsilon", "n_classes"), [(0.0, 2), (16.5, 2), (1.0, 1)])
+def test_labels_that_cannot_be_randomised_are_refused(epsilon, n_classes):
+    with pytest.raises(OptionError, match="cannot be randomised"):
+        randomised(np.zeros(3, np.int64), stream(), epsilon=epsilon, n_classes=n_classes)
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "n_rows", "least", "most"),
+    [
+        (ODC, "gaussian", 12, 1, 1 + 1e-9),
+        (GOPP, "gaussian", 12, 1, 1 + 1e-9),
+        *((each, "gaussian", 12, 1.7, np.inf) for each in (Imakura, Kawakami)),
+        *((each, "gaussian", 4000, 1, 1.15) for each in (Imakura, Kawakami)),
+        *((each, "isometric", 12, 1, 1 + 1e-6) for each in (Imakura, Kawakami)),
+    ],
+)
+def test_an_orthogonal_fit_keeps_round_noise_round_and_least_squares_colour_it_with_few_anchor_rows(
+    method, kind, n_rows, least, most
+):
+    """How much longer noise is along one aligned direction than along another, for each of three
+    parties that turn one common span, as under basis='haar'."""
+    anchor = draw_anchor(kind, key=b"a" * 32, n_rows=n_rows, n_features=12)
+    turning = KeyStream(b"s" * 32, "span")
+    span = haar_columns(turning, n_rows=12, n_columns=4)
+    images = {
+        name: anchor.apply(span @ haar_columns(turning, n_rows=4, n_columns=4)) for name in "abc"
+    }
+    changes = align(method(), images).changes_of_basis
+    stretches = [np.linalg.cond(changes[name]) for name in "abc"]
+    assert least <= min(stretches) <= max(stretches) <= most
