@@ -8,8 +8,7 @@ import pytest
 from cobasis.privacy.audit.report import audit
 from cobasis.privacy.audit.subject import Setting, settings_of
 from cobasis.report.pages import MARKS, render_audit
-from privacy.attacks.constructions import cancer
-from privacy.audit.uploads import ABOUT, facts, subject
+from privacy.attacks.constructions import ABOUT, cancer, facts, subject
 
 UPLOAD = subject(*cancer(100), n_components=5)
 

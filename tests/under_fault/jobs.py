@@ -33,7 +33,7 @@ from cobasis.privacy.audit.report import audit
 from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
 from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed, ready_from
-from privacy.audit.uploads import ABOUT, facts, subject
+from privacy.attacks.constructions import ABOUT, facts, subject
 from under_fault.checking import analyst_of, problems, reply
 
 MOST_SECONDS = 600

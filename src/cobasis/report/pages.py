@@ -4,7 +4,6 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
@@ -39,8 +38,7 @@ def scores_chart(found: "Comparison") -> str:
     figure, axes = _empty(width=max(6.0, 0.9 * len(names)))
     width = 0.8 / len(series)
     for index, (label, scores, colour) in enumerate(series):
-        offset = (index - (len(series) - 1) / 2) * width
-        places = np.arange(len(names)) + offset
+        places = np.arange(len(names)) + (index - (len(series) - 1) / 2) * width
         axes.bar(places, [scores[name] for name in names], width, color=colour, label=label)
     axes.axhline(found.pooled, color=POOLED, linewidth=1.5, linestyle="--", label="pooled")
     axes.set_xticks(range(len(names)), names)
@@ -52,11 +50,9 @@ def scores_chart(found: "Comparison") -> str:
 
 def angles_chart(images: "Images") -> str:
     """Draw the mean principal angle between every two parties' spans, in degrees."""
-    names = list(images)
-    angles = np.zeros((len(names), len(names)))
-    for one, two in combinations(range(len(names)), 2):
-        cosines = principal_cosines(images[names[one]], images[names[two]])
-        angles[one, two] = angles[two, one] = np.degrees(np.arccos(cosines)).mean()
+    names, spans = list(images), list(images.values())
+    cosines = [[principal_cosines(one, two) for two in spans] for one in spans]
+    angles = np.degrees(np.arccos(cosines)).mean(axis=2)
     figure, axes = _empty(width=1.8 + 0.55 * len(names), height=max(3.0, 1.4 + 0.5 * len(names)))
     drawn = axes.imshow(angles, cmap="Blues", vmin=0, vmax=90)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")

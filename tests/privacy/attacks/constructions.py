@@ -1,7 +1,7 @@
-"""Rows, bases, anchors and aligned rounds to attack, and scores of a guessed basis."""
+"""Rows, bases, anchors, uploads and aligned rounds to attack, and scores of a guessed basis."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -18,6 +18,7 @@ from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.trainer import TrainedModel
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.scores import told_apart
+from cobasis.privacy.audit.subject import Facts, Subject
 from models.chains import principal_axes
 
 
@@ -61,6 +62,45 @@ def anchor(kind, n_rows, n_features, *, number=0, **public):
 def released(rows, basis, anchor_rows=None, *, labels=None):
     image = None if anchor_rows is None else anchor_rows @ basis
     return Release(rows=rows @ basis, anchor_image=image, labels=labels)
+
+
+def subject(rows, labels=None, *, n_components, seed=0, noise=0.0):
+    """An upload to be audited, through the leading span of its rows."""
+    n_features, basis = rows.shape[1], own_basis(rows, n_components, number=seed)
+    release = released(rows, basis, anchor("gaussian", n_features + 2, n_features), labels=labels)
+    blurred = release.rows + noise * np.random.default_rng(seed).normal(size=release.rows.shape)
+    return Subject(
+        rows=rows,
+        release=replace(release, rows=blurred),
+        basis=basis,
+        labels=labels,
+        columns=tuple(f"column {at}" for at in range(n_features)),
+    )
+
+
+def facts(upload, **changes):
+    counts = ()
+    if upload.classes is not None:
+        counts = tuple(np.unique(upload.classes, return_counts=True)[1].tolist())
+    told = Facts(
+        n_rows=upload.n_rows,
+        anchor="isometric",
+        basis="svd",
+        task="classification" if counts else "representation",
+        models=("logistic",) if counts else (),
+        class_counts=counts,
+    )
+    return replace(told, **changes)
+
+
+ABOUT = {
+    "party": "north",
+    "round_id": "icu-2026",
+    "agreement": "a" * 64,
+    "data_version": "0123456789abcdef",
+    "tool_version": "cobasis 0",
+    "time": "2026-11-21T15:30:00Z",
+}
 
 
 @dataclass

@@ -59,11 +59,8 @@ def test_a_crowd_stands_out_as_a_crowd_and_nobody_in_it():
         order = np.random.default_rng(run).permutation(np.flatnonzero(new))
         found.append(order[0] == np.argmax(scores))
     assert np.mean(found) < 0.3
-
-
-def test_a_person_who_did_not_come_does_not_stand_out():
     before, _, _, (rows, basis) = two_uploads(digits, 16)
-    again = released(rows[:N_ROWS][::-1], basis, secret(64))
+    again = released(rows[:N_ROWS][::-1], basis, secret(64))  # and nobody where nobody came
     assert came(again, before).max() < 1e-6
 
 

@@ -14,8 +14,7 @@ from cobasis.privacy.audit.attackers import (
     linked,
 )
 from cobasis.privacy.sensitivity import clip_rows
-from privacy.attacks.constructions import cancer, digits
-from privacy.audit.uploads import subject
+from privacy.attacks.constructions import cancer, digits, subject
 
 ROWS, LABELS = cancer(200)
 UPLOAD = subject(ROWS, LABELS, n_components=5)

@@ -19,8 +19,7 @@ from cobasis.privacy.audit.policy import (
     worst,
 )
 from cobasis.privacy.audit.subject import Guarantee
-from privacy.attacks.constructions import cancer
-from privacy.audit.uploads import facts, subject
+from privacy.attacks.constructions import cancer, facts, subject
 
 ROWS, LABELS = cancer(200)
 UPLOAD = subject(ROWS, LABELS, n_components=5)

@@ -11,8 +11,7 @@ from cobasis.errors import DimensionError
 from cobasis.privacy.audit.prices import Offer, choices, plan
 from cobasis.privacy.audit.subject import Budget, Setting, Spans
 from cobasis.privacy.audit.what_if import THIS, accuracies, as_set, distances
-from privacy.attacks.constructions import digits
-from privacy.audit.uploads import subject
+from privacy.attacks.constructions import digits, subject
 
 ROWS, LABELS = digits(500)
 PUBLIC, ROWS, LABELS = ROWS[:150], ROWS[150:], LABELS[150:]

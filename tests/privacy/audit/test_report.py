@@ -9,8 +9,7 @@ import pytest
 from cobasis.errors import SecretError
 from cobasis.privacy.audit.report import as_json, audit, travelling
 from cobasis.privacy.audit.subject import Guarantee, Setting, sample_size, settings_of
-from privacy.attacks.constructions import cancer
-from privacy.audit.uploads import ABOUT, facts, subject
+from privacy.attacks.constructions import ABOUT, cancer, facts, subject
 
 ROWS, LABELS = cancer(100)
 UPLOAD = subject(ROWS, LABELS, n_components=6)

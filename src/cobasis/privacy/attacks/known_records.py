@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -88,13 +88,11 @@ def fewest_known(
     """Find how many known people are enough to rebuild half, or to name one in eleven."""
     tried = max(1, min(2 * release.rows.shape[1], len(truth) // 2))
     orders = [rng.permutation(len(truth)) for _ in range(draws)]
-    measured: dict[int, Matrix] = {}
 
+    @cache
     def at(known: int) -> Matrix:
-        if known not in measured:
-            found = [_figures(release.rows, truth, order, known=known) for order in orders]
-            measured[known] = np.mean(found, axis=0)
-        return measured[known]
+        found = [_figures(release.rows, truth, order, known=known) for order in orders]
+        return np.asarray(np.mean(found, axis=0))
 
     return FewestKnown(
         explained=_first(lambda known: bool(at(known)[0] >= _HALF), tried),
@@ -113,7 +111,7 @@ def _figures(released: Matrix, rows: Matrix, order: Places, *, known: int) -> tu
 
 def _first(enough: Callable[[int], bool], most: int) -> int | None:
     """Return the smallest number up to `most` that is enough, where more always are."""
-    return bisect_left(range(1, most), True, key=enough) + 1 if enough(most) else None
+    return bisect_left(range(1, most), 1, key=enough) + 1 if enough(most) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,11 +170,9 @@ def _regression(columns: Matrix, above: npt.NDArray[np.bool_], places: Places) -
 
 def _label_columns(release: Release) -> Matrix:
     """Return labels as numbers: one column a class, or the standardised value."""
-    labels: npt.NDArray[Any] | None = release.labels
-    if labels is None:
-        return np.zeros((len(release.rows), 1))
-    if labels.dtype.kind == "f":
-        columns: Matrix = ((labels - labels.mean()) / (float(labels.std()) or 1.0)).reshape(-1, 1)
-    else:
+    labels, columns = release.labels, np.zeros((len(release.rows), 1))
+    if labels is not None and labels.dtype.kind == "f":
+        columns = ((labels - labels.mean()) / (float(labels.std()) or 1.0)).reshape(-1, 1)
+    elif labels is not None:
         columns = (labels[:, np.newaxis] == np.unique(labels)).astype(float)
     return columns

@@ -34,12 +34,11 @@ class CandidatesAlone(Hidden):
         # directions: so a row and its person have nearly the same distances to everybody.
         leading = np.linalg.svd(listed, full_matrices=False)[2][: rows.shape[1]].T
         places = nearest(_fingerprints(rows), among=_fingerprints(listed @ leading))
-        basis = polar(listed[places].T @ rows).rotation
         for _ in range(_ROUNDS):
-            again = nearest(rows, among=listed @ basis)
-            if np.array_equal(again, places):
+            basis = polar(listed[places].T @ rows).rotation
+            before, places = places, nearest(rows, among=listed @ basis)
+            if np.array_equal(before, places):
                 break
-            places, basis = again, polar(listed[again].T @ rows).rotation
         return Recovered(rows=listed[places], basis=basis)
 
 
