@@ -9,6 +9,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from cobasis.linalg.arrays import Hidden, Matrix
+from cobasis.linalg.polar import polar
 from cobasis.privacy.attacks import Recovered, Release
 from cobasis.privacy.attacks.collusion import LeakedBasis
 from cobasis.privacy.attacks.scores import Places
@@ -187,7 +188,7 @@ def _searched(clouds: Clouds, rng: np.random.Generator) -> Iterator[Matrix]:
     """Yield bases to refine: each start searched with the labels, and one without them."""
     yield _signed(clouds, _from_directions(clouds), rng=rng)
     if len(clouds.groups) > 1:
-        yield _signed(clouds, _orthonormal(_from_averages(clouds)), rng=rng)
+        yield _signed(clouds, polar(_from_averages(clouds)).rotation, rng=rng)
     everything = np.arange(len(clouds.released)), np.arange(len(clouds.public))
     yield _signed(replace(clouds, groups=[everything]), _from_directions(clouds), rng=rng)
 
@@ -201,7 +202,8 @@ def _from_directions(clouds: Clouds) -> Matrix:
         _sign(clouds.released @ ours, clouds.public @ theirs)
         for ours, theirs in zip(strongest, directions.T, strict=True)
     ]
-    return _orthonormal((directions * signs) @ strongest)
+    turned: Matrix = polar((directions * signs) @ strongest).rotation
+    return turned
 
 
 def _sign(ours: Matrix, theirs: Matrix) -> float:
@@ -218,12 +220,6 @@ def _from_averages(clouds: Clouds) -> Matrix:
     released = np.array([clouds.released[ours].mean(axis=0) for ours, _ in clouds.groups])
     found: Matrix = np.linalg.pinv(public, rcond=1e-3) @ released
     return found
-
-
-def _orthonormal(columns: Matrix) -> Matrix:
-    left, _, right = np.linalg.svd(columns, full_matrices=False)
-    turned: Matrix = left @ right
-    return turned
 
 
 def _signed(clouds: Clouds, basis: Matrix, *, rng: np.random.Generator) -> Matrix:

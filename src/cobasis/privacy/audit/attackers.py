@@ -121,11 +121,11 @@ def _most_explained(recovered: Recovered, subject: Subject) -> tuple[str, float]
     return subject.columns[best], float(shares[best])
 
 
-def linkage(subject: Subject, released: Matrix | None = None, basis: Matrix | None = None) -> Share:
+def linkage(subject: Subject, *, rows: Matrix | None = None, basis: Matrix | None = None) -> Share:
     """Link released rows with a list of these people, by the true basis or a guessed one."""
-    rows = subject.release.rows if released is None else released
+    seen = subject.release.rows if rows is None else rows
     axes = subject.basis if basis is None else basis
-    return score_linkage(rows, axes, candidates=subject.listed, places=subject.places)
+    return score_linkage(seen, axes, candidates=subject.listed, places=subject.places)
 
 
 def linked(subject: Subject) -> Finding:
@@ -170,7 +170,7 @@ def _of_halves(
         release = Release(rows=_rounded(victims.release.rows @ shown), labels=sent)
         guess = PublicSample(rows=public @ seen, labels=labels, rng=rng).recover(release).basis
         found = LeakedBasis(basis=seen @ guess, prior_rows=public).recover(release)
-        linkages.append(linkage(victims, release.rows, found.basis))
+        linkages.append(linkage(victims, rows=release.rows, basis=found.basis))
         if not quick:
             contents.append(score_content(found, victims.rows))
     best = max(contents, key=lambda each: each.explained.value, default=None)
@@ -183,7 +183,7 @@ def _by_list(victims: Subject) -> Share:
         return Share(value=0.0, chance=1 / victims.n_rows)
     release = Release(rows=_rounded(victims.release.rows @ _leading(victims.release.rows)))
     found = CandidatesAlone(candidates=victims.listed).recover(release)
-    return linkage(victims, release.rows, found.basis)
+    return linkage(victims, rows=release.rows, basis=found.basis)
 
 
 def _views(released: Matrix, public: Matrix, *, quick: bool) -> Iterator[tuple[Matrix, Matrix]]:

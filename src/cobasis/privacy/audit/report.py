@@ -44,9 +44,9 @@ def _verdict_words(guarantee: Guarantee | None) -> str:
     return f"Protected by differential privacy: {told}."
 
 
-def _sentences(known: Mapping[str, Finding], facts: Facts) -> tuple[str, str, str, str]:
+def _sentences(figures: Mapping[str, Mapping[str, Any]], facts: Facts) -> tuple[str, str, str, str]:
     """Return the four sentences, each with this table's own figures."""
-    content, linkage = known["P1"].figures, known["P3"].figures
+    content, linkage, found = figures["P1"], figures["P3"], figures["P2"]
     helped = (
         f"If one partner helps the analyst, {per_cent(content['explained'])} of the information "
         f"in each record can be rebuilt on average, "
@@ -55,7 +55,6 @@ def _sentences(known: Mapping[str, Finding], facts: Facts) -> tuple[str, str, st
         f"average person: {of_ten(content['cells_chance'])}); given a list of candidates, the "
         f"right person is picked {times(linkage['linked'])}."
     )
-    found = known["P2"].figures
     alone = (
         "What an analyst with similar public data would find out alone cannot be measured on so "
         "few rows; take it that the right person can be picked."
@@ -66,7 +65,7 @@ def _sentences(known: Mapping[str, Finding], facts: Facts) -> tuple[str, str, st
             f"candidates, acting alone, would pick the right person {times(found['linked'])} "
             f"(chance: {times(found['chance'])})."
         )
-    return helped, alone, _who_knows(known["P4"].figures), model_sentence(facts)
+    return helped, alone, _who_knows(figures["P4"]), model_sentence(facts)
 
 
 def _who_knows(found: Mapping[str, Any]) -> str:
@@ -155,7 +154,6 @@ def audit(
     with one_blas_thread():
         seed = int(rng.integers(2**32))
         found = findings(subject, facts, seed=seed, rng=rng)
-        known = {each.id: each for each in found}
         largest = swept(subject, settings)[-1]
         spans = Spans(subject, own=facts.basis, largest=largest, key=rng.bytes(KEY_BYTES))
         measured = effects(subject, settings=settings, task=facts.task, spans=spans, seed=seed)
@@ -171,7 +169,7 @@ def audit(
             },
             verdict="pseudonymised" if facts.guarantee is None else "differentially-private",
             verdict_words=_verdict_words(facts.guarantee),
-            sentences=_sentences(known, facts),
+            sentences=_sentences({each.id: each.figures for each in found}, facts),
             findings=found,
             distances=distances(subject, settings=settings, spans=spans, rng=rng),
             effects=measured,
