@@ -91,13 +91,10 @@ def test_the_fewest_known_people_are_where_the_bars_are_crossed_or_none_where_ev
     assert (few.explained, few.named, few.tried) == (None, None, 8)
 
 
-FOUND = [  # known people; AUC from rows, from labels alone
-    (cancer, 280, 5, 100, (0.94, 0.70)),
-    (digits, 800, 8, 20, (0.83, 0.70)),
-]
-
-
-@pytest.mark.parametrize(("data", "n_rows", "n_components", "n_known", "found"), FOUND)
+@pytest.mark.parametrize(
+    ("data", "n_rows", "n_components", "n_known", "found"),  # AUC from rows, from labels alone
+    [(cancer, 280, 5, 100, (0.94, 0.70)), (digits, 800, 8, 20, (0.83, 0.70))],
+)
 def test_a_few_known_people_give_everybodys_attribute_away(
     data, n_rows, n_components, n_known, found
 ):

@@ -202,8 +202,7 @@ def _from_directions(clouds: Clouds) -> Matrix:
         _sign(clouds.released @ ours, clouds.public @ theirs)
         for ours, theirs in zip(strongest, directions.T, strict=True)
     ]
-    turned: Matrix = polar((directions * signs) @ strongest).rotation
-    return turned
+    return np.asarray(polar((directions * signs) @ strongest).rotation)
 
 
 def _sign(ours: Matrix, theirs: Matrix) -> float:
