@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from cobasis.analyst_side.history import AGREED, RECEIVED, AuditRecord, Received, audit_words
 from cobasis.analyst_side.session import AnalystSession
 from cobasis.bundle.agreement_file import line_in, read_agreement, seal, sealed_path, stem_of
-from cobasis.bundle.envelope import PLAIN, Bundle, PlainKind, plain_kind
+from cobasis.bundle.envelope import PLAIN, Bundle, plain_kind
 from cobasis.bundle.manifest import refuse_replay
 from cobasis.bundle.messages import proposal_in, upload_in
 from cobasis.bundle.seal import look
@@ -34,7 +34,7 @@ from cobasis.protocol.agreement import Agreement, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
 from cobasis.protocol.signatures import Signature, check_signature, signers
 
-_SIGNS: tuple[PlainKind, ...] = ("signature", "agreement")
+_SIGNS = ("signature", "agreement")
 """What may hold signatures."""
 
 
@@ -52,7 +52,7 @@ class FileVerdict:
     audit: AuditRecord | None = None
 
     @classmethod
-    def passed_over(cls, path: Path, kind: PlainKind | None) -> Self:
+    def passed_over(cls, path: Path, kind: str | None) -> Self:
         """Say what a file is that nothing is done with."""
         reason = "no signature" if kind is None else PLAIN[kind]
         return cls(file=path.name, verdict="passed over", reason=reason)
@@ -171,7 +171,7 @@ def _files(paths: Iterable[Path], agreement: Path) -> list[Path]:
     return list(found)
 
 
-def _kind(path: Path) -> PlainKind | None:
+def _kind(path: Path) -> str | None:
     """Return what a file of ours is that is not sealed; None where it cannot be read, either."""
     try:
         return plain_kind(path)
@@ -183,7 +183,7 @@ def _signed(
     path: Path,
     agreement: Agreement,
     *,
-    kind: PlainKind | None,
+    kind: str | None,
     take: Callable[[Signature], bool],
 ) -> FileVerdict:
     """Take the signatures of a file, if all are good and of this agreement; say whose they are."""
@@ -204,9 +204,7 @@ def _signed(
     )
 
 
-def _signatures_in(
-    path: Path, agreement: Agreement, *, kind: PlainKind | None
-) -> tuple[Signature, ...]:
+def _signatures_in(path: Path, agreement: Agreement, *, kind: str | None) -> tuple[Signature, ...]:
     if kind == "signature":
         return (line_in(path, Signature),)
     if kind != "agreement":
@@ -222,7 +220,7 @@ def _signatures_in(
 
 
 def _signatures(
-    session: AnalystSession, kinds: Mapping[Path, PlainKind | None]
+    session: AnalystSession, kinds: Mapping[Path, str | None]
 ) -> dict[Path, FileVerdict]:
     """Take signatures, of the files and beside the agreement; seal it once all are there."""
     agreed = session.history.agreed
@@ -252,7 +250,7 @@ def _signatures(
     return verdicts
 
 
-def _taken(session: AnalystSession, path: Path, *, kind: PlainKind | None) -> FileVerdict:
+def _taken(session: AnalystSession, path: Path, *, kind: str | None) -> FileVerdict:
     """Take one sealed file in and say what it was, or say why not."""
     if kind is not None:
         return FileVerdict.passed_over(path, kind)

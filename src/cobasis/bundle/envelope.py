@@ -310,8 +310,7 @@ _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES
 _START = 2**16
 _FORMAT = re.compile(r'"format": ?"cobasis/(\w+)/1"')
 _ROUND = re.compile(r'^round_id *= *"', re.MULTILINE)
-PlainKind = Literal["agreement", "identity", "news", "removal", "signature"]
-PLAIN: dict[PlainKind, str] = {
+PLAIN = {
     "agreement": "an agreement",
     "identity": "a public identity",
     "news": "the analyst's news of a round",
@@ -356,12 +355,12 @@ def inspect_bundle(
     return Inspected(seal=seal, manifest=manifest, signature=state)
 
 
-def plain_kind(path: Path) -> PlainKind | None:
+def plain_kind(path: Path) -> str | None:
     """Return what a file of ours is that was never sealed; None where it is none of those."""
     with opened(path) as (stream, _):
         start = stream.read(_START).decode("utf-8", errors="replace")
     if start.startswith("{") and (told := _FORMAT.search(start)):
-        return cast("PlainKind", told[1]) if told[1] in PLAIN else None
+        return told[1] if told[1] in PLAIN else None
     return "agreement" if _ROUND.search(start) else None
 
 

@@ -242,14 +242,8 @@ def refuse_replay(manifest: Manifest, *, digest: str, accepted: str, created: st
     if digest == accepted:
         problem = f"came before: the same one of '{sender}' was accepted already"
         advice = "Nothing needs to be done"
-    elif moment_of(manifest.created) < moment_of(created):
-        problem = (
-            f"of '{sender}' was made on {manifest.created}, before the one that was accepted, of "
-            f"{created}"
-        )
-        advice = "The accepted one stays; move this file out of the folder"
     else:
-        problem = f"is a second one of '{sender}', made on {manifest.created}"
+        problem = f"of '{sender}' was made on {manifest.created}, and one of {created} was accepted"
         advice = "The first one stays; to replace it, agree on a new round"
     raise ReplayError(
         f"this {manifest.kind} {problem}. A party's {manifest.kind} is taken once in a round. "

@@ -12,7 +12,7 @@ from cobasis.algorithms.certificate import Evidence
 from cobasis.bundle.envelope import Bundle
 from cobasis.bundle.manifest import Kind, Manifest, refuse, refuse_foreign
 from cobasis.bundle.uploads import Payload, check_precision, open_payload
-from cobasis.disk.tensors import make_header, read_header, read_tables
+from cobasis.disk.tensors import make_header, read_tables
 from cobasis.errors import ForeignBundleError, OptionError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models.chain import Chain
@@ -158,13 +158,11 @@ def noise_of(agreement: Agreement) -> dict[str, Any] | None:
 def _table(bundle: Bundle, part: str, *, tensor: str) -> Matrix:
     """Read the one float64 table of a part; its numbers are checked by whoever uses them."""
     path, told = bundle.parts[part], bundle.manifest.told
-    places = read_header(path).places
-    place = places.get(tensor)
-    if set(places) != {tensor} or place is None or place.dtype != np.float64:
-        refuse(bundle.what, f"its part {part} is not one table '{tensor}' of float64")
-    if place.shape != (told.get("n_rows"), told.get("n_columns")):
-        refuse(bundle.what, f"its table '{tensor}' has another shape than its manifest says")
     tables, _ = read_tables(path)
+    if set(tables) != {tensor} or tables[tensor].dtype != np.float64:
+        refuse(bundle.what, f"its part {part} is not one table '{tensor}' of float64")
+    if tables[tensor].shape != (told.get("n_rows"), told.get("n_columns")):
+        refuse(bundle.what, f"its table '{tensor}' has another shape than its manifest says")
     return tables[tensor]
 
 

@@ -68,19 +68,15 @@ def encrypt(source: BinaryIO, target: BinaryIO, *, recipients: Sequence[str]) ->
     try:
         keys = [pyrage.x25519.Recipient.from_str(each) for each in recipients]
     except pyrage.RecipientError:
-        keys = []
-    if not keys:
         raise OptionError(
-            f"there is nobody to seal for: of the {len(recipients)} recipients none may be missing "
-            "or malformed. Give the 'age1...' of every public identity."
-        )
+            f"of the {len(recipients)} recipients one has a malformed key, and nobody could open "
+            "what is sealed for it. Enrol the 'age1...' of its public identity as it was written."
+        ) from None
     with _witnessed(source, target) as streams:
         pyrage.encrypt_io(*streams, keys)
 
 
-def decrypt(
-    source: BinaryIO, target: BinaryIO, *, identity: "pyrage.x25519.Identity", what: str
-) -> None:
+def decrypt(source: BinaryIO, target: BinaryIO, *, identity: "pyrage.x25519.Identity") -> None:
     """Decrypt a stream that was sealed for an identity."""
     with _witnessed(source, target) as streams:
         try:
@@ -89,7 +85,7 @@ def decrypt(
             other = "it is not sealed for this key, or its seal is damaged. Ask its sender to seal "
             other += "it for your enrolled public identity, or open it with the right key."
             reason = other if "No matching keys" in str(error) else _DAMAGED
-            raise SealError(f"{what} cannot be opened: {reason}") from None
+            raise SealError(f"what was sealed cannot be opened: {reason}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,11 +119,6 @@ class Transcript:
             with self._alone() as lock:
                 self._catch_up(lock)
 
-    @property
-    def head(self) -> str:
-        """The last line's hash, as far as this object has seen."""
-        return self._last.hash
-
     def append(self, event: str, told: Mapping[str, Fact]) -> Entry:
         """Write a line; when this returns it is on the disk."""
         with self._alone() as lock:

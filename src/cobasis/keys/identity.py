@@ -65,7 +65,7 @@ class Identity(Hidden):
 
     def unseal(self, source: BinaryIO, target: BinaryIO) -> None:
         """Decrypt a stream that was sealed for this identity."""
-        decrypt(source, target, identity=self._age, what="what was sealed")
+        decrypt(source, target, identity=self._age)
 
     def seal_for_self(self, data: bytes) -> bytes:
         """Return bytes that only this identity opens, and that only it can have made."""
