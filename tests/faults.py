@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from unittest import mock
 
 from cobasis.disk import calls
+from cobasis.errors import DiskError
 
 
 class Killed(BaseException):
@@ -91,6 +92,19 @@ def dying_after(real, told):
 
 
 FULL, BROKEN = failing(errno.ENOSPC), failing(errno.EIO)
+
+
+def failures(act, work):
+    """Let the disk fail at the k-th call, k = 1 until it runs clean; yields where it did."""
+    for number in range(1, 100):
+        with at_call(number, act) as clock:
+            try:
+                work()
+            except DiskError as error:
+                assert "[CB601]" in str(error)  # noqa: PT017 -- it need not be raised every time
+        if clock.stopped_at is None:
+            return
+        yield clock.stopped_at
 
 
 def died(act, number, work, *, counts=changes):

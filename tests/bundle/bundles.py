@@ -49,13 +49,7 @@ def draft(kind="receipt", **changes):
         "agreement": AGREEMENT,
         "sender": "north",
         "anchor_tag": TAG,
-        "told": {
-            "n_rows": 3,
-            "evidence": "cannot tell",
-            "share": 0.5,
-            "kept": True,
-            "names": ["a"],
-        },
+        "told": {"n_rows": 3, "evidence": "none", "share": 0.5, "kept": True, "names": ["a"]},
     }
     return {**fields, **changes}
 

@@ -20,7 +20,7 @@ from cobasis.bundle.transcript import (
     verify_transcript,
 )
 from cobasis.errors import DiskError, OptionError, TranscriptError
-from faults import BROKEN, FULL, at_call, deaths
+from faults import BROKEN, FULL, deaths, failures
 
 STEADY = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 FACTS = st.one_of(
@@ -172,27 +172,21 @@ def test_the_file_is_its_owners_and_no_link_or_pipe(path, tmp_path):
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["ENOSPC", "EIO"])
 @pytest.mark.parametrize("n_lines", [0, 3])
 def test_a_disk_that_fails_at_any_call_loses_no_line(path, act, n_lines):
-    head, number, calls = made(path, n_lines), 0, []
+    head, calls, acknowledged = made(path, n_lines), set(), []
     before = path.read_bytes() if n_lines else b""
-    while True:
-        number += 1
-        path.unlink() if path.exists() else None
-        path.write_bytes(before) if n_lines else None
-        clean = False
-        with at_call(number, act) as clock:
-            try:
-                Transcript(path).append("received", {"number": 4})
-                clean = True
-            except DiskError:
-                pass
-        assert clean == (clock.stopped_at is None)
-        if clean:
-            break
-        calls.append(clock.stopped_at)
+
+    def append():
+        acknowledged.append(Transcript(path).append("received", {"number": 4}))
+
+    for call in failures(act, append):
+        calls.add(call)
         checked = verify_transcript(path, head=head) if path.exists() else None
         assert checked is None or len(checked.entries) == n_lines
         assert Transcript(path).append("after", {}).seq == n_lines + 1
-    assert {"open", "pwrite", "fsync"} <= set(calls)
+        path.unlink()
+        path.write_bytes(before) if n_lines else None
+        assert not acknowledged
+    assert {"open", "pwrite", "fsync"} <= calls
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"event":"received","hash"', b"x" * 500])

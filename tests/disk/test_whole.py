@@ -25,7 +25,7 @@ from cobasis.disk.whole import (
     write_whole,
 )
 from cobasis.errors import AnotherRunError, DiskError
-from faults import BROKEN, FULL, at_call
+from faults import BROKEN, FULL, failures
 
 LARGE = bytes(range(256)) * 4096 * 2 + b"the last piece"
 

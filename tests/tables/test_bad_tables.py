@@ -26,11 +26,6 @@ from tables.parties import frame, kept, site, uploaded
 N_ROWS = 3_000
 
 
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
-
-
 def attempt(table, folder, *, labels="died", expected, match, where=None, **options):
     """The error is raised, its code is in the message, and nothing is left of an upload."""
     north = where or site()

@@ -7,19 +7,12 @@ from safetensors import safe_open
 
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, OptionError
 from cobasis.features.encoder import encode
-from cobasis.protocol import projection
 from cobasis.tables import open_table
 from tables.parties import assert_same, kept, uploaded
 from tables.wards import FEATURES, NAMES, WIDTH, ward_frame, ward_site
 
 N_ROWS = 2_900
 KINDS = ["parquet", "csv", "frame", "lazy"]
-
-
-@pytest.fixture(autouse=True)
-def many_small_parts(monkeypatch):
-    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
-    monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
 
 
 def streamed(rows):

@@ -11,11 +11,6 @@ from tables.wards import ward_frame, ward_site
 KINDS = ["parquet", "csv", "frame", "lazy"]
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    monkeypatch.setattr("cobasis.tables.table.CHECKED_ROWS", 100)
-
-
 def told(table, **changes):
     """What is found; progress goes to the last row."""
     agreement, seen = ward_site(**changes).agreement, []

@@ -33,13 +33,6 @@ TERMS = DPTerms(
 )
 
 
-@pytest.fixture(autouse=True)
-def many_small_parts(monkeypatch):
-    """Twelve blocks in three parts, and 29 bins, as a table of millions of rows would have."""
-    monkeypatch.setattr("cobasis.tables.table.BLOCK_CELLS", 1)
-    monkeypatch.setattr(projection, "BIN_BYTES", 8 * 3 * 100)
-
-
 def exact(table):
     """A table with columns of every real type, which a CSV file would not tell apart."""
     return table.with_columns(
