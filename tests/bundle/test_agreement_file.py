@@ -23,6 +23,7 @@ from cobasis.bundle.agreement_file import (
 from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import AgreementError, AgreementFileError, UnsignedError
 from cobasis.protocol.agreement import missing_fields
+from cobasis.protocol.dp_terms import DPTerms
 from protocol.consortium import NAMES
 from protocol.people import ANALYST, PEOPLE, identity
 
@@ -48,6 +49,22 @@ OTHERS = {
 """Fields that `FILLED` leaves as they are by default."""
 
 
+NOISY = {
+    "basis": "haar",
+    "dp": DPTerms(
+        epsilon=2,
+        radius=1.5,
+        centre=(0.25,) * 6,
+        adjacency="add-remove",
+        rows_per_person=2,
+        most_rows=5000,
+        labels="randomised_response",
+        label_epsilon=0.5,
+        lifetime_epsilon=4,
+    ),
+}
+
+
 def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp_path):
     path = tmp_path / "icu.toml"
     path.write_text(new_text({}))
@@ -62,7 +79,13 @@ def test_an_empty_draft_has_every_field_with_a_comment_and_says_what_to_fill(tmp
     assert marked <= missing
     assert "retention_days" in marked
     assert "# [[features]]" in text
-    assert "# [dp]" in text
+    # the example of a guarantee is a table once its comments are taken away
+    example = text.partition("# [dp]")[2].partition("\n\n")[0]
+    text = "[dp]" + "\n".join(line.removeprefix("# ") for line in example.splitlines())
+    terms = tomllib.loads(text)["dp"]
+    assert set(terms) == set(DPTerms.model_fields)
+    given = {name: value for name, value in terms.items() if value not in ("", [])}
+    assert DPTerms(**given).epsilon == 8.0
 
 
 def test_what_is_written_reads_back_as_the_same_agreement(tmp_path):
@@ -232,12 +255,17 @@ BAD = {
     "a signature in a word": ('id = ""', "signature = 3", r"no \[\[signature\]\] tables"),
     "signatures in one table": ("[analyst]", "[signature]\n[analyst]", "no .*signature.* tables"),
     "half a signature": ("[analyst]", "[[signature]]\nname = 'x'\n[analyst]", "signature"),
+    "an unknown term": ("\nepsilon = 2.0", "\nsigma = 2.0", "dp.sigma: Extra inputs"),
+    "no radius": ("radius = 1.5\n", "", "dp.radius: Field required"),
+    "a large epsilon": ("\nepsilon = 2.0", "\nepsilon = 65.0", "dp.epsilon: Input should be"),
+    "terms that are no table": ("\n[dp]\n", "\n[[dp]]\n", "dp: Input should be"),
+    "a basis of the rows": ('\nbasis = "haar"', '\nbasis = "svd"', "rows shape that basis"),
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_a_field_that_cannot_stand_is_an_agreement_error_that_names_it(kind, tmp_path):
-    path = whole(tmp_path)
+    path = whole(tmp_path, **NOISY)
     old, new, match = BAD[kind]
     text = path.read_text()
     assert old in text
@@ -255,3 +283,21 @@ def test_what_is_too_large_is_refused_before_it_is_read_and_what_is_no_text_with
     path.write_bytes(b"a = 1\nb = '\xff'\n")
     with pytest.raises(AgreementFileError, match="line 2: it is no UTF-8 text"):
         read_agreement(path)
+
+
+def test_every_term_has_a_comment_reads_back_and_is_signed_for(tmp_path):
+    path = whole(tmp_path, **NOISY)
+    text = path.read_text()
+    for name in DPTerms.model_fields:
+        assert re.search(rf"^# .+\n{name} = ", text, re.MULTILINE), name
+    found = read_agreement(path).agreement
+    assert found.dp == NOISY["dp"]
+    assert missing_fields(read_draft(path)) == ()
+    assert sealed_agreement(seal(path, signed(path))) == found
+    path.write_text(text.replace("\nepsilon = 2.0", "\nepsilon = 2.5"))
+    with pytest.raises(AgreementError, match="is not what stands in"):
+        sealed_agreement(path)
+    public = NOISY["dp"].model_copy(update={"labels": "public", "label_epsilon": None})
+    path = whole(tmp_path, basis="haar", dp=public)
+    assert 'label_epsilon = ""' in path.read_text()
+    assert read_agreement(path).agreement.dp.label_epsilon is None

@@ -105,17 +105,14 @@ def test_messages_come_out_as_they_went_in(tmp_path):
         return_bundle(tmp_path, replace(RETURN, model=trained))
 
 
-@pytest.mark.parametrize(
-    ("precision", "int8_range"), [("fp64", None), ("fp32", None), ("fp16", None), ("int8", 5.0)]
-)
-def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path, precision, int8_range):
-    agreement = agree(ConsortiumSecret(bytes(32)), precision=precision, int8_range=int8_range)
+def test_an_upload_comes_out_as_a_payload_in_the_agreed_precision(tmp_path):
+    agreement = agree(ConsortiumSecret(bytes(32)), precision="int8", int8_range=5.0)
     upload = replace(UPLOAD, agreement_digest=agreement.digest())
-    put(upload, tmp_path / "u", precision=precision, int8_range=int8_range)
+    put(upload, tmp_path / "u", precision="int8", int8_range=5.0)
     bundle = upload_bundle(tmp_path, agreement=agreement)
     payload = messages.upload_in(bundle, agreement=agreement)
     assert bundle.manifest.told["n_rows"] == payload.rows_shape[0] == 40
-    assert np.abs(payload.row_block(0, 40) - ROWS).max() <= {"int8": 0.02}.get(precision, 2e-3)
+    assert np.abs(payload.row_block(0, 40) - ROWS).max() <= 0.02
     np.testing.assert_array_equal(payload.labels(), LABELS)
 
 

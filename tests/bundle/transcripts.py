@@ -1,24 +1,16 @@
 """Transcripts of a few lines, on disk and in memory."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 from cobasis.bundle.transcript import START, Transcript, following
 
 
-class Clock:
-    """A second later each time."""
-
-    def __init__(self):
-        self.time = datetime(2026, 11, 21, 15, tzinfo=UTC)
-
-    def __call__(self):
-        self.time += timedelta(seconds=1)
-        return self.time
-
-
 def made(path, n_lines=5):
     """Write lines, and return the last one's hash."""
-    transcript, last = Transcript(path, clock=Clock()), START
+    start = datetime(2026, 11, 21, 15, tzinfo=UTC)
+    times = (start + timedelta(seconds=number) for number in count(1))
+    transcript, last = Transcript(path, clock=times.__next__), START
     for number in range(n_lines):
         last = transcript.append("received", {"party": f"party-{number}", "n_rows": number})
     return last.hash

@@ -68,8 +68,6 @@ REFUSED = [
     (pl.lit("x").alias("sex"), FeatureError, "'sex'.*words that are not agreed"),
     (pl.lit(None, pl.String).alias("sex"), FeatureError, "'sex'.*empty cells"),
     (pl.lit(float("inf")).alias("lactate"), NotFiniteError, r"'lactate' \(2,900 cells\)"),
-    (pl.lit(None, pl.Float64).alias("age"), NotFiniteError, r"'age' \(2,900 cells\)"),
-    (pl.lit(2**60).alias("pulse"), DtypeError, r"'pulse'.*2\*\*53"),
 ]
 
 
@@ -84,7 +82,7 @@ def test_cells_that_are_not_agreed_are_refused_and_leave_no_upload(
     with pytest.raises(expected, match=match) as caught:
         uploaded(ward_site().party(), table, to=to)
     assert f"[{expected.code}]" in str(caught.value)
-    assert ("'pulse'" in str(caught.value)) == ("'pulse'" in match)
+    assert "'pulse'" not in str(caught.value)
     assert not to.exists()
 
 
