@@ -105,7 +105,7 @@ class RealRound:
         return open_bundle(
             self.reply(name, number),
             unseal=self.identities[by or name].unseal,
-            signer=self.identities["lab"].public,
+            signer={"lab": self.identities["lab"].public},
             into=self.folder / f"opened-{name}",
         )
 

@@ -1,8 +1,9 @@
-"""Bundles for the tests: rightly made ones, and ones that no writer of ours would make."""
+"""Bundles and transcripts: rightly made ones, and bundles that no writer of ours would make."""
 
 import hashlib
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pyrage
 import pytest
@@ -12,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import open_bundle
 from cobasis.bundle.manifest import Expected, signed_message
+from cobasis.bundle.transcript import START, Transcript, following
 from cobasis.keys.identity import Identity
 from cobasis.strict_json import canonical_json
 
@@ -154,3 +156,22 @@ def refused(path, error, words=None, **options):
     assert not list(path.parent.glob("**/*.part"))
     assert type(found.value) is error
     return str(found.value)
+
+
+def transcript(path, n_lines=5):
+    """Write lines, and return the last one's hash."""
+    start = datetime(2026, 11, 21, 15, tzinfo=UTC)
+    times = (start + timedelta(seconds=number) for number in count(1))
+    made, last = Transcript(path, clock=times.__next__), START
+    for number in range(n_lines):
+        last = made.append("received", {"party": f"party-{number}", "n_rows": number})
+    return last.hash
+
+
+def lines_in_memory(n_lines):
+    """The lines of a transcript, and the last one's hash."""
+    lines, last = [], START
+    for number in range(n_lines):
+        last = following(last, "received", told={"n_rows": number}, time="2026-11-21T15:00:00Z")
+        lines.append(last.line)
+    return lines, last.hash

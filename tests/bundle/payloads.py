@@ -26,11 +26,10 @@ def announced(party="north", *, image=None, n_rows=7, labels=None, **changes):
     return Upload(**{**fields, **changes})
 
 
-def tables(seed=0, *, n_rows=7, n_components=3, n_anchor_rows=5):
+def tables(seed=0):
     """Rows, anchor image and numeric labels."""
     rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(n_rows, n_components))
-    return rows, rng.normal(size=(n_anchor_rows, n_components)), rng.normal(size=n_rows)
+    return rng.normal(size=(7, 3)), rng.normal(size=(5, 3)), rng.normal(size=7)
 
 
 def write(path, *, party="north", seed=0, labels=True):

@@ -9,6 +9,7 @@ import pytest
 from bundle.bundles import AGE_KEYS, ENROLLED, LAB, NORTH, NOW, opened
 from cobasis.bundle import messages
 from cobasis.bundle.manifest import PARTS, Expected
+from cobasis.disk.whole import file_digest
 from cobasis.errors import CobasisError
 
 FOLDER = Path(__file__).parent / "golden" / "1"
@@ -22,9 +23,7 @@ def decided(path, into):
         bundle = opened(path, into, by=by, signer=ENROLLED, expected=Expected(now=NOW))
     except CobasisError as error:
         return {"opened_by": by.public.name, "code": error.code}
-    parts = {
-        name: hashlib.sha256(part.read_bytes()).hexdigest() for name, part in bundle.parts.items()
-    }
+    parts = {name: file_digest(part) for name, part in bundle.parts.items()}
     bundle.discard()
     into.rmdir()
     return {

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bundle.bundles import LAB, NORTH, SOUTH
-from bundle.transcripts import made
+from bundle.bundles import LAB, NORTH, SOUTH, transcript
 from cobasis.bundle.transcript import Transcript, verify_transcript
 from cobasis.errors import BundleError, ForeignBundleError, SignatureError
 from cobasis.protocol.signatures import (
@@ -84,7 +83,7 @@ def test_the_party_countersigns_the_receipt_with_its_signature():
 def test_a_receipt_binds_the_analysts_transcript(tmp_path):
     """Its line, and all before it, can be asked for later."""
     path = tmp_path / "analyst.jsonl"
-    made(path, 2)
+    transcript(path, 2)
     line = Transcript(path).append("received", {"party": "north", "file": "b" * 64})
     found = signed(transcript=line.hash)
     Transcript(path).append("trained", {})

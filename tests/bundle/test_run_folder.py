@@ -1,8 +1,6 @@
 """Fits on disk: what was put in comes out, and what is half-written counts for nothing."""
 
-import errno
 import json
-import os
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 
 from cobasis.algorithms.fits import Fit
 from cobasis.bundle.folders import FitFolder, StateFolder
-from cobasis.disk import whole
 from cobasis.errors import (
     AnotherRunError,
     DiskError,
@@ -19,13 +16,14 @@ from cobasis.errors import (
     FileChangedError,
     StepError,
 )
+from faults import FULL, at_call
 
 STEADY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 
 
-def fit(number, *, shape=(3, 3)):
+def fit(number):
     """A fit that tells which it is."""
-    return Fit(change_of_basis=np.full(shape, float(number)), determination=1 / (number + 1))
+    return Fit(change_of_basis=np.full((3, 3), float(number)), determination=1 / (number + 1))
 
 
 def filled(path, *, n_parties=10, shard_bytes=200):
@@ -69,14 +67,12 @@ def test_fits_of_any_names_and_shapes_come_back_bit_for_bit(tmp_path_factory, fi
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, DiskError])
-def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path, monkeypatch, error):
+def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path, error):
     """What was gathered is written whatever is raised; of what no disk takes, nothing else goes."""
     filled(tmp_path, n_parties=4)
     (tmp_path / "fits-00002.safetensors.part").write_bytes(b"half")
     folder, known = FitFolder(tmp_path), {"p0": 0, "p1": 1, "p2": 2, "p3": 3}
-
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    full = at_call(int(error is DiskError), FULL, counts=lambda name, *_: name == "fsync")
 
     def broken_off():
         with folder:
@@ -84,11 +80,9 @@ def test_a_folder_is_taken_up_where_its_last_shard_ends(tmp_path, monkeypatch, e
             assert numbers_in(folder) == {**known, "late": 99}  # before it is written down, too
             if error is not DiskError:
                 raise error
-            monkeypatch.setattr(whole.os, "fsync", full)
 
-    with pytest.raises(error):
+    with pytest.raises(error), full:
         broken_off()
-    monkeypatch.undo()
     written = {} if error is DiskError else {"late": 99}
     assert numbers_in(FitFolder(tmp_path)) == {**known, **written}
     assert len(list(tmp_path.glob("fits-*.safetensors"))) == 2 + len(written)

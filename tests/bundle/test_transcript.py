@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bundle.transcripts import in_memory, made
+from bundle.bundles import lines_in_memory, transcript
 from cobasis.bundle.transcript import (
     MAX_LINE,
     REPAIRED,
@@ -38,7 +38,7 @@ def path(tmp_path):
 
 
 def test_lines_are_canonical_json_that_carries_the_hash_before(path):
-    made(path)
+    transcript(path)
     lines = path.read_bytes().splitlines()
     told = [json.loads(line) for line in lines]
     assert lines[2] == json.dumps(told[2], sort_keys=True, separators=(",", ":")).encode()
@@ -66,7 +66,7 @@ def test_what_is_told_comes_back(told):
 def test_no_byte_of_any_line_can_be_changed(data, tmp_path_factory):
     """Lines that go, move or come twice stand in ``tests/under_fault/in_text.py``."""
     path = tmp_path_factory.getbasetemp() / "changed.jsonl"
-    lines, head = in_memory(4)
+    lines, head = lines_in_memory(4)
     changed = bytearray(b"".join(lines))
     changed[data.draw(st.integers(0, len(changed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(changed)
@@ -75,7 +75,7 @@ def test_no_byte_of_any_line_can_be_changed(data, tmp_path_factory):
 
 
 def test_without_a_noted_hash_an_end_may_be_cut_off_and_a_whole_be_written_anew(path):
-    head = made(path)
+    head = transcript(path)
     Transcript(path).append("another", {})
     assert len(verify_transcript(path, head=head).entries) == 6  # the noted line is among them
     cut = b"".join(path.read_bytes().splitlines(keepends=True)[:3])
@@ -87,15 +87,15 @@ def test_without_a_noted_hash_an_end_may_be_cut_off_and_a_whole_be_written_anew(
 
 
 def test_nothing_is_appended_to_a_transcript_that_was_changed(path):
-    made(path)
-    transcript = Transcript(path)
+    transcript(path)
+    writer = Transcript(path)
     before = path.read_bytes()
     path.write_bytes(before.replace(b"party-1", b"party-7"))
     with pytest.raises(TranscriptError, match="at line 2, it was changed"):
         Transcript(path)
     path.write_bytes(before[:100])
     with pytest.raises(TranscriptError, match="at line 5, lines were cut off behind it"):
-        transcript.append("received", {})
+        writer.append("received", {})
 
 
 def test_two_writers_take_turns(path):
@@ -109,7 +109,7 @@ def test_two_writers_take_turns(path):
 @pytest.mark.parametrize("tear", ["cut", "zeros", "zeros and a line feed"])
 @pytest.mark.parametrize("kept", [1, 40, 150])
 def test_a_torn_last_line_is_replaced_by_a_note(path, tear, kept):
-    made(path)
+    transcript(path)
     whole = path.read_bytes()
     line = following(replace(START, seq=5), "x", told={"a": "b"}, time="").line
     torn = line[:kept] + {"cut": b"", "zeros": b"\0" * 9}.get(tear, b"\0" * 9 + b"\n")
@@ -158,7 +158,7 @@ def test_only_words_numbers_truths_and_lists_of_words_are_told(path, fact):
 
 
 def test_the_file_is_its_owners_and_no_link_or_pipe(path, tmp_path):
-    made(path)
+    transcript(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe")
@@ -172,7 +172,7 @@ def test_the_file_is_its_owners_and_no_link_or_pipe(path, tmp_path):
 @pytest.mark.parametrize("act", [FULL, BROKEN], ids=["ENOSPC", "EIO"])
 @pytest.mark.parametrize("n_lines", [0, 3])
 def test_a_disk_that_fails_at_any_call_loses_no_line(path, act, n_lines):
-    head, calls, acknowledged = made(path, n_lines), set(), []
+    head, calls, acknowledged = transcript(path, n_lines), set(), []
     before = path.read_bytes() if n_lines else b""
 
     def append():
@@ -192,7 +192,7 @@ def test_a_disk_that_fails_at_any_call_loses_no_line(path, act, n_lines):
 @pytest.mark.parametrize("torn", [b"", b'{"event":"received","hash"', b"x" * 500])
 def test_a_process_that_dies_at_any_call_loses_no_acknowledged_line(path, torn):
     """Of an append, and of the repair of a torn line, which stands until its note does."""
-    head, found = made(path, 3), []
+    head, found = transcript(path, 3), []
     whole = path.read_bytes()
     path.write_bytes(whole + torn)
     for where, call in deaths(lambda: Transcript(path).append("received", {"number": 4})):

@@ -1,16 +1,41 @@
-"""An identity is used, and never shown; what it kept for itself nobody else can have made."""
+"""An identity is used and never shown; its file is encrypted, its owner's, never written over."""
 
+import base64
 import copy
+import hmac
+import json
+import os
 import pickle
+import stat
 
 import pyrage
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-from cobasis.errors import SealError, SecretError
-from cobasis.keys.identity import Identity
+from cobasis.errors import (
+    CobasisError,
+    DiskError,
+    IdentityError,
+    PassphraseError,
+    SealError,
+    SecretError,
+)
+from cobasis.keys.identity import Identity, home, key_path, load_identity, names, save_identity
 from cobasis.protocol.enrolment import verify
 
 NORTH, SOUTH = Identity.new("north"), Identity.new("south")
+WORDS = "correct horse battery"
+FIELDS = {
+    "format": "cobasis/key/1",
+    "name": "north",
+    "role": "party",
+    "signing_key": NORTH._signing.private_bytes_raw().hex(),
+    "age_key": str(NORTH._age),
+}
+SECRETS = (WORDS, FIELDS["signing_key"], FIELDS["age_key"])
 
 
 def test_it_shows_its_keys_to_nobody_and_does_not_travel():
@@ -59,3 +84,136 @@ def test_a_record_that_somebody_else_made_for_it_is_refused():
     ):
         with pytest.raises(SealError, match="'north' is sealed for them, and was not made by them"):
             NORTH.unseal_own(pyrage.encrypt(forged, [recipient]))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "north.key"
+
+
+def derived(key, info, *, salt=None):
+    return HKDF(algorithm=SHA256(), length=32, salt=salt, info=info).derive(key)
+
+
+def under_passphrase(data, passphrase):
+    """What age makes of one chunk, written from its specification, with cheap guesses.
+
+    What `cobasis` writes costs two seconds and half a gigabyte per try; tests try often.
+    """
+    file_key, salt, nonce = os.urandom(16), os.urandom(16), os.urandom(16)
+    salted = b"age-encryption.org/v1/scrypt" + salt
+    slow = Scrypt(salt=salted, length=32, n=2**4, r=8, p=1).derive(passphrase.encode())
+    body = ChaCha20Poly1305(slow).encrypt(bytes(12), file_key, None)
+    plain = [base64.b64encode(each).rstrip(b"=") for each in (salt, body)]
+    header = b"age-encryption.org/v1\n-> scrypt %b 4\n%b\n---" % tuple(plain)
+    mac = base64.b64encode(hmac.digest(derived(file_key, b"header"), header, "sha256"))
+    key, last = derived(file_key, b"payload", salt=nonce), bytes(11) + b"\1"
+    payload = ChaCha20Poly1305(key).encrypt(last, data, None)
+    return header + b" " + mac.rstrip(b"=") + b"\n" + nonce + payload
+
+
+def by_hand(path, text=None, **changes):
+    """A key file that is quick to open."""
+    plain = json.dumps({**FIELDS, **changes}).encode() if text is None else text
+    path.write_bytes(under_passphrase(plain, WORDS))
+    path.chmod(0o600)
+    return path
+
+
+def refused(path, error, words, passphrase=WORDS):
+    with pytest.raises(error, match=words) as found:
+        load_identity(path, passphrase=passphrase)
+    shown = f"{found.value}{found.value.args!r}"
+    assert not [secret for secret in (*SECRETS, passphrase) if secret in shown]
+
+
+def test_a_key_is_kept_and_comes_back_the_same(path):
+    save_identity(NORTH, path, passphrase=WORDS)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in path.parent.iterdir()] == ["north.key"]
+    data = path.read_bytes()
+    assert data.startswith(b"age-encryption.org/v1\n-> scrypt ")
+    assert not [secret for secret in (*SECRETS, "north") if secret.encode() in data]
+    again = load_identity(path, passphrase=WORDS)
+    assert again.public == NORTH.public
+    assert again.unseal_own(NORTH.seal_for_self(b"kept")) == b"kept"
+
+
+def test_another_passphrase_is_refused_and_so_is_none(path):
+    by_hand(path)  # from age's specification
+    assert load_identity(path, passphrase=WORDS).public == NORTH.public
+    for passphrase in ("correct horse batteri", "Correct horse battery", "\t\t", "x" * 10_000):
+        refused(path, PassphraseError, "not opened by this passphrase", passphrase)
+    path.unlink()
+    with pytest.raises(PassphraseError, match="empty passphrase"):
+        save_identity(NORTH, path, passphrase="")
+    refused(path, IdentityError, "No such file or directory.*cobasis key new")
+    path.mkdir()
+    refused(path, IdentityError, "no key to be read")
+
+
+def test_a_key_is_never_written_over(path):
+    for there in (lambda: path.write_bytes(b"old"), lambda: path.symlink_to("nowhere")):
+        there()
+        with pytest.raises(IdentityError, match="never written over"):
+            save_identity(NORTH, path, passphrase=WORDS)
+        path.unlink()
+
+
+def test_a_key_that_others_may_read_is_refused(path):
+    by_hand(path)
+    for mode in (0o640, 0o604, 0o620, 0o666):
+        path.chmod(mode)
+        refused(path, IdentityError, f"has mode {mode:04o}")
+    path.chmod(0o400)
+    assert load_identity(path, passphrase=WORDS).public == NORTH.public
+
+
+def test_a_damaged_key_is_refused(path):
+    whole = by_hand(path).read_bytes()
+    for at in [*range(0, len(whole), 11), len(whole) - 1]:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(CobasisError) as found:
+            load_identity(path, passphrase=WORDS)
+        assert isinstance(found.value, IdentityError | PassphraseError)
+    for length in (0, 20, 150, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        refused(path, IdentityError, "is damaged")
+    path.write_bytes(bytes(2**20))
+    refused(path, IdentityError, "is damaged")
+    for changes in (
+        *({"text": text} for text in (b"AGE-SECRET-KEY-1 of another program", b"[]", b"\xff")),
+        *({"signing_key": value} for value in ("00", None)),
+        *({"format": "cobasis/key/2"}, {"age_key": "AGE-SECRET-KEY-1QQQ"}),
+    ):  # under the right passphrase
+        refused(by_hand(path, **changes), IdentityError, "is damaged, or no key")
+
+
+def test_the_home_is_what_is_given_or_named_or_in_the_persons_own_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("COBASIS_HOME", raising=False)
+    assert home() == tmp_path / ".cobasis"
+    monkeypatch.setenv("COBASIS_HOME", str(tmp_path / "named"))
+    assert home() == tmp_path / "named"
+    assert home(tmp_path / "given") == tmp_path / "given"
+    for folder in (".cobasis", "named", "given"):
+        assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
+
+
+def test_a_key_has_its_place(tmp_path):
+    path = key_path(tmp_path, "north")
+    assert path == tmp_path / "keys" / "north.key"
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    for name in ("south", "north.east"):
+        key_path(tmp_path, name).touch()
+    (tmp_path / "keys" / "notes.txt").touch()
+    assert names(tmp_path) == ("north.east", "south")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "/etc/passwd", "a/b", ".a", "a\n", "x" * 101])
+def test_a_name_that_leads_elsewhere_or_a_home_that_cannot_be_made_is_refused(tmp_path, name):
+    with pytest.raises(IdentityError, match="no identity's name"):
+        key_path(tmp_path, name)
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match="cannot be made"):
+        home(tmp_path / "file")

@@ -125,7 +125,7 @@ class Consortium:
     def opened(self, name, path):
         into = self.folder("lab") / f"opened-{secrets.token_hex(4)}"
         return open_bundle(
-            path, unseal=self.lab.unseal, signer=self.identities[name].public, into=into
+            path, unseal=self.lab.unseal, signer={name: self.identities[name].public}, into=into
         )
 
     def proposal(self, name, path):

@@ -6,8 +6,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cobasis import Agreement, ConsortiumSecret, Party, PartyKey, numeric_features
+from cobasis import (
+    Agreement,
+    ConsortiumSecret,
+    NumericFeature,
+    Party,
+    PartyKey,
+    numeric_features,
+)
 from cobasis.bundle.uploads import UploadFile, open_payload
+from cobasis.features.contract import CategoryFeature
 from cobasis.progress import silent
 from cobasis.protocol.secrets import public_rows_digest
 from cobasis.tables import open_table
@@ -125,3 +133,40 @@ def assert_same(path, upload, *, atol=1e-10):
     assert [getattr(found, each) for each in envelope] == [
         getattr(upload, each) for each in envelope
     ]
+
+
+WARD_FEATURES = (
+    NumericFeature(name="age", centre=60, scale=20, low=0, high=120),
+    CategoryFeature(name="ward", values=("icu", "007", "7"), unknown="other", missing="level"),
+    NumericFeature(name="lactate", centre=2, scale=1.5, missing="fill", fill=1.25),
+    CategoryFeature(name="sex", values=("f", "m")),
+    NumericFeature(name="pulse", centre=80, scale=15, missing="fill", fill=75),
+)
+WARD_NAMES = tuple(each.name for each in WARD_FEATURES)
+WARD_WIDTH = 1 + 5 + 1 + 2 + 1
+
+
+def ward_site(**changes):
+    """A site whose table has categories, empty cells and an identifier."""
+    fields = {"n_anchor_rows": WARD_WIDTH + 1, "label": "died", "id": "patient"}
+    return site(**{"features": WARD_FEATURES} | fields | changes)
+
+
+def ward_frame(n_rows, *, seed=0):
+    """Columns in another order than agreed, between others that are not."""
+    rng = np.random.default_rng(seed)
+    wards = np.array(["icu", "007", "7", "hall", None], dtype=object)
+    lactate = pl.Series(rng.gamma(2.0, 1.0, n_rows)).round(3)
+    pulse = pl.Series(rng.integers(50, 120, n_rows))
+    return pl.DataFrame(
+        {
+            "patient": [f"p-{row:05}" for row in range(n_rows)],
+            "pulse": pulse.set(pl.Series(rng.random(n_rows) < 0.2), None),
+            "sex": rng.choice(["f", "m"], n_rows),
+            "note": ['a, "b"'] * n_rows,
+            "lactate": lactate.set(pl.Series(rng.random(n_rows) < 0.3), None),
+            "ward": pl.Series(rng.choice(wards, n_rows).tolist(), dtype=pl.String),
+            "age": rng.normal(60, 15, n_rows).round(1),
+            "died": rng.integers(0, 2, n_rows),
+        }
+    )

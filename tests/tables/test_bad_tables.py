@@ -57,11 +57,6 @@ REFUSED = [
     (lambda t: t.drop("died"), LabelError, "no column 'died'"),
     (lambda t: t.head(0), ShapeError, "party 'north' is empty: 0 rows"),
     (lambda t: t.head(2), DimensionError, "2 rows for n_components=3"),
-    (
-        lambda t: t.with_columns(pl.col("x0").alias(f"x{i}") for i in range(7)),
-        DimensionError,
-        "too few independent rows",
-    ),
     (with_(x1=pl.lit("high"), x3=DECIMAL), DtypeError, NO_NUMBERS),
     (with_(x1=pl.lit(1).cast(pl.Int128)), DtypeError, r"no numbers: 'x1' \(Int128\)"),
     (with_(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
@@ -88,13 +83,15 @@ def test_a_table_that_is_not_the_agreements_is_refused(change, expected, match, 
     attempt(table, tmp_path, expected=expected, match=match)
 
 
-def test_labels_that_are_left_out_or_not_finite_and_numbers_without_a_first_pass(tmp_path):
+def test_what_is_left_out_not_finite_or_no_table_is_refused_by_any_basis(tmp_path):
     gone, numbers = pl.lit(float("nan")), site(task="regression", classes=())
     table = frame(N_ROWS).with_columns(stay=gone, x1=pl.lit(float("inf")))
     attempt(frame(N_ROWS), tmp_path, labels=None, expected=LabelError, match="are missing")
     attempt(table, tmp_path, labels="stay", expected=LabelError, match="finite", where=numbers)
     haar = site(basis="haar")
     attempt(table, tmp_path, expected=NotFiniteError, match="3,000 cells", where=haar)
+    attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
+    attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 
 
 @pytest.mark.parametrize("cell", [2**53 + 1, -(2**60)])
@@ -180,11 +177,6 @@ def test_a_file_that_is_no_whole_table_is_refused_by_name(what, tmp_path):
     whole = kept("parquet", frame(N_ROWS), tmp_path).read_bytes()
     (tmp_path / name).write_bytes(change(whole))
     attempt(tmp_path / name, tmp_path, expected=expected, match=f"'{name}'.*{match}")
-
-
-def test_what_is_no_table_is_refused(tmp_path):
-    attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
-    attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 
 
 RAGGED = "'icu.csv'.*line 1235 has another number"

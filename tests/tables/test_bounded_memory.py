@@ -43,13 +43,8 @@ print(peak_bytes())
 
 
 def run(code, folder):
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)],
-        capture_output=True,
-        check=False,
-        timeout=300,
-        env=ENVIRONMENT,
-    )
+    command = [sys.executable, "-c", code, str(folder)]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 

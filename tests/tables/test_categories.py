@@ -8,8 +8,16 @@ from safetensors import safe_open
 from cobasis.errors import DtypeError, FeatureError, NotFiniteError, OptionError
 from cobasis.features.encoder import encode
 from cobasis.tables import open_table
-from tables.parties import assert_same, kept, uploaded
-from tables.wards import FEATURES, NAMES, WIDTH, ward_frame, ward_site
+from tables.parties import (
+    WARD_FEATURES,
+    WARD_NAMES,
+    WARD_WIDTH,
+    assert_same,
+    kept,
+    uploaded,
+    ward_frame,
+    ward_site,
+)
 
 N_ROWS = 2_900
 KINDS = ["parquet", "csv", "frame", "lazy"]
@@ -33,8 +41,8 @@ def test_a_streamed_table_has_the_bits_of_the_frame_in_memory(kind, tmp_path):
     for table in (ward_frame(N_ROWS), ward_frame(300).with_columns(lactate=pl.lit(None))):
         given = kept(kind, table, tmp_path) if kind in KINDS else other_frame(kind, table)
         rows = open_table(given, agreement=ward_site().agreement, party="north", labels="died")
-        expected = encode(table.select(NAMES), FEATURES, party="north")
-        assert rows.shape == expected.shape == (len(table), WIDTH)
+        expected = encode(table.select(WARD_NAMES), WARD_FEATURES, party="north")
+        assert rows.shape == expected.shape == (len(table), WARD_WIDTH)
         np.testing.assert_array_equal(streamed(rows), expected)
         assert (expected[:, 1:6].sum(axis=0) > 0).all()
     assert set(expected[:, 6]) == {(1.25 - 2) / 1.5}
@@ -48,7 +56,7 @@ def test_the_upload_is_that_of_the_in_memory_path_and_holds_no_identifier(kind, 
     table = table.with_columns(died=pl.col("died").replace_strict([0, 1], classes))
     north = ward_site(classes=classes)
     uploaded(north.party(), kept(kind, table, tmp_path), to=to)
-    assert_same(to, north.party().prepare(table.select(NAMES), table["died"].to_numpy()))
+    assert_same(to, north.party().prepare(table.select(WARD_NAMES), table["died"].to_numpy()))
     for word in (b"p-0", b"patient"):
         assert word not in to.read_bytes()
     with safe_open(to, framework="numpy") as file:

@@ -5,8 +5,7 @@ import pytest
 
 from cobasis.errors import TableError
 from cobasis.tables import check_table
-from tables.parties import kept
-from tables.wards import ward_frame, ward_site
+from tables.parties import kept, ward_frame, ward_site
 
 KINDS = ["parquet", "csv", "frame", "lazy"]
 

@@ -8,12 +8,7 @@ import pytest
 
 from cobasis import Analyst, Party
 from cobasis.bundle.uploads import open_payload
-from cobasis.errors import (
-    AgreementError,
-    FileChangedError,
-    NotFiniteError,
-    OrthonormalityError,
-)
+from cobasis.errors import AgreementError, FileChangedError, NotFiniteError, OrthonormalityError
 from cobasis.protocol import projection
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.protocol.secrets import SecretBasis

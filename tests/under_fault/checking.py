@@ -59,7 +59,9 @@ def opened_parts(path, *, by, signer):
     """The parts of a sealed file, by name; CobasisError where it is not whole."""
     into = path.parent / "opened for a look"
     with mock.patch.object(os, "fsync"):  # nobody keeps it
-        bundle = open_bundle(path, unseal=by.unseal, signer=signer.public, into=into)
+        bundle = open_bundle(
+            path, unseal=by.unseal, signer={signer.public.name: signer.public}, into=into
+        )
     made = {name: part.read_bytes() for name, part in bundle.parts.items()}
     bundle.discard()
     into.rmdir()

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from types import SimpleNamespace
 
-from bundle.transcripts import in_memory
+from bundle.bundles import lines_in_memory
 from cobasis.bundle.agreement_file import line_in, sealed_agreement
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.protocol.signatures import (
@@ -197,7 +197,7 @@ def news():
         yield from text_vectors("news", expect, changes)
 
 
-LINES = in_memory(6)[0]
+LINES = lines_in_memory(6)[0]
 SPOILT = {
     "taken out": lambda _: [],
     "twice": lambda line: [line, line],

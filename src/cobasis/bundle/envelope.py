@@ -84,7 +84,7 @@ def open_bundle(
     path: Path,
     *,
     unseal: Callable[[BinaryIO, BinaryIO], None],
-    signer: PublicIdentity | Mapping[str, PublicIdentity],
+    signer: Mapping[str, PublicIdentity],
     into: Path,
     expected: Expected | None = None,
     max_bytes: int = MAX_BYTES,
@@ -188,20 +188,26 @@ def _header(plain: BinaryIO, *, what: str) -> tuple[bytes, bytes]:
     return plain.read(length), plain.read(SIGNATURE_BYTES)
 
 
-def _manifest(
-    plain: BinaryIO, *, signer: PublicIdentity | Mapping[str, PublicIdentity], what: str
-) -> Manifest:
-    """Read the manifest, and believe it when its sender's signature is right."""
+def _signed(
+    plain: BinaryIO, signers: Mapping[str, PublicIdentity], *, what: str
+) -> tuple[Manifest, PublicIdentity | None, bool]:
+    """Read the manifest: with the key of who sent it, if known, and whether they signed it."""
     text, signature = _header(plain, what=what)
     manifest = read_manifest(text, what=what)
-    known = {signer.name: signer} if isinstance(signer, PublicIdentity) else signer
-    sender = known.get(manifest.sender)
+    sender = signers.get(manifest.sender)
+    good = sender is not None and verify(sender, signed_message(text), signature=signature)
+    return manifest, sender, good
+
+
+def _manifest(plain: BinaryIO, *, signer: Mapping[str, PublicIdentity], what: str) -> Manifest:
+    """Read the manifest, and believe it when its sender's signature is right."""
+    manifest, sender, good = _signed(plain, signer, what=what)
     if sender is None:
         raise SignatureError(
             f"{what} says that it is from '{manifest.sender}', who is not among the enrolled keys "
             "that it may be from, or whose key was revoked. Compare fingerprints with its sender."
         )
-    if not verify(sender, signed_message(text), signature=signature):
+    if not good:
         raise SignatureError(
             f"{what} says that it is from '{manifest.sender}', and is not signed with the key "
             f"that is enrolled for them ({sender.fingerprint}). Ask them, over another channel, "
@@ -345,12 +351,9 @@ def inspect_bundle(
     with opened(path) as (file, _), _named(path):
         unseal(cast("BinaryIO", file), head)
     head.seek(0)
-    what = f"the bundle '{path.name}'"
-    text, signature = _header(head, what=what)
-    manifest = read_manifest(text, what=what)
+    manifest, sender, good = _signed(head, signers or {}, what=f"the bundle '{path.name}'")
     state: SignatureState = "not checked" if signers is None else "not enrolled"
-    if (signer := (signers or {}).get(manifest.sender)) is not None:
-        good = verify(signer, signed_message(text), signature=signature)
+    if sender is not None:
         state = "good" if good else "wrong"
     return Inspected(seal=seal, manifest=manifest, signature=state)
 

@@ -39,15 +39,8 @@ class Entry:
     line: bytes  # as it stands in the file
 
 
-START = Entry(
-    seq=0,
-    time="",
-    event="",
-    told={},
-    previous="",
-    hash=hashlib.sha256(b"cobasis/transcript/1").hexdigest(),
-    line=b"",
-)
+_FIRST = hashlib.sha256(b"cobasis/transcript/1").hexdigest()
+START = Entry(seq=0, time="", event="", told={}, previous="", hash=_FIRST, line=b"")
 """What stands before the first line."""
 
 

@@ -16,23 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.disk.tensors import (
-    Header,
-    Place,
-    is_name,
-    make_header,
-    part_of,
-    read_header,
-    refuse,
-)
+from cobasis.disk.tensors import Header, Place, is_name, make_header, part_of, read_header, refuse
 from cobasis.disk.whole import Stamp, WholeFile, read_array
-from cobasis.errors import (
-    DtypeError,
-    MessageError,
-    OptionError,
-    ShapeError,
-    StepError,
-)
+from cobasis.errors import DtypeError, MessageError, OptionError, ShapeError, StepError
 from cobasis.linalg.arrays import Matrix
 from cobasis.protocol.agreement import Precision
 from cobasis.protocol.messages import Labels, Upload

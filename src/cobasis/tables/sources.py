@@ -34,10 +34,8 @@ SLICES, LEAST_COLUMNS, READERS = 32, 16, 2
 polars may hold a row group's bytes of all columns that it is asked for, however few the rows.
 """
 
-INTEGERS = frozenset(
-    (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
-)
-"""The integers that NumPy has a type for."""
+TOO_WIDE = frozenset((pl.Int128, pl.UInt128))
+"""The integers that NumPy has no type for."""
 
 WORDS = frozenset((pl.String, pl.Categorical, pl.Enum, pl.Null))
 """What labels may be but for numbers; of no type at all, they are counted as missing."""
@@ -353,4 +351,5 @@ def not_finite(source: Source, features: Sequence[Feature], *, n_rows: int) -> N
 
 def _is_real(dtype: pl.DataType) -> bool:
     """Whether every value is a number that NumPy has a type for."""
-    return dtype.is_float() or dtype == pl.Boolean or dtype in INTEGERS
+    real = dtype.is_float() or dtype.is_integer() or dtype == pl.Boolean
+    return real and dtype not in TOO_WIDE

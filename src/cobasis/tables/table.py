@@ -26,14 +26,7 @@ from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import Labels, encode_labels
 from cobasis.protocol.projection import LabelledRows
-from cobasis.tables.sources import (
-    Part,
-    Source,
-    not_finite,
-    refuse_schema,
-    source_of,
-    where_text,
-)
+from cobasis.tables.sources import Part, Source, not_finite, refuse_schema, source_of, where_text
 
 Done = TypeVar("Done")
 Mask = npt.NDArray[np.bool_]
