@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 from cobasis import simulate
 from cobasis.cli.main import app
 from cobasis.cli.send import Asked
-from cobasis.party_side.session import join
-from party_side.sites import consortium
+from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own

@@ -14,7 +14,7 @@ import pytest
 
 from aligned import aligned_rows, cut, parties
 from cobasis.analyst_side.passes import FilePasses
-from cobasis.errors import DiskError, FileChangedError
+from cobasis.errors import DiskError
 from cobasis.models import out_of_core
 from cobasis.models.trainer import train
 
@@ -61,20 +61,6 @@ def test_a_single_block_is_read_once_and_nothing_is_written(tmp_path):
     with FilePasses(folder=tmp_path / "scratch").copied(aligned) as rows:
         assert rows.block(0).rows is rows.block(0).rows
         assert not (tmp_path / "scratch").exists()
-
-
-def test_an_upload_that_changes_while_it_is_copied_ends_the_training(tmp_path):
-    uploads, alignment = parties(tmp_path / "uploads", *rows_and_labels(), sizes=[300, 300])
-    aligned = cut(uploads, alignment.changes_of_basis, n_blocks=6)
-    file = uploads["p01"].path
-
-    def change(step, done, total):  # noqa: ARG001
-        if done == 1:
-            file.write_bytes(file.read_bytes()[:-8] + bytes(8))
-
-    with pytest.raises(FileChangedError, match="party 'p01'"):
-        train(aligned, model="ridge", over=FilePasses(change, folder=tmp_path / "s"), **CLASSES)
-    assert not (tmp_path / "s").exists()
 
 
 def test_a_disk_without_room_and_one_that_fills_up_are_one_error_and_leave_nothing(

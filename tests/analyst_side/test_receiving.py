@@ -159,31 +159,26 @@ def unsigned(tmp_path):
     return begun(tmp_path)
 
 
-def test_signatures_are_taken_one_by_one_and_the_last_one_seals(unsigned):
+def test_signatures_are_taken_one_by_one_the_last_one_seals_and_other_files_wait(unsigned):
     unsigned.sign("north", "south")
+    unsigned.upload("north")
     found = unsigned.receive()
-    assert verdicts(found) == {"north.sig": "accepted", "south.sig": "accepted"}
+    signed = dict.fromkeys(("north.sig", "south.sig"), "accepted")
+    assert verdicts(found) == {**signed, "north.upload": "CB311"}
     assert (found.agreed, found.unsigned) == (("north", "south"), ("east", "west", "lab"))
     assert (found.sealed, unsigned.news().agreed) == (None, ("north", "south"))
-    for path in unsigned.inbox.iterdir():
-        path.unlink()  # what was taken is not needed again
+    for name in ("north", "south"):
+        (unsigned.inbox / f"{name}.sig").unlink()  # what was taken is not needed again
     unsigned.sign("east", "west")
     unsigned.sign("lab", to=unsigned.folder)  # the analyst's own lies beside the agreement
     found = unsigned.receive()
-    assert verdicts(found) == dict.fromkeys(("east.sig", "lab.sig", "west.sig"), "accepted")
+    came = ("east.sig", "lab.sig", "north.upload", "west.sig")
+    assert verdicts(found) == dict.fromkeys(came, "accepted")
     assert (found.unsigned, found.sealed) == ((), unsigned.folder / "icu.sealed.toml")
     assert set(unsigned.news().agreed) == set(EVERYBODY)
+    assert set(unsigned.news().receipts_of(1)) == {"north"}
     sealed_agreement(found.sealed)
     assert verdicts(unsigned.receive())["west.sig"] == "received before"
-
-
-def test_until_then_no_other_file_is_taken_and_afterwards_the_same_file_is(unsigned):
-    unsigned.sign("north")
-    unsigned.upload("north")
-    assert verdicts(unsigned.receive()) == {"north.sig": "accepted", "north.upload": "CB311"}
-    unsigned.sign(*EVERYBODY)
-    assert verdicts(unsigned.receive())["north.upload"] == "accepted"
-    assert set(unsigned.news().receipts_of(1)) == {"north"}
 
 
 def test_each_wrong_signature_gets_its_code_and_blocks_no_other(unsigned):
@@ -226,10 +221,7 @@ def test_a_party_seals_with_signatures_once_all_are_there_and_others_take_what_i
     place.mkdir()
     mine = place / "icu.toml"
     mine.write_bytes(unsigned.path.read_bytes())
-    unsigned.sign("north", "lab", "south", to=place)
-    found = seal_only(mine, [])
-    assert (found.sealed, found.unsigned) == (None, ("east", "west"))
-    unsigned.sign("east", "west", to=place)
+    unsigned.sign(*EVERYBODY, to=place)
     found = seal_only(mine, [])
     assert (found.sealed, found.news) == (place / "icu.sealed.toml", None)
     assert not (place / "icu.round").exists()

@@ -110,7 +110,6 @@ def test_a_term_that_cannot_stand_is_refused_and_nothing_is_written(cobasis):
 
 def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
     done = cobasis.agreed()
-    assert "lab.pub is the analyst's, and is set aside" in done.stdout
     found = read_agreement(Path("icu.toml")).agreement
     assert (found.parties, found.analyst.name) == (NAMES, "lab")
     assert found.digest().hex() in done.stdout
@@ -127,16 +126,9 @@ def test_the_analyst_is_not_the_author_and_neither_is_a_stranger(cobasis):
     line = f"agreement new icu.toml {PUBS} --numbers age,pulse {TERMS} --yes"
     assert "an analyst must never have" in cobasis(line, by="lab", code=2).stderr
     assert "[CB702]" in cobasis(f"{line} --as lab", by="lab", code=2).stderr
-    assert "[CB702]" in cobasis(line, by="stranger", code=2).stderr
+    assert "[CB304]" in cobasis(line, by="stranger", code=2).stderr
     assert "[CB304]" in cobasis(f"{line} --as west", code=2).stderr
-    given = Path("east.pub").read_bytes()
-    Path("east.pub").unlink()
-    cobasis("key new east")  # a second key in one home, and not the one whose .pub was given
-    Path("east.pub").write_bytes(given)
-    assert "keys of east, north" in cobasis(line, code=2).stderr
-    assert "[CB702]" in cobasis(f"{line} --as east", code=2).stderr
-    assert not Path("icu.toml").exists()
-    cobasis(f"{line} --as north")
+    cobasis(line)
     assert not Path("lab.secret").exists()
 
 
@@ -190,11 +182,11 @@ def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis
     assert "options describe a new agreement" in told
     edit("holdout = 0.0", "holdout = 0.25  # asked for by the board")
     edit("retention_days = 30", "retention_days = 60")
-    assert "retention_days: 30 -> 60" in cobasis("agreement new icu.toml", code=2).stdout
+    assert "+ retention_days = 60" in cobasis("agreement new icu.toml", code=2).stdout
     assert secrets() == before
     cobasis.keys(["west"])
-    changed = ["retention_days: 30 -> 60", "holdout: 0.0 -> 0.25", "enrolled: west is new"]
-    assert cobasis.json("agreement new icu.toml west.pub --yes")["changed"] == changed
+    told = cobasis.json("agreement new icu.toml west.pub --yes")["changed"]
+    assert {"- retention_days = 30", "+ retention_days = 60", '+ name = "west"'} < set(told)
     new = read_agreement(Path("icu.toml")).agreement
     assert (new.digest() != old.digest(), new.commitment != old.commitment) == (True, True)
     assert "# asked for by the board" in Path("icu.toml").read_text()
@@ -207,7 +199,7 @@ def test_typed_again_it_says_what_changed_and_draws_a_new_secret_for_all(cobasis
     text = Path("icu.toml").read_text()
     at = text.index('[[party]]\nname = "west"')
     Path("icu.toml").write_text(text[:at] + text[text.index("[analyst]", at) :])
-    assert cobasis.json("agreement new icu.toml --yes")["changed"] == ["enrolled: west is gone"]
+    assert '- name = "west"' in cobasis.json("agreement new icu.toml --yes")["changed"]
     assert sorted(secrets()) == sorted(before)
     for name in NAMES:
         cobasis("sign icu.toml --yes", by=name)

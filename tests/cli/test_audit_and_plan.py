@@ -40,14 +40,6 @@ def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
     assert (found["to_sign"], found["blocked"], found["pages"]) == (asked, False, [])
 
 
-def test_one_more_patient_after_an_upload_blocks(cobasis):
-    cobasis.sealed()  # without a holdout, since a row that is held back is not new to anybody
-    cobasis.send("north")
-    write_table(Path("north.csv"), seed=2, n_rows=61)
-    assert "Blocked: H4" in cobasis(AUDIT).stdout
-    assert cobasis.json(AUDIT)["blocked"]
-
-
 def test_what_cannot_be_audited_or_planned_is_refused(sealed):
     for line, more in (
         *((AUDIT, each) for each in ("--n-components 4,many", "--n-components 99", "--noise -1")),

@@ -146,12 +146,11 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
     assert events(agreed, "east") == ["joined", "signed"]
 
 
-def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agreed):
+def test_without_the_right_secret_nothing_is_signed(agreed):
     old = Path("east.secret").read_bytes()
     text = Path("icu.toml").read_text()
     Path("icu.toml").write_text(text.replace("retention_days = 30", "retention_days = 31"))
     agreed("agreement new icu.toml --yes")
-    right = Path("east.secret").read_bytes()
     for wrong, code in (
         (Path("south.secret").read_bytes(), "CB801"),
         (b"junk", "CB801"),
@@ -166,12 +165,6 @@ def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agre
     line = "sign icu.toml --yes --secret none.secret"
     assert "[CB601]" in agreed(line, by="east", code=2).stderr
     assert (Path("east.sig").exists(), events(agreed, "east")) == (False, [])
-    assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
-    assert events(agreed, "east") == ["signed"]
-    Path("east.secret").write_bytes(right)
-    found = agreed.json("sign", by="east")
-    assert (found["again"], found["secret_from"]) == (True, "north")
-    assert events(agreed, "east") == ["signed", "joined"]
 
 
 def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
@@ -179,8 +172,8 @@ def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):
     screen = agreed("sign --yes", by="lab").stdout
     assert "you must not" in screen
     assert "lab  (you)" in screen
-    for words in ("--secret lab.secret", "--secret-later"):
-        assert "[CB107]" in agreed(f"sign --yes {words}", by="lab", code=2).stderr
+    told = agreed("sign --yes --secret lab.secret", by="lab", code=2).stderr
+    assert "[CB107]" in told
     assert "[CB304]" in agreed("sign --yes", by="stranger", code=2).stderr
     assert "[CB304]" in agreed("sign --yes --as west", code=2).stderr
     pub = Path("east.pub").read_bytes()

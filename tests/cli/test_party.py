@@ -32,17 +32,6 @@ def test_before_its_turn_send_says_what_is_missing_and_reads_no_table(cobasis):
     told = cobasis("send icu.toml none.csv", code=4).stderr
     assert "missing: east, north, south, lab" in told
     assert "[CB311]" in told
-    Path("north.secret").rename("kept")
-    cobasis("sign --yes --secret-later")
-    for name in ("east", "south", "lab"):
-        cobasis("sign --yes", by=name)
-    told = cobasis("send icu.toml none.csv", code=4).stderr
-    assert "'north.secret' does not lie beside 'icu.toml'" in told
-    assert "[CB314]" in told
-    Path("kept").rename("north.secret")
-    write_table(Path("north.csv"), seed=2)
-    said = cobasis("send icu.toml north.csv --signed-by Officer --yes").stdout
-    assert "The secret that 'north' made is the agreement's" in said
 
 
 def test_a_dry_run_lists_all_that_does_not_fit_also_before_anybody_signed(cobasis):
@@ -60,17 +49,6 @@ def test_a_dry_run_lists_all_that_does_not_fit_also_before_anybody_signed(cobasi
     assert (found["fits"], found["preview"]["reader"]) == (True, "lab")
     assert found["preview"]["span"] == "fresh"
     assert not list(Path().glob("icu.north.*"))
-
-
-def test_the_same_table_is_refused_by_send_as_by_its_dry_run(sealed):
-    good = pl.read_csv("north.csv")
-    for change in ({"patient": pl.lit("1")}, {"sick": pl.lit(7)}, {"a": pl.lit("x")}):
-        good.with_columns(**change).write_csv("bad.csv")
-        codes = {
-            sealed(f"send icu.toml bad.csv {more}", code=2).stderr.strip()[-7:]
-            for more in ("--dry-run", "--yes --signed-by Officer")
-        }
-        assert len(codes) == 1, codes
 
 
 def test_nothing_leaves_unasked_or_unsigned(sealed, terminal):

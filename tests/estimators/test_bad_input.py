@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -171,25 +170,6 @@ def test_nobody_who_fits_an_estimator_is_told_of_agreements_and_signatures(small
         with pytest.raises(CobasisError) as caught:
             CollaborativeClassifier(**options).fit(small.X, small.y, parties=small.parties)
         assert not re.search("agree|sign|party side|command", str(caught.value))
-
-
-def test_a_party_of_one_class_is_legal(small):
-    by_class = np.where(small.y == 1, "north", "south")
-    model = CollaborativeClassifier(estimator="ridge", n_components=6)
-    model.fit(small.X, small.y, parties=by_class)
-    assert model.score(small.X, small.y, parties=by_class) > 0.9
-
-
-def test_nothing_is_predicted_before_fit(small):
-    for estimator, method in (
-        (None, "predict"),
-        (None, "transform"),
-        (None, "predict_proba"),
-        ("ridge", "decision_function"),
-    ):
-        model = CollaborativeClassifier(estimator=estimator)
-        with pytest.raises(NotFittedError, match="not fitted"):
-            getattr(model, method)(small.X, parties=small.parties)
 
 
 def test_a_fit_that_fails_leaves_the_one_before_it(small):

@@ -51,7 +51,6 @@ def lone(name, face, *methods):
 PREDICTS = ("predict", "score")
 OnlyTransformer = lone("OnlyTransformer", CollaborativeTransformer)
 OnlyRegressor = lone("OnlyRegressor", CollaborativeRegressor, *PREDICTS)
-OnlyScores = lone("OnlyScores", CollaborativeClassifier, *PREDICTS, "decision_function")
 OnlyClassifier = lone(
     "OnlyClassifier", CollaborativeClassifier, *PREDICTS, "decision_function", "predict_proba"
 )
@@ -71,7 +70,6 @@ FLOATS = {
 CHECKED = [
     (OnlyTransformer(), PICKLE | OBJECT),
     (OnlyRegressor(), PICKLE | OBJECT | COLUMN),
-    (OnlyScores(estimator="ridge"), PICKLE | OBJECT | COLUMN | FLOATS),
     (OnlyClassifier(estimator=LogisticRegression()), PICKLE | OBJECT | COLUMN | FLOATS),
 ]
 SKIPPED = {
@@ -82,7 +80,7 @@ SKIPPED = {
 
 
 @pytest.mark.parametrize(
-    ("estimator", "expected"), CHECKED, ids=["transformer", "regressor", "family", "classifier"]
+    ("estimator", "expected"), CHECKED, ids=["transformer", "regressor", "classifier"]
 )
 def test_scikit_learns_checks_pass_but_for_those_listed_with_a_reason(estimator, expected):
     reasons = {name: reason for name, (_, reason) in expected.items()}
@@ -116,25 +114,3 @@ def test_a_fitted_estimator_does_not_travel_and_an_unfitted_clone_does(small, fa
     assert other.get_params() == face.get_params()
     found = other.fit(small.X, small.y, **given).transform(small.X, **given)
     np.testing.assert_allclose(found, fitted.transform(small.X, **given), rtol=1e-9, atol=1e-12)
-
-
-def test_fit_and_predict_edit_no_parameter_and_no_input(small):
-    inside, state = LogisticRegression(), np.random.RandomState(3)
-    model = CollaborativeClassifier(estimator=inside, random_state=state)
-    before, given = model.get_params(), (small.X.copy(), small.y.copy(), small.parties.copy())
-    rows, labels, parties = given
-    model.fit(rows, labels, parties=parties).predict(rows, parties=parties)
-    assert all(value is before[name] for name, value in model.get_params().items())
-    assert not hasattr(inside, "coef_")
-    for found, kept in zip(given, (small.X, small.y, small.parties), strict=True):
-        np.testing.assert_array_equal(found, kept)
-
-
-def test_parameters_of_the_model_inside_can_be_reached():
-    model = CollaborativeClassifier(estimator=LogisticRegression())
-    assert model.set_params(estimator__C=7).estimator.C == 7
-
-
-def test_options_are_named_and_never_positional():
-    with pytest.raises(TypeError, match="positional"):
-        CollaborativeClassifier("ridge")

@@ -3,8 +3,8 @@
 import pytest
 
 from cobasis.party_side.send import send
-from cobasis.party_side.session import join, note
-from party_side.sites import NAMES, consortium, copied, ready_from
+from cobasis.party_side.session import note
+from party_side.sites import NAMES, consortium, copied, join, ready_from
 
 
 @pytest.fixture

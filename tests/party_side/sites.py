@@ -14,19 +14,14 @@ from cobasis.bundle.agreement_file import read_agreement, seal
 from cobasis.bundle.agreement_text import new_text
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.envelope import open_bundle
-from cobasis.bundle.messages import (
-    enclose_consensus,
-    enclose_return,
-    proposal_in,
-    upload_in,
-)
+from cobasis.bundle.messages import enclose_consensus, enclose_return, proposal_in, upload_in
 from cobasis.features.contract import CategoryFeature
 from cobasis.keys.identity import Identity
 from cobasis.models.sources import read_chain
 from cobasis.party_side import session as session_module
 from cobasis.party_side.preview import make_ready
 from cobasis.party_side.rows import check
-from cobasis.party_side.session import open_session
+from cobasis.party_side.session import keep_secret, open_session, read_secret
 from cobasis.protocol.messages import Return
 from cobasis.protocol.signatures import sign_agreement
 
@@ -166,6 +161,11 @@ class Consortium:
         enclosed = self.enclosed(returned, upload=upload)
         path = to or self.folder(name) / f"{name}.return"
         return self.sealed(enclosed, path, name=name, **options)
+
+
+def join(session, path):
+    """Take the secret as `sign` does before it signs."""
+    keep_secret(session, read_secret(session, path))
 
 
 def ready_from(session, table, **how):

@@ -9,17 +9,13 @@ import pytest
 from cobasis.bundle.enclosure import write_bundle
 from cobasis.bundle.seal import encrypt
 from cobasis.bundle.transcript import verify_transcript
-from cobasis.errors import (
-    AnotherRunError,
-    ForeignBundleError,
-    StepError,
-)
+from cobasis.errors import AnotherRunError, ForeignBundleError, StepError
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.send import send, take_secret
-from cobasis.party_side.session import alone, forget, join
+from cobasis.party_side.send import require_turn, send
+from cobasis.party_side.session import alone, forget
 from faults import Killed, at_call, dying_after, on
-from party_side.sites import ready_from
+from party_side.sites import join, ready_from
 
 HOLDS = """
 import fcntl, os, sys
@@ -139,4 +135,4 @@ def test_a_round_that_is_forgotten_leaves_the_basis_and_no_secret(uploaded):
     told = verify_transcript(session.transcript.path).entries[-1]
     assert (told.event, told.time) == ("forgotten", when)
     with pytest.raises(StepError, match="has forgotten the round"):
-        take_secret(session)
+        require_turn(session)

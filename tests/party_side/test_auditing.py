@@ -9,17 +9,15 @@ import pytest
 
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.bundle.uploads import open_payload
-from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
-from cobasis.party_side.audit import Approval, Question, approve, audited, keep
+from cobasis.errors import AuditBlockedError, OptionError
+from cobasis.party_side.audit import Question, approve, audited, keep
 from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import projected, send
-from cobasis.party_side.session import join
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault.datasets import Forced
-from party_side.sites import agreed, frame, ready_from
+from party_side.sites import agreed, frame, join, ready_from
 
 QUICK = Question(compared=False)
-SIGNED = Approval(signed_by=("A. Officer",))
 PEOPLE = Forced(reason="the board asked for it", by=("A. Curator", "B. Officer"))
 
 
@@ -28,16 +26,16 @@ def looked(site, *, question=QUICK, name="north", **options):
         return audited(made, question=question, **options)
 
 
-def sent(site, *, approval=SIGNED, name="north", forced=None):
+def sent(site, *, name="north", override=None):
     session, seen = site.session(name), []
 
     def allow(made):
         found = audited(made, question=QUICK)
         seen.append((made.ready.preview, found))
-        return approve(session, found, approval=approval)
+        return approve(session, found, signed_by=["A. Officer"], override=override)
 
     to = site.folder(name) / f"{session.work.name}.upload"
-    done = send(ready_from(session, site.table(name), forced=forced), to, allow=allow)
+    done = send(ready_from(session, site.table(name)), to, allow=allow)
     return done, *seen[0]
 
 
@@ -98,22 +96,13 @@ def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(si
     assert not any(isinstance(each, float) for each in entry.told.values())
 
 
-def test_without_a_signature_nothing_leaves_and_nothing_is_left(site):
-    with pytest.raises(AuditUnsignedError, match=r"above its policy in .*P3.*\[CB512\]$"):
-        sent(site, approval=Approval(signed_by=(" ",)))
-    session = site.session("north")
-    assert session.vault.history() == ()
-    assert not list(site.folder("north").glob("*.upload"))
-    assert not list(session.work.glob("*.safetensors"))
-
-
 def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
     sent(site)
     rows = frame(1).extend(frame(8, 4))
     rows.write_csv(site.table("north"))
     with pytest.raises(AuditBlockedError, match=r"H4, the history of these rows.*\[CB511\]$"):
         sent(site)
-    _, preview, found = sent(site, approval=replace(SIGNED, override=PEOPLE))
+    _, preview, found = sent(site, override=PEOPLE)
     assert [each.id for each in found.report.blocking] == ["H4"]
     assert preview.span == "kept"  # two people make no second span where the stored one fits
     entry = verify_transcript(site.session("north").transcript.path).entries[-2]

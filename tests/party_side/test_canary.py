@@ -10,9 +10,8 @@ from cobasis.errors import CobasisError
 from cobasis.party_side.accept import accept
 from cobasis.party_side.rows import gathered, open_rows
 from cobasis.party_side.send import send
-from cobasis.party_side.session import join
 from faults import Killed, at_call, dying_after
-from party_side.sites import NAMES, NUMBERS, frame, ready_from
+from party_side.sites import NAMES, NUMBERS, frame, join, ready_from
 
 WORD = "CANARY-PATIENT"
 

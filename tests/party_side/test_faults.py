@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from cobasis.party_side.accept import accept
-from cobasis.party_side.audit import Approval, Question, approve, audited
+from cobasis.party_side.audit import Question, approve, audited
 from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
 from faults import died, dying_after
@@ -18,7 +18,7 @@ def prepared(site, *, found=[]):  # noqa: B006 -- one audit stands for all: its 
     def allow(made):
         if not found:
             found.append(audited(made, question=Question(compared=False)))
-        return approve(session, found[0], approval=Approval(signed_by=("A. Officer",)))
+        return approve(session, found[0], signed_by=["A. Officer"])
 
     return send(ready_from(session, site.table("north")), to, allow=allow)
 

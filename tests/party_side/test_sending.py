@@ -13,22 +13,14 @@ from cobasis.errors import (
     ShapeError,
     SpanReuseError,
     StepError,
-    UnsignedError,
     WaitingError,
 )
 from cobasis.party_side.rows import check, gathered, open_rows
-from cobasis.party_side.send import (
-    finish,
-    require_span,
-    require_turn,
-    send,
-    send_again,
-    take_secret,
-)
-from cobasis.party_side.session import join, open_session, upcoming
+from cobasis.party_side.send import finish, require_span, require_turn, send, send_again
+from cobasis.party_side.session import upcoming
 from cobasis.vault.datasets import Forced
 from faults import Killed, at_call, dying_before, on
-from party_side.sites import FEATURES, NAMES, NUMBERS, agreed, frame, ready_from
+from party_side.sites import FEATURES, NUMBERS, agreed, frame, join, ready_from
 
 
 def scaled(**changes):
@@ -167,6 +159,8 @@ def test_before_joining_nothing_can_be_made(make):
     site = make()
     with pytest.raises(StepError, match="has not joined"):
         send(ready(site))
+    with pytest.raises(WaitingError, match="'cobasis sign' takes it"):
+        require_turn(site.session("north"))
     assert not site.session("north").vault.datasets()
 
 
@@ -245,34 +239,11 @@ def test_rows_are_counted_after_the_holdout(site):
         ready_from(session, written(site, frame(1)[few[:1]]))
 
 
-def test_an_agreement_that_not_all_have_signed_opens_no_session_but_for_a_check(site):
-    text = site.agreement_path.read_text(encoding="utf-8")
-    site.agreement_path.write_text(text[: text.rindex("[[signature]]")], encoding="utf-8")
-    options = {"home": site.home("north"), "name": "north", "passphrase": str}
-    with pytest.raises(UnsignedError, match="lab"):
-        open_session(site.agreement_path, **options)
-    assert open_session(site.agreement_path, **options, sealed=False).name in NAMES
-
-
 def next_file(site):
     """Where a command puts it without a wish."""
     made = ready(site)
     exchange = upcoming(made.session)
     return send(made, made.session.beside(f"{exchange.number}-{exchange.message}"))
-
-
-def test_a_round_takes_one_upload_which_is_written_again_to_the_last_byte(site):
-    with pytest.raises(StepError, match="keeps no file that it sent"):
-        send_again(site.session("north"), None)
-    sent = next_file(site)
-    with pytest.raises(StepError, match=r"a round takes one\. 'cobasis send --again'"):
-        require_turn(site.session("north"))
-    before = sent.path.read_bytes()
-    sent.path.unlink()
-    again = send_again(site.session("north"), None)
-    assert (again.path, again.digest, again.again) == (sent.path, sent.digest, True)
-    assert again.path.read_bytes() == before
-    assert len(site.session("north").vault.history()) == 1
 
 
 def test_the_upload_waits_for_the_span_and_until_then_the_proposal_is_the_same(make):
@@ -293,15 +264,6 @@ def test_a_file_of_somebody_else_is_not_overwritten(site):
         next_file(site)
     assert path.read_text() == "somebody else's"
     assert site.session("north").vault.history() == ()
-
-
-def test_the_secret_is_taken_from_beside_the_agreement(make):
-    site = make()
-    with pytest.raises(WaitingError, match=r"'north\.secret' does not lie beside 'icu\.toml'"):
-        take_secret(site.session("north"))
-    site.secret_file("north").rename(site.root / "north.secret")
-    assert take_secret(site.session("north")) == "north"
-    assert take_secret(site.session("north")) is None
 
 
 def test_a_file_that_a_kill_left_without_a_name_gets_it_from_the_same_command(site):

@@ -11,12 +11,11 @@ from bundle import bundles
 from cobasis.keys.identity import Identity
 from cobasis.party_side.accept import accept
 from cobasis.party_side.send import send
-from cobasis.party_side.session import join
 from cobasis.protocol.agreement import moment_text
 from models import chains
 from models.chains import WIDTH
 from models.malformed import MALFORMED, malformed
-from party_side.sites import KEY, NAMES, PEOPLE, consortium, ready_from
+from party_side.sites import KEY, NAMES, PEOPLE, consortium, join, ready_from
 from under_fault.in_files import OTHERS, PLACES
 from under_fault.in_uploads import RESHAPED, ROWS
 from under_fault.vectors import Vector, bad_names, file_of, outcome_of, wrong_fields

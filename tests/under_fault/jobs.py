@@ -24,15 +24,25 @@ from cobasis.bundle.agreement_text import new_text
 from cobasis.errors import BundleError, CobasisError, WaitingError
 from cobasis.party_side import session as session_module
 from cobasis.party_side.accept import accept, accept_news, adopt
-from cobasis.party_side.audit import Approval, Audited, approve
+from cobasis.party_side.audit import Audited, approve
 from cobasis.party_side.author import Authorship, issue
 from cobasis.party_side.predict import score
 from cobasis.party_side.send import send
-from cobasis.party_side.session import forget, join
+from cobasis.party_side.session import forget
 from cobasis.privacy.audit.report import audit
 from cobasis.protocol import aligned
 from faults import BROKEN, FULL, at_call, calls_of, changes, every, half
-from party_side.sites import ENROLLED, FIELDS, KEY, NAMES, PEOPLE, Consortium, agreed, ready_from
+from party_side.sites import (
+    ENROLLED,
+    FIELDS,
+    KEY,
+    NAMES,
+    PEOPLE,
+    Consortium,
+    agreed,
+    join,
+    ready_from,
+)
 from privacy.attacks.constructions import ABOUT, facts, subject
 from under_fault.checking import analyst_of, problems, reply
 
@@ -127,9 +137,8 @@ def _span(site):
 
 def _prepare(site):
     desk, to = site.session("north"), site.root / "north" / "north.upload"
-    signed = Approval(signed_by=("A. Officer",))
     ready, found = ready_from(desk, site.table("north")), _audited()
-    send(ready, to, allow=lambda _: approve(desk, found, approval=signed))
+    send(ready, to, allow=lambda _: approve(desk, found, signed_by=["A. Officer"]))
 
 
 def _receive(site):

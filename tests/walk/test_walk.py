@@ -11,13 +11,7 @@ from typer.main import get_command
 from cobasis.cli.main import app
 from walk.conftest import LAST
 from walk.pages import shows, sizes, steps
-from walk.world import (
-    ANALYST,
-    AUTHOR,
-    PARTIES,
-    ROLES,
-    assert_same_predictions,
-)
+from walk.world import ANALYST, AUTHOR, PARTIES, ROLES, assert_same_predictions
 
 ROOT = Path(__file__).parents[2]
 CROSSING = {

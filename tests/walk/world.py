@@ -71,16 +71,15 @@ class World:
         [line] = self.invoke(role, f"{unasked(words)} --json", **options).stdout.splitlines()
         return json.loads(line)
 
-    def invoke(self, role, words, *, code=0, typed=None):
+    def invoke(self, role, words, *, code=0):
         self.typed.append(words)
         folder = self.folder(role)
         with pytest.MonkeyPatch.context() as patch:
             patch.chdir(folder)
             patch.setattr(identity, "pyrage", Library)
-            patch.setattr(options, "on_terminal", lambda: typed != "")
+            patch.setattr(options, "on_terminal", lambda: True)
             line, said = self.expanded(words, folder), self.said(role, words)
-            typed = said if typed is None else typed
-            done = CliRunner().invoke(app, line, env=self.told(role), input=typed)
+            done = CliRunner().invoke(app, line, env=self.told(role), input=said)
         assert done.exit_code == code, (role, words, done.output, done.exception)
         return done
 

@@ -180,9 +180,8 @@ def remove(
     """Take a party's rows out, train again without them, and certify what is and is not gone."""
     with session.at_work(report) as history:
         session.require_kept()
-        _require_part(session, party)
+        files = _files_of(session, party)
         before, concluded = history.outcome, None
-        files = history.files_of(party)
         told = {"party": party, "files": files, "realigned": realign}
         if before is not None and (
             party in before.uploads or (realign and party in before.target_carries)
@@ -213,14 +212,16 @@ def remove(
     return Removed(removal=removal, files=paths, concluded=concluded)
 
 
-def _require_part(session: AnalystSession, party: str) -> None:
-    """Raise UnknownPartyError for somebody of whom nothing is there."""
+def _files_of(session: AnalystSession, party: str) -> list[str]:
+    """Return the digests of what a party sent; UnknownPartyError where it sent nothing."""
     require_known(party, session.agreement.parties)
-    if party not in session.history.removed and not session.history.files_of(party):
+    files = session.history.files_of(party)
+    if not files:
         raise UnknownPartyError(
             f"party '{party}' has sent nothing in round '{session.agreement.round_id}', so there "
             f"is nothing to remove. To go on without it: cobasis run --without {party}."
         )
+    return files
 
 
 def _staying(session: AnalystSession, party: str, uploads: Iterable[str]) -> list[str]:

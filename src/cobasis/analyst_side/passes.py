@@ -7,7 +7,6 @@ task on each worker, each with files of its own: xgboost's Dask interface would 
 memory, and needs pandas and pyarrow.
 """
 
-import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -188,7 +187,9 @@ class ClusterPasses:
         begun = self._require_workers()
         workers = sorted(begun)[: rows.n_blocks]
         shares = [range(place, rows.n_blocks, len(workers)) for place in range(len(workers))]
-        tracker = tracker_of(n_workers=len(workers), host_ip=_address(self.client))
+        host = urlsplit(self.client.scheduler.address).hostname  # workers find it, and us, there
+        way = _extra("distributed.utils").get_ip(host)
+        tracker = tracker_of(n_workers=len(workers), host_ip=way)
         tracker.start()
         futures = [
             self.client.submit(
@@ -259,9 +260,8 @@ class ClusterPasses:
             if lost:  # its share is nobody else's, so boosting would never end
                 raise OptionError(
                     f"the cluster lost {len(lost)} of {len(begun)} workers while trees were "
-                    f"boosted (first {lost[0]}). Each has a share of the rows, so the others "
-                    "cannot go on. See that worker's log (often its memory was too small), and "
-                    "train again."
+                    f"boosted (first {lost[0]}), and the others cannot go on without their rows. "
+                    "See that worker's log (often its memory was too small), and train again."
                 )
         for error in errors:
             raise error
@@ -288,18 +288,3 @@ def _share(
     threads = int(get_worker().state.nthreads)
     with CommunicatorContext(**tracker), scratch_folder() as folder:
         return work(rows, Share(blocks, str(folder), threads))
-
-
-def _address(client: Any) -> str:  # noqa: ANN401 -- distributed.Client
-    """Return the address of this machine that the scheduler is reached from."""
-    host = urlsplit(client.scheduler.address).hostname or "127.0.0.1"
-    try:
-        family, kind, _, _, place = socket.getaddrinfo(host, 80, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.connect(place)  # sends nothing: it only chooses a way out
-            return str(probe.getsockname()[0])
-    except OSError as error:
-        raise OptionError(
-            f"cluster: this machine has no way to its scheduler '{host}': {error}. The workers "
-            "have to reach this machine, too. Connect the client by an address that both know."
-        ) from error

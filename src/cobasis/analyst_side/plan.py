@@ -42,7 +42,15 @@ def planned(
         without=out,
     )
     if history.outcome is not None:
-        return _after_run(plan, before=history.outcome.uploads, ended=history.ended[-1])
+        before, ended = history.outcome.uploads, history.ended[-1]
+        if gone := [name for name in before if name not in plan.members]:
+            removes = " and ".join(f"cobasis remove {name}" for name in gone)
+            raise StepError(
+                f"{', '.join(gone)} took part in the run of {ended}, and others have its returns. "
+                f"To go on without, take the rows out for good: {removes}."
+            )
+        new = tuple(name for name in plan.members if name not in before)
+        return replace(plan, ended=ended, new=new)
     try:
         _require_all(session, plan, now=now or datetime.now(UTC))
     except WaitingError as error:
@@ -85,19 +93,6 @@ def _left_out(
     return tuple(name for name in session.agreement.parties if name in out)
 
 
-def _after_run(plan: Plan, *, before: Collection[str], ended: str) -> Plan:
-    """Say who is new since the last run; StepError where somebody who took part is left out."""
-    gone = [name for name in before if name not in plan.members]
-    if gone:
-        removes = " and ".join(f"cobasis remove {name}" for name in gone)
-        raise StepError(
-            f"{', '.join(gone)} took part in the run of {ended}, and others have its returns. To "
-            f"go on without, take the rows out for good: {removes}."
-        )
-    new = tuple(name for name in plan.members if name not in before)
-    return replace(plan, ended=ended, new=new)
-
-
 def fewest(agreement: Agreement, exchange: Exchange) -> int:
     """Return how many messages an exchange needs at least."""
     # of two proposals each party computes the other's span; the protocol refuses fewer as well
@@ -117,11 +112,6 @@ def _require_all(session: AnalystSession, plan: Plan, *, now: datetime) -> None:
             f"{plan.exchange.message} of {', '.join(plan.missing)}, and {until}. Receive what they "
             f"send{go_on}."
         )
-    require_enough(plan, least=least)
-
-
-def require_enough(plan: Plan, *, least: int) -> None:
-    """Raise WaitingError or StepError where fewer take part than have to."""
     if len(plan.members) >= least:
         return
     found = (

@@ -330,8 +330,7 @@ def _exchange_of(session: AnalystSession, bundle: Bundle) -> Exchange:
     if of.number > now.number:
         raise ForeignBundleError(
             f"{what}, of exchange {of.number} of {len(every)}, and exchange {now.number} "
-            f"('{now.message}') has not ended, so it is made of something that is not there yet. "
-            "Ask its sender which round it is of."
+            f"('{now.message}') has not ended. Ask its sender which round it is of."
         )
     return of
 

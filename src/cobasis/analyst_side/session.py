@@ -16,20 +16,13 @@ from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.bundle.transcript import now as time_now
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, remove_left, remove_tree, write_whole
-from cobasis.errors import (
-    AgreementError,
-    AnotherRunError,
-    IdentityError,
-    RetentionError,
-    UnsignedError,
-)
-from cobasis.keys.identity import Identity, key_path, load_identity
+from cobasis.errors import AnotherRunError, RetentionError, UnsignedError
+from cobasis.keys.identity import Identity, key_path, load_identity, refuse_other_key
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange, exchanges, moment_text
-from cobasis.protocol.enrolment import PublicIdentity
-from cobasis.protocol.signatures import News, Receipt, sign_receipt, signers
+from cobasis.protocol.signatures import News, Receipt, analyst_of, sign_receipt, signers
 
 SUFFIX, NEWS = ".round", ".news"
 
@@ -77,13 +70,8 @@ class AnalystSession(Hidden):
         sealed: bool = True,
         outbox: Path | None = None,
     ) -> None:
-        enrolled = _analyst_of(agreement)
-        if identity.public != enrolled:
-            raise IdentityError(
-                f"the key of '{identity.public.name}' ({identity.public.fingerprint}) is not the "
-                f"one that round '{agreement.round_id}' enrols for its analyst '{enrolled.name}' "
-                f"({enrolled.fingerprint}). Use that key: --as {enrolled.name}."
-            )
+        enrolled = analyst_of(agreement)
+        refuse_other_key(identity, enrolled)
         self.agreement, self.identity, self.path = agreement, identity, path
         self.sealed = sealed
         self.name, self.digest = enrolled.name, agreement.digest().hex()
@@ -111,8 +99,7 @@ class AnalystSession(Hidden):
             return History()  # signatures of a text that was edited before all had signed
         raise AnotherRunError(
             f"'{self.work.path}' holds a round under another agreement ({found.digest[:16]}) "
-            f"than this one ({self.digest[:16]}). Use the agreement that was signed then, or "
-            "a new name and round for the new one."
+            f"than this one ({self.digest[:16]}). Use that one, or a new name and round."
         )
 
     def note(self, event: str, told: dict[str, Any]) -> Entry:
@@ -238,7 +225,7 @@ def open_session(
     found = read_agreement(agreement_path)  # with .sig files alone it is for receive to seal it
     signed = bool(found.signatures) or sealed_path(agreement_path).exists()
     agreement = sealed_agreement(agreement_path) if signed else found.agreement
-    whose = name or _analyst_of(agreement).name
+    whose = name or analyst_of(agreement).name
     identity = load_identity(key_path(home_folder(home), whose), passphrase=passphrase())
     session = AnalystSession(
         agreement, identity=identity, path=agreement_path, sealed=signed, outbox=outbox
@@ -246,12 +233,3 @@ def open_session(
     if sealed:
         session.require_sealed()
     return session
-
-
-def _analyst_of(agreement: Agreement) -> PublicIdentity:
-    if agreement.analyst is not None:
-        return agreement.analyst
-    raise AgreementError(
-        f"the agreement of round '{agreement.round_id}' enrols no analyst, so nobody may receive "
-        "anything. Have one made with its file: cobasis agreement new ... --analyst lab.pub."
-    )

@@ -23,12 +23,12 @@ from cobasis.errors import (
 )
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement
-from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.signatures import (
     MAX_BYTES,
     News,
     Receipt,
     SignedReceipt,
+    analyst_of,
     check_countersigned,
     check_receipt,
 )
@@ -143,15 +143,14 @@ class _Check:
         line = lines.get(receipt.transcript)
         if self.entries and (line is None or line.told["file"] != receipt.file):
             raise TranscriptError(
-                f"the receipt for party '{receipt.party}' names a line that the analyst's "
-                "transcript does not have, or that is about another file. Keep both: one of them "
-                "was changed."
+                f"the receipt for party '{receipt.party}' names a line that the transcript has "
+                "not, or has of another file. Keep both: one of them was changed."
             )
 
     def _signed(self, signed: SignedReceipt) -> None:
         check_receipt(
             signed,
-            analyst=self._analyst(),
+            analyst=analyst_of(self.agreement),
             agreement=self.agreement.digest().hex(),
             party=signed.receipt.party,
             file=signed.receipt.file,
@@ -174,14 +173,7 @@ class _Check:
     def removal(self, path: Path) -> None:
         """Check that a certificate of a removal is the analyst's."""
         with opened(path) as (file, _):
-            check_removal(file.read(2**20), analyst=self._analyst())
-
-    def _analyst(self) -> PublicIdentity:
-        if self.agreement.analyst is None:
-            raise OptionError(
-                "the agreement enrols no analyst, so no receipt can be checked. Use the sealed one."
-            )
-        return self.agreement.analyst
+            check_removal(file.read(2**20), analyst=analyst_of(self.agreement))
 
     def files(self) -> None:
         """Compare what was sent and returned, and is there, with the transcript's digests."""

@@ -10,7 +10,6 @@ from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress,
 from cobasis.errors import CobasisError, WaitingError
 
 if TYPE_CHECKING:
-    from cobasis.party_side.accept import Came
     from cobasis.party_side.predict import Scores
     from cobasis.party_side.session import PartySession
 
@@ -36,7 +35,7 @@ def accept(
     told: dict[str, Any] = {}
     lines: list[str] = []
     for kind, take in takers.items():
-        for path in (each.path for each in found if each.kind == kind):
+        for path in (each for each, what in found.items() if what == kind):
             try:
                 told[kind], said = take(session, path)
                 lines += said
@@ -80,26 +79,26 @@ def _beside(session: "PartySession") -> list[Path]:
     if not new:
         had = f" ({', '.join(path.name for path in found)} were accepted before)" if found else ""
         raise WaitingError(
-            f"nothing new for '{session.name}' lies beside '{session.path}'{had}. Waiting for one "
-            f"of {', '.join(path.name for path in places)}: put what the analyst sends there, or "
-            "name its files."
+            f"nothing new for '{session.name}' lies beside '{session.path}'{had}. Put there what "
+            f"the analyst sends, of {', '.join(path.name for path in places)}, or name its files."
         )
     return new
 
 
 def _looked_at(
     session: "PartySession", paths: list[Path]
-) -> "tuple[list[Came], list[Path], dict[Path, CobasisError]]":
+) -> tuple[dict[Path, str], list[Path], dict[Path, CobasisError]]:
     """Return what files are, what of a folder is not for this party, and what is refused."""
     from cobasis.party_side.accept import look_at
 
-    found, passed, refused = [], [], {}
+    found: dict[Path, str] = {}
+    passed, refused = [], {}
     ours = {path.name for path in _places(session)}
     for path in paths:
         folder = path.is_dir()
         for each in sorted(filter(Path.is_file, path.iterdir())) if folder else [path]:
             try:
-                found.append(look_at(session, each))
+                found[each] = look_at(session, each)
             except CobasisError as error:
                 if folder and each.name not in ours:
                     passed.append(each)

@@ -49,9 +49,8 @@ class Enrolment:
         by_digits = {each.fingerprint.replace(" ", ""): each for each in people.everybody}
         if wrong := told - set(by_digits):
             raise OptionError(
-                f"--fingerprint {', '.join(sorted(wrong))} is of no file that was given: "
-                f"{'; '.join(prints.values())}. If that is what its owner read to you, the file is "
-                "not theirs."
+                f"--fingerprint {', '.join(sorted(wrong))} is of no file that was given, so one of "
+                f"these is not of whoever read it to you: {'; '.join(prints.values())}."
             )
         seen = {*known.everybody, own and own.public, *(by_digits[each] for each in told)}
         left = [each for each in people.everybody if each not in seen and not self.yes]
@@ -149,8 +148,6 @@ def new(
     from cobasis.protocol.agreement import missing_fields
 
     people = read_people(enrolment.pubs or [], analyst=enrolment.analyst)
-    if people.aside:
-        owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder()), file.exists()
     author.refuse_signed()
     last = author.last()
@@ -185,8 +182,10 @@ def new(
 
 def _refuse_options(author: "Authorship", terms: Terms) -> None:
     """Raise OptionError where a file is there and options describe another one."""
+    from cobasis.bundle.agreement_file import text_of
+
     last = author.last()
-    if terms.told and (last.words, last.text) != (terms.digest, author.text()):
+    if terms.told and (last.words, last.text) != (terms.digest, text_of(author.path)):
         raise OptionError(
             f"'{author.path}' exists, and options describe a new agreement. Edit the file, and "
             f"type 'cobasis agreement new {author.path}' without options, or choose another name."
@@ -195,20 +194,22 @@ def _refuse_options(author: "Authorship", terms: Terms) -> None:
 
 def _author(owner: Owner, people: "People") -> "Identity | None":
     """Open the key of the party that makes the secret; None while somebody is not enrolled."""
-    from cobasis.party_side.author import maker_of, refuse_other_key
+    from cobasis.keys.identity import refuse_other_key
+    from cobasis.party_side.author import maker_of
 
     if not people.parties or people.analyst is None:
         return None
-    identity = owner.identity(maker_of(people, home=owner.folder(), name=owner.name))
-    refuse_other_key(identity, people.parties)
+    maker = maker_of(people, home=owner.folder(), name=owner.name)
+    identity = owner.identity(maker.name)
+    refuse_other_key(identity, maker)
     return identity
 
 
 def _edited(author: "Authorship", people: "People") -> Text:
     """Return the file's text with who takes part."""
-    from cobasis.bundle.agreement_file import complete
+    from cobasis.bundle.agreement_file import complete, text_of
 
-    text, parties, analyst = author.text(), people.parties, people.analyst
+    text, parties, analyst = text_of(author.path), people.parties, people.analyst
     return lambda commitment: complete(
         text, path=author.path, parties=parties, analyst=analyst, commitment=commitment
     )
@@ -286,11 +287,10 @@ def _classes(
 def _ask_numbers(fields: dict[str, Any], n_parties: int) -> None:
     """Ask for sizes and times."""
     from cobasis.features.contract import width_of
-    from cobasis.party_side.draft import likely_components
 
     width = width_of(fields["features"] or ())
     of_width, of_all = f", of {width}" if width else "", f", of {n_parties}" if n_parties else ""
-    size = str(likely_components(width)) if width else ""
+    size = str(max(1, min(100, 2 * width // 3))) if width else ""
     for word, question, default in (
         ("n_components", f"Numbers that stand for a row{of_width}", size),
         ("retention_days", "Days that the analyst keeps uploads", "90"),

@@ -244,7 +244,7 @@ class AgreementAnswer(Answer):
     state: str = Field(description="draft or complete.")
     digest: str | None = Field(description="SHA-256 that is signed; null for a draft.")
     missing: list[str] = Field(description="Fields that have to be filled before anybody signs.")
-    changed: list[str] = Field(description="In words, since it was written before.")
+    changed: list[str] = Field(description="Lines, with + and -, since it was written before.")
     people: list[PersonAnswer]
     secrets: dict[str, Path] = Field(description="The sealed secret of each party.")
 

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from cobasis.cli.options import (
-    Owner,
-    Screen,
-    agreed,
-    grouped,
-    numbers,
-    progress,
-    the_one,
-    wrapped,
-)
+from cobasis.cli.options import Owner, Screen, agreed, grouped, numbers, progress, the_one, wrapped
 from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
@@ -52,7 +43,7 @@ def audit(
     from cobasis.party_side.audit import Question, audited, keep
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
-    from cobasis.party_side.send import projected, require_span, take_secret
+    from cobasis.party_side.send import projected, require_span
 
     agreement, rest = agreed(words)
     data = the_one(rest, what="a table, CSV or Parquet")
@@ -63,7 +54,6 @@ def audit(
     )
     pages = _pages(out, data)
     session = owner.party(agreement)
-    take_secret(session)
     require_span(session)
     with progress() as report:
         rows = check(session, data, report=report)

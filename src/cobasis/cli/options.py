@@ -145,8 +145,10 @@ class Owner(Screen):
     def who(self, agreement: "Agreement") -> "PublicIdentity":
         """Return who of a round types this: whose key is in the home folder."""
         from cobasis.keys.identity import enrolled_here
+        from cobasis.protocol.signatures import signers
 
-        return enrolled_here(agreement, home=self.folder(), name=self.name)
+        where = f"round '{agreement.round_id}'"
+        return enrolled_here(signers(agreement), where=where, home=self.folder(), name=self.name)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -259,9 +261,8 @@ def agreed(words: list[Path] | None) -> tuple[Path, list[Path]]:
             "the first word; whoever is the author makes it: cobasis agreement new icu.toml."
         )
     raise OptionError(
-        f"this command is about an agreement, and of those here ({', '.join(found)}) it cannot "
-        "tell which. Name its file as the first word, like icu.toml, or type it where one "
-        "agreement lies."
+        f"this command is about one agreement, and here are {', '.join(found)}. Name its file as "
+        "the first word, like icu.toml, or type it where one agreement lies."
     )
 
 
@@ -304,6 +305,11 @@ def wrapped(text: str, *, lead: str = "") -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def row(title: str, text: object) -> list[str]:
+    """Return a title and what belongs to it; nothing where there is nothing."""
+    return wrapped(str(text), lead=f"  {title:<9} ") if text else []
 
 
 def listed(names: Iterable[object]) -> str:

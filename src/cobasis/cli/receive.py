@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, wrapped
+from cobasis.cli.options import Files, Owner, agreed, grouped, listed, progress, row, wrapped
 from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
     everybody = len(found.agreed) + len(found.unsigned)
     if found.unsigned:
         yield "Agreement"
-        yield from _row("signed", f"{listed(found.agreed)} ({len(found.agreed)} of {everybody})")
-        yield from _row("missing", listed(found.unsigned))
-        yield from _row("wrote", found.news)
+        yield from row("signed", f"{listed(found.agreed)} ({len(found.agreed)} of {everybody})")
+        yield from row("missing", listed(found.unsigned))
+        yield from row("wrote", found.news)
         return
     sealed = f"Agreement signed by all {everybody}"
     if found.news is None:
-        yield from (sealed, *_row("sealed", found.sealed), f"Send {found.sealed} to everybody.")
+        yield from (sealed, *row("sealed", found.sealed), f"Send {found.sealed} to everybody.")
         return
     new = {each.message for each in found.files if each.verdict == "accepted"}
     wrote = [found.news]
@@ -82,7 +82,7 @@ def _stands(found: "Reception", agreement: "Agreement") -> Iterator[str]:
         wrote = [found.sealed, found.news]
     if found.received or found.missing:
         yield from _collected(found, agreement)
-    yield from _row("wrote", listed(wrote))
+    yield from row("wrote", listed(wrote))
     receipts = ": it has their receipts" if found.received else ""
     yield f"Send {' and '.join(map(str, wrote))} to everybody{receipts}."
 
@@ -96,13 +96,9 @@ def _collected(found: "Reception", agreement: "Agreement") -> Iterator[str]:
     least = fewest(agreement, exchange)
     count = f"{len(found.received)} of {len(agreement.parties)}, {least} needed"
     yield f"Exchange {exchange.number} of {len(exchanges(agreement))}: {exchange.message}"
-    yield from _row("in", f"{listed(found.received)} ({count})")
-    yield from _row("missing", listed(found.missing))
-    yield from _row("without", ", ".join(found.without))
-    yield from _row("deadline", agreement.deadline)
+    yield from row("in", f"{listed(found.received)} ({count})")
+    yield from row("missing", listed(found.missing))
+    yield from row("without", ", ".join(found.without))
+    yield from row("deadline", agreement.deadline)
     again = " ".join(f"--with {name}" for name in found.late if name in found.without)
-    yield from _row("late", f"{listed(found.late)}: cobasis run {again}" if found.late else "")
-
-
-def _row(title: str, text: object) -> list[str]:
-    return wrapped(str(text), lead=f"  {title:<9} ") if text else []
+    yield from row("late", f"{listed(found.late)}: cobasis run {again}" if found.late else "")

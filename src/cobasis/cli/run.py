@@ -16,6 +16,7 @@ from cobasis.cli.options import (
     grouped,
     listed,
     progress,
+    row,
     the_one,
     wrapped,
 )
@@ -23,7 +24,6 @@ from cobasis.errors import WaitingError
 from cobasis.models import ModelName
 
 if TYPE_CHECKING:
-    from cobasis.algorithms.certificate import Certificate
     from cobasis.analyst_side.plan import Plan
     from cobasis.analyst_side.run import RunResult
     from cobasis.analyst_side.session import AnalystSession
@@ -85,8 +85,7 @@ def _first(session: "AnalystSession", plan: "Plan") -> Iterator[str]:
     if not plan.ended or plan.new:
         rows["missing"] = plan.missing
     for title, names in rows.items():
-        if names:
-            yield from wrapped(listed(names), lead=f"  {title:<9} ")
+        yield from row(title, ", ".join(names))
     if waiting := [name for name in plan.without if name in session.history.taken()]:
         options = " ".join(f"--with {name}" for name in waiting)
         yield from wrapped(f"The upload of {listed(waiting)} is in. To take it: {options}")
@@ -111,7 +110,7 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
             "target_carries": outcome.target_carries,
             "returns": concluded.files,
         }
-        lines += _certificate(certificate)
+        lines += certificate.summary().splitlines()
         if outcome.family is not None:
             who = f"{outcome.n_rows:,} rows of {listed(outcome.uploads)}"
             lines += wrapped(f"Model: {outcome.family}, trained on {who}.")
@@ -134,19 +133,6 @@ def _say(owner: Owner, session: "AnalystSession", found: "RunResult") -> None:
     if plan.waits:
         lines += wrapped(f"Next: {plan.waits}")
     owner.say(answer, lines)
-
-
-def _certificate(certificate: "Certificate") -> Iterator[str]:
-    """Yield the certificate's figures as a table that fits a terminal."""
-    width = min(26, max(5, *map(len, certificate.parties)))
-    yield from wrapped(f"Certificate: {certificate.headline}.")
-    yield f"  {'party':<{width}} residual   scale  cosine  correl.  evidence"
-    for name, each in certificate.parties.items():
-        seen = "-" if each.correlation is None else f"{each.correlation:.2f}"
-        yield (
-            f"  {name:<{width}} {each.residual:8.4f} {each.scale:7.2f} {each.smallest_cosine:7.3f}"
-            f" {seen:>8}  {each.evidence}"
-        )
 
 
 @grouped

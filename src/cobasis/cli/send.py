@@ -46,13 +46,7 @@ class Asked:
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
         """Return what happens between writing an upload and sealing it; `before` ends the bars."""
-        from cobasis.party_side.audit import (
-            Approval,
-            Question,
-            approve,
-            audited,
-            require_approval,
-        )
+        from cobasis.party_side.audit import Question, approve, audited
 
         def allow(made: "Projected") -> dict[str, str]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
@@ -64,10 +58,8 @@ class Asked:
             if found.report.to_sign and not names and not stopped and options.on_terminal():
                 told = typer.prompt("Who signs for this", default="", show_default=False, err=True)
                 names = (told,)
-            approval = Approval(signed_by=names, override=override)
-            require_approval(made.ready.session, found, approval=approval)
-            self.consent()
-            return approve(made.ready.session, found, approval=approval)
+            session, ask = made.ready.session, self.consent
+            return approve(session, found, signed_by=names, override=override, ask=ask)
 
         return allow
 
@@ -118,12 +110,8 @@ def _ready(
     """Make a table ready for the next file, say what would leave, and ask about a proposal."""
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
-    from cobasis.party_side.send import require_turn, take_secret
+    from cobasis.party_side.send import require_turn
 
-    if (maker := take_secret(session)) is not None:
-        owner.tell(
-            [f"The secret that '{maker}' made is the agreement's, and is kept in the vault."]
-        )
     require_turn(session)
     with progress() as report:
         found = check(session, data, report=report)

@@ -1,5 +1,6 @@
 """``cobasis sign``: the terms on one screen, the secret checked, then one signature."""
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,9 +28,6 @@ def sign(
     secret: Annotated[
         Path | None, Option(help="By default NAME.secret; the analyst has none.")
     ] = None,
-    later: Annotated[
-        bool, Option("--secret-later", help="Sign with the secret unchecked.")
-    ] = False,
     yes: Yes = False,
 ) -> None:
     """Show what is agreed, check the secret against it, and sign.
@@ -50,7 +48,7 @@ def sign(
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
-    sent = _checked(session, secret=secret, later=later)
+    sent = _checked(session, secret=secret)
     identity = owner.identity(who.name) if session is None else session.identity
     again = _stands(to, found, name=who.name)
     made = sign_agreement(found, name=who.name, sign=identity.sign)
@@ -77,10 +75,11 @@ def _say(
 ) -> None:
     """Say what was signed, and what comes next."""
     from cobasis.cli.answers import SignAnswer
+    from cobasis.protocol.signatures import analyst_of
 
     told = {"digest": agreement.digest().hex(), "path": to, "again": again, "secret_from": maker}
     answer = SignAnswer.of(who, agreement, command="sign", **told)
-    then = f"Next: send {to.name} to {_analyst(agreement)}, the analyst"
+    then = f"Next: send {to.name} to {analyst_of(agreement).name}, the analyst"
     if who.role == "analyst":
         then = "Next, when signatures have come: cobasis receive, with their folder"
     done = f"{who.name} signed this before; {to} is as it was." if again else f"Wrote {to}"
@@ -104,31 +103,27 @@ def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     )
 
 
-def _checked(
-    session: "PartySession | None", *, secret: Path | None, later: bool
-) -> "SentSecret | None":
+def _checked(session: "PartySession | None", *, secret: Path | None) -> "SentSecret | None":
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
     from cobasis.party_side.session import SUFFIX, read_secret
 
     if session is None:
-        if secret is None and not later:
+        if secret is None:
             return None
         raise OptionError(
-            "you are this round's analyst, who must never have the secret. Leave out --secret and "
-            "--secret-later; if the file is here, delete it unopened."
+            "you are this round's analyst, who must never have the secret. Delete it unopened."
         )
     beside, joined = session.path.with_name(f"{session.name}{SUFFIX}"), session.round.joined
     if secret is None and joined and session.history("joined"):
         return None
     if secret is not None or beside.exists():  # also after a kill between vault and transcript
         return read_secret(session, secret or beside)
-    if later or joined:
+    if joined:
         return None
     raise StepError(
         f"'{beside.name}' is not beside '{session.path}', so nothing was signed: whoever signs "
         "first learns too late that a secret is not the one agreed on. Ask the party that made the "
-        "agreement for it, or give its place with --secret. With --secret-later you sign "
-        "unchecked, and bring it before you send."
+        "agreement for it, or give its place with --secret."
     )
 
 
@@ -138,7 +133,7 @@ def _of_secret(session: "PartySession | None", sent: "SentSecret | None") -> str
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
     if session is None:
         return "the parties have one; you must not"
-    return "checked and kept before" if session.round.joined else "not here, and not checked"
+    return "checked and kept before"
 
 
 def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> Iterator[str]:
@@ -147,10 +142,7 @@ def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> It
     yield f"Round {agreement.round_id}, to be signed by you: {who.name}, {as_what}"
     for title, texts in _terms(agreement, who, secret=secret):
         for at, text in enumerate(texts):
-            lead = f"{title if at == 0 else '':<{_TITLE}}"
-            first, *rest = wrapped(text, lead=" " * _TITLE)
-            yield lead + first[_TITLE:]
-            yield from rest
+            yield from wrapped(text, lead=f"{title if at == 0 else '':<{_TITLE}}")
     yield ""
 
 
@@ -158,9 +150,9 @@ def _terms(
     agreement: "Agreement", who: "PublicIdentity", *, secret: str
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield what is agreed, by titles."""
-    from cobasis.protocol.signatures import signers
+    from cobasis.protocol.signatures import analyst_of, signers
 
-    dp, lab, closes = agreement.dp, _analyst(agreement), agreement.closes
+    dp, lab, closes = agreement.dp, analyst_of(agreement).name, agreement.closes
     yield "Purpose", [agreement.purpose]
     yield "Columns", [f"{len(agreement.columns):,}: {_cut(agreement.columns)}"]
     yield "Label", [_label(agreement)]
@@ -169,7 +161,7 @@ def _terms(
     public = "; public rows that everybody has" if agreement.public_rows_sha256 else ""
     yield "Method", [f"{method}; numbers as {agreement.precision}{public}"]
     yield "To", [f"{lab}, the analyst, alone; files are sealed to this key"]
-    yield "Model", [_model(agreement)]
+    yield "Model", [_model(agreement, lab)]
     kept = ["every row as it is, your secret basis, the secret"]
     kept += [f"column '{agreement.id}'"] if agreement.id else []
     kept += ["every column not named here"]
@@ -193,19 +185,9 @@ def _terms(
     yield "Digest", [agreement.digest().hex()]
 
 
-def _analyst(agreement: "Agreement") -> str:
-    """Return what the analyst is called; nobody signs before there is one."""
-    return "" if agreement.analyst is None else agreement.analyst.name
-
-
 def _cut(words: Iterable[object]) -> str:
     """Return words with commas, as many as fit on some lines."""
-    all_words = list(map(str, words))
-    shown = all_words
-    while len(", ".join(shown)) > _MOST:
-        shown = shown[:-1]
-    left = len(all_words) - len(shown)
-    return ", ".join(shown) + (f" and {left:,} more" if left else "")
+    return textwrap.shorten(", ".join(map(str, words)), _MOST, placeholder=" and more")
 
 
 def _label(agreement: "Agreement") -> str:
@@ -235,9 +217,8 @@ def _leaves(agreement: "Agreement") -> Iterator[str]:
         yield "An upload is pseudonymised personal data, not anonymous data."
 
 
-def _model(agreement: "Agreement") -> str:
+def _model(agreement: "Agreement", lab: str) -> str:
     """Say which model is made, and who gets it."""
-    lab = _analyst(agreement)
     if agreement.model is None:
         return f"none; {lab} returns to each party how its rows are aligned"
     others = [each for each in agreement.allowed_models if each != agreement.model]

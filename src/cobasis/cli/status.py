@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from cobasis.protocol.signatures import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
-_SOON = timedelta(days=2)
 _TAKEN = {"span": ("adopted", "consensus"), "return": ("accepted", "return")}
 """How a party's transcript calls what it took, and the word of its digest."""
 
@@ -162,7 +161,7 @@ def _read(owner: Owner, path: Path) -> Standing:
     from cobasis.errors import IdentityError, UnknownPartyError
     from cobasis.party_side.session import NEWS, transcript_path
     from cobasis.protocol.agreement import exchanges
-    from cobasis.protocol.signatures import News, signed_by, signers
+    from cobasis.protocol.signatures import News, analyst_of, signed_by, signers
 
     file = signed_agreement(path)
     agreement, who = file.agreement, None
@@ -184,7 +183,7 @@ def _read(owner: Owner, path: Path) -> Standing:
         path=path,
         agreement=agreement,
         exchanges=exchanges(agreement),
-        analyst="the analyst" if agreement.analyst is None else agreement.analyst.name,
+        analyst=analyst_of(agreement).name,
         signed=tuple(dict.fromkeys(told)),
         unsigned=tuple(name for name in signers(agreement) if name not in told),
         name=who.name if who else "",
@@ -227,18 +226,11 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
 
 
 def _as_of(of: Standing) -> str:
-    from cobasis.protocol.agreement import moment_of
-
     if of.news is None:
         if of.role == "analyst":
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
-    hours = int((of.now - moment_of(of.news.time)).total_seconds() // 3600)
-    age = f"{hours} hours" if timedelta(hours=hours) < _SOON else f"{hours // 24} days"
-    old = age if hours > 1 else "an hour" if hours == 1 else "less than an hour"
-    return (
-        f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC (signed by {of.analyst}; {old} old)"
-    )
+    return f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC, signed by {of.analyst}"
 
 
 def _messages(of: Standing) -> Iterator[str]:
@@ -253,10 +245,8 @@ def _messages(of: Standing) -> Iterator[str]:
     came = f", {len(of.receipts(of.open))} in" if of.news else ""
     closes, when = of.agreement.closes, "none"
     if closes is not None:
-        left = closes - of.now
-        ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
         when = f"{_day(of.agreement.deadline)} {closes:%H:%M} UTC"
-        when += f", {'over' if closes < of.now else ahead}"
+        when += ", over" if closes < of.now else ""
     yield f"  {'deadline':<11}{when}; {of.agreement.minimum_parties} needed{came}"
 
 

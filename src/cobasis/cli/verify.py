@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, wrapped
-from cobasis.errors import OptionError, RemoteError
+from cobasis.cli.options import Owner, Screen, agreed, grouped, progress, the_one, wrapped
+from cobasis.errors import RemoteError
 
 if TYPE_CHECKING:
     from cobasis.bundle.envelope import Inspected
@@ -33,10 +33,9 @@ def verify(
     from cobasis.cli.answers import VerifyAnswer
 
     agreement, more = agreed(words)
-    if len(more) > 1:
-        raise OptionError(f"verify looks into one folder, and {len(more)} were given. Give one.")
+    folder = the_one(more, what="one folder") if more else agreement.parent
     with progress() as report:
-        found = check(agreement, more[0] if more else agreement.parent, report=report)
+        found = check(agreement, folder, report=report)
     lines = []
     for each in found.findings:
         lead = f"{'holds' if each.holds else 'FAILS'}  {each.what:<10} "

@@ -87,10 +87,9 @@ def party_labels(parties: Any, *, n_rows: int) -> list[Hashable]:  # noqa: ANN40
     """Return the parties' labels, one per row: anything that can be told apart by hash."""
     if parties is None:
         raise OptionError(
-            "parties is missing: every row needs the label of the party that holds it. Give "
-            "parties=[...], one label per row, or party_column=... for a column of X; in "
-            "cross-validation params={'parties': ...}, which the default scoring passes on and "
-            "scoring='accuracy' does not."
+            "parties is missing: every row needs the label of its party. Give parties=[...], or "
+            "party_column=... for a column of X; in cross-validation params={'parties': ...}, "
+            "which the default scoring passes on and scoring='accuracy' does not."
         )
     if not hasattr(parties, "shape"):
         sized = isinstance(parties, Iterable) and not isinstance(parties, str | bytes | Mapping)
@@ -164,9 +163,8 @@ def label_column(y: npt.ArrayLike | None, *, n_rows: int, estimator: str) -> Arr
     labels = as_labels(y, name="the labels y")
     if labels.shape != (n_rows,):
         raise LabelError(
-            f"y has shape {labels.shape} for {n_rows} rows, and y should be a 1d array with one "
-            "label per row. Flatten a single column with y.ravel(); train several outputs in "
-            "several rounds."
+            f"y has shape {labels.shape} for {n_rows} rows, and y should be a 1d array. Flatten a "
+            "single column with y.ravel(); train several outputs in several rounds."
         )
     return labels
 
@@ -178,8 +176,7 @@ def travelling_classes(labels: Array) -> Array:
         kind = "continuous" if labels.dtype.kind == "f" else "unknown"
         raise LabelError(
             f"Unknown label type: {kind}, y has dtype {labels.dtype}; classes are text, integers "
-            "or booleans, all of one type. Convert with y.astype(int) or y.astype(str), and drop "
-            "rows without a label."
+            "or booleans, all of one type. Use y.astype(int) or y.astype(str); drop empty ones."
         )
     return labels.astype(np.int64) if labels.dtype.kind == "b" else labels
 

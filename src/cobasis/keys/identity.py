@@ -6,6 +6,7 @@ A home folder keeps a file for each, under a passphrase, for its owner only. The
 
 import os
 import stat
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -17,9 +18,7 @@ from cobasis.bundle.seal import decrypt, encrypt
 from cobasis.disk.whole import WholeFile, make_folder, opened
 from cobasis.errors import DiskError, IdentityError, PassphraseError, SealError, UnknownPartyError
 from cobasis.linalg.arrays import Hidden
-from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.enrolment import PublicIdentity, Role, is_identity_name, verify
-from cobasis.protocol.signatures import signers
 from cobasis.strict_json import canonical_json, json_object
 
 FORMAT = "cobasis/key/1"
@@ -156,9 +155,10 @@ def names(home: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (home / "keys").glob(f"*{_SUFFIX}")))
 
 
-def enrolled_here(agreement: Agreement, *, home: Path, name: str | None) -> PublicIdentity:
-    """Return who of a round this home is: who was named, or the only one whose key is in it."""
-    enrolled = signers(agreement)
+def enrolled_here(
+    enrolled: Mapping[str, PublicIdentity], *, where: str, home: Path, name: str | None
+) -> PublicIdentity:
+    """Return who of some people this home is: who was named, or the only one with a key in it."""
     if name is not None and name in enrolled:
         return enrolled[name]
     here = [each for each in names(home) if each in enrolled]
@@ -166,16 +166,24 @@ def enrolled_here(agreement: Agreement, *, home: Path, name: str | None) -> Publ
         return enrolled[here[0]]
     if name is None and here:
         raise IdentityError(
-            f"the home folder '{home}' has keys of {', '.join(here)}, and each takes part in round "
-            f"'{agreement.round_id}'. Say who you are: --as {' or --as '.join(here)}."
+            f"the home folder '{home}' has keys of {', '.join(here)}, and each takes part in "
+            f"{where}. Say who you are: --as {' or --as '.join(here)}."
         )
-    who = f"nobody with a key in the home folder '{home}' takes part"
-    who = who if name is None else f"'{name}' takes no part"
-    listed = ", ".join(enrolled) or "nobody yet"
+    nobody = f"nobody with a key in the home folder '{home}' takes part"
+    who, listed = f"'{name}' takes no part" if name else nobody, ", ".join(enrolled) or "nobody yet"
     raise UnknownPartyError(
-        f"{who} in round '{agreement.round_id}' (enrolled: {listed}). Give the right "
-        "folder with --home and the name with --as, or enrol the key in a new agreement."
+        f"{who} in {where} (enrolled: {listed}). Give the right folder with --home and the name "
+        "with --as, or enrol the key in a new agreement."
     )
+
+
+def refuse_other_key(identity: "Identity", enrolled: PublicIdentity) -> None:
+    """Raise IdentityError unless a key is the one that is enrolled under a name."""
+    if identity.public != enrolled:
+        raise IdentityError(
+            f"the key of '{enrolled.name}' in the home folder ({identity.public.fingerprint}) is "
+            f"not the one that is enrolled ({enrolled.fingerprint}). Use that, or enrol this anew."
+        )
 
 
 def save_identity(identity: Identity, path: Path, *, passphrase: str) -> None:

@@ -1,7 +1,6 @@
 """What comes to a party: news with receipts, the common span, its change of basis and the model."""
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
@@ -10,7 +9,7 @@ import numpy as np
 from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
-from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, SealError, StepError
+from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, StepError
 from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -19,6 +18,7 @@ from cobasis.party_side.session import (
     PartySession,
     alone,
     digests_sent,
+    expected_of,
     opened_bundle,
 )
 from cobasis.protocol.agreement import Reply, exchanges, moment_of
@@ -30,86 +30,38 @@ from cobasis.vault.vault import Accepted
 
 _SEALED = b"age-encryption.org/"
 _REPLIES: dict[str, Reply] = {"consensus": "span", "return": "return"}
-_TAKERS = {
-    "signature": ": the analyst's 'cobasis receive' takes it",
-    "identity": ": 'cobasis agreement new' takes it",
-}
 
 ORTHOGONAL = 1e-8
 """By how much G'G may miss the identity where the method makes rotations."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Came:
-    """A file that came, and what it is."""
-
-    path: Path
-    kind: Literal["news", "span", "return"]
-
-
-def look_at(session: PartySession, path: Path) -> Came:
+def look_at(session: PartySession, path: Path) -> Literal["news", "span", "return"]:
     """Say what a file is that came, or refuse it; its signature is yet to be checked."""
     plain = plain_kind(path)
     if plain == "news":
-        return Came(path=path, kind="news")
+        return "news"
     with opened(path) as (file, _):
         sealed = file.read(len(_SEALED)) == _SEALED
     if not sealed:
         told = "Look whether it is damaged, or ask its sender what it is."
         if plain is not None:
-            told = f"It is {PLAIN[plain]}{_TAKERS.get(plain, '')}."
+            told = f"It is {PLAIN[plain]}."
         raise ForeignBundleError(
             f"'{path.name}' is no file that a party accepts: those are news, spans and returns. "
             f"{told}"
         )
-    try:
-        manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
-    except SealError:
-        _refuse_not_ours(session, path)
-        raise
+    manifest = inspect_bundle(path, unseal=session.identity.unseal).manifest
     if manifest is None:
         raise RuntimeError  # a bundle that was opened has one
+    expected_of(session).check(manifest, what=f"'{path.name}'")
     kind = _REPLIES.get(manifest.kind)
-    agreement = session.agreement
-    number = {each.reply: each.number for each in exchanges(agreement)}
-    if manifest.round_id != agreement.round_id or manifest.agreement != agreement.digest().hex():
-        which = f"round '{manifest.round_id}'"
-        if manifest.round_id == agreement.round_id:
-            which += " under another text of its agreement"
-        raise ForeignBundleError(
-            f"'{path.name}' is a {kind or manifest.kind} of {which}, and '{session.path.name}' is "
-            f"that of round '{agreement.round_id}' ({agreement.digest().hex()[:16]}). Accept it "
-            "with the agreement that it belongs to."
-        )
-    if kind is None or kind not in number:
+    answers = [each.reply for each in exchanges(session.agreement)]
+    if kind is None or kind not in answers:
         raise ForeignBundleError(
             f"'{path.name}' is a {manifest.kind} from '{manifest.sender}', and no answer of this "
-            f"round to a party: those are {', '.join(number)}. Look whether files were mixed up."
+            f"round to a party: those are {', '.join(answers)}. Look whether files were mixed up."
         )
-    if session.name not in manifest.recipients:
-        raise ForeignBundleError(
-            f"'{path.name}' is a {kind} for {', '.join(manifest.recipients[:5])}, not for "
-            f"'{session.name}'; somebody passed it on. Ask its sender for your own."
-        )
-    return Came(path=path, kind=kind)
-
-
-def _refuse_not_ours(session: PartySession, path: Path) -> None:
-    """Raise ForeignBundleError for a sealed file of our own, or of somebody else by its name."""
-    digest = file_digest(path)
-    for exchange in exchanges(session.agreement):
-        if digest in digests_sent(session, exchange):
-            raise ForeignBundleError(
-                f"'{path.name}' is the {exchange.message} that party '{session.name}' made for "
-                f"exchange {exchange.number}. It goes to '{session.analyst.name}', who alone can "
-                "open it."
-            ) from None
-    others = [each.name for each in session.agreement.enrolled if f".{each.name}." in path.name]
-    if others and session.name not in others:
-        raise ForeignBundleError(
-            f"'{path.name}' is not sealed for '{session.name}'; by its name it is for "
-            f"'{others[0]}'. Accept your own."
-        ) from None
+    return kind
 
 
 def accepted_before(session: PartySession, path: Path) -> bool:

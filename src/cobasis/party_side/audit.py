@@ -3,6 +3,7 @@
 import hashlib
 import json
 import secrets
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.bundle.transcript import now
+from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import Payload, open_payload
 from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
@@ -173,50 +174,43 @@ def _digest(marks: Fingerprints, use: bytes) -> bytes:
     return hashlib.sha256(b"cobasis/audit/1/" + use + marks.astype("<u8").tobytes()).digest()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Approval:
-    """Who answers for an upload."""
+def approve(
+    session: PartySession,
+    found: Audited,
+    *,
+    signed_by: Iterable[str],
+    override: Forced | None = None,
+    ask: Callable[[], object] = lambda: None,
+) -> dict[str, str]:
+    """Let an upload leave; keep the report, and write down who answers for it.
 
-    signed_by: tuple[str, ...] = ()
-    override: Forced | None = None
-
-
-def approve(session: PartySession, found: Audited, *, approval: Approval) -> dict[str, str]:
-    """Let an upload leave, or refuse; keep the report, and write down who answered for it."""
-    report = found.report
-    require_approval(session, found, approval=approval)
-    keep(session, found)
-    told: dict[str, str | list[str]] = {
-        **found.record,
-        "signed_by": [each.strip() for each in approval.signed_by if each.strip()],
-        "signed_for": [each.id for each in report.to_sign],
-    }
-    if report.blocking and approval.override is not None:
-        told["overridden"] = [each.id for each in report.blocking]
-        told["overridden_by"] = list(approval.override.by)
-        told["reason"] = approval.override.reason
-    session.transcript.append("audited", told)
-    return found.record
-
-
-def require_approval(session: PartySession, found: Audited, *, approval: Approval) -> None:
-    """Raise where somebody is missing who answers for an upload; nothing is written."""
+    Raises AuditBlockedError or AuditUnsignedError where nobody does; only then it asks.
+    """
     report, round_id = found.report, session.agreement.round_id
-    if report.blocking and approval.override is None:
+    people = [each.strip() for each in signed_by if each.strip()]
+    if report.blocking and override is None:
         told = "; ".join(_WHY[each.id] for each in report.blocking)  # no number of a row
         raise AuditBlockedError(
             f"the upload of party '{session.name}' in round '{round_id}' is blocked by its audit: "
-            f"{told}. Nothing has left. See 'cobasis audit'. If it has to leave all the same, two "
-            "people answer for it with --override-by NAME --override-by NAME --override-reason "
-            "TEXT."
+            f"{told}. Nothing has left. See 'cobasis audit'. Two people may answer for it with "
+            "--override-by NAME --override-by NAME --override-reason TEXT."
         )
-    if report.to_sign and not any(each.strip() for each in approval.signed_by):
+    if report.to_sign and not people:
         ids = ", ".join(each.id for each in report.to_sign)
         raise AuditUnsignedError(
             f"the audit of party '{session.name}' in round '{round_id}' is above its policy in "
             f"{ids}, so somebody who may decide has to sign. Nothing has left. Read what 'cobasis "
             "audit' says, then give --signed-by NAME."
         )
+    ask()
+    keep(session, found)
+    signed_for = [each.id for each in report.to_sign]
+    line: dict[str, Fact] = {**found.record, "signed_by": people, "signed_for": signed_for}
+    if report.blocking and override is not None:
+        line["overridden"] = [each.id for each in report.blocking]
+        line |= {"overridden_by": list(override.by), "reason": override.reason}
+    session.transcript.append("audited", line)
+    return found.record
 
 
 def keep(session: PartySession, found: Audited) -> Path:

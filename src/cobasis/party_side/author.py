@@ -7,9 +7,10 @@ what was written last, and digests of sealed secrets, never the secret.
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import ndiff
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,8 +33,8 @@ from cobasis.disk.whole import (
     remove_tree,
     write_whole,
 )
-from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, UnknownPartyError
-from cobasis.keys.identity import Identity, names
+from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError
+from cobasis.keys.identity import Identity, enrolled_here, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
@@ -48,7 +49,6 @@ class People:
 
     parties: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
-    aside: str = ""  # the analyst's file, where it was among the parties'
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
@@ -81,10 +81,9 @@ def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
             f"made with 'cobasis key new {lab.name} --analyst'. Give that file with --analyst."
         )
     owners: dict[str, Path] = {}
-    aside = ""
     for path, who in found.items():
         if who.role == "analyst":
-            lab, aside = lab or who, str(path)
+            lab = lab or who
             if who != lab:
                 raise AgreementError(
                     f"'{path}' is the key of an analyst, '{who.name}', and the round's analyst is "
@@ -97,35 +96,20 @@ def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
         else:
             owners[who.name] = path
     parties = tuple(each for each in found.values() if each.role == "party")
-    return People(parties=parties, analyst=lab, aside=aside)
+    return People(parties=parties, analyst=lab)
 
 
-def maker_of(people: People, *, home: Path, name: str | None) -> str:
+def maker_of(people: People, *, home: Path, name: str | None) -> PublicIdentity:
     """Return whose key makes the secret: a party's, and never the analyst's."""
-    parties = [each.name for each in people.parties]
-    here = [name] if name is not None else [each for each in names(home) if each in parties]
-    if len(here) == 1 and here[0] in parties:
-        return here[0]
-    lab = people.analyst.name if people.analyst is not None else None
-    if lab is not None and (name == lab or (not here and lab in names(home))):
+    parties = {each.name: each for each in people.parties}
+    here, lab = names(home), people.analyst
+    told = [name] if name else [each for each in here if each in parties] or here
+    if lab is not None and lab.name in told:
         raise IdentityError(
-            f"'{lab}' is this round's analyst, and whoever makes the agreement draws the secret "
-            f"that an analyst must never have. One of the parties makes it: {', '.join(parties)}."
+            f"whoever makes the agreement draws the secret that an analyst must never have, and "
+            f"'{lab.name}' is this round's. One of the parties makes it: {', '.join(parties)}."
         )
-    if name is not None:
-        raise UnknownPartyError(
-            f"'{name}' is not among the parties ({', '.join(parties)}), and one of them makes the "
-            f"agreement. Give the .pub file of '{name}', too, or another name with --as."
-        )
-    raise IdentityError(
-        f"one of the parties ({', '.join(parties)}) makes the agreement, and the home folder "
-        + (
-            f"'{home}' has keys of {', '.join(here)}. Say whose: --as {here[0]}."
-            if here
-            else f"'{home}' has no key of theirs. Give the right folder with --home, and the .pub "
-            "file of your own key among the others."
-        )
-    )
+    return enrolled_here(parties, where="what was given", home=home, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,10 +130,6 @@ class Authorship:
         self.folder = home / "authored" / place
         self._record = self.folder / "written.json"
 
-    def text(self) -> str:
-        """Return what the file says now."""
-        return text_of(self.path)
-
     def last(self) -> Written:
         """Return what was written last; nothing where this home wrote none."""
         with suppress(DiskError, ValueError, TypeError), opened(self._record) as (file, _):
@@ -169,17 +149,18 @@ class Authorship:
     def whole(self) -> bool:
         """Whether the file and all sealed secrets are as they were written last."""
         last = self.last()
-        enrolled = read_draft(self.path, text=self.text()).get("enrolled", [])
+        enrolled = read_draft(self.path, text=text_of(self.path)).get("enrolled", [])
         files = {_digest(self.secret(each["name"])) for each in enrolled}
-        return self.text() == last.text and files == set(last.files)
+        return text_of(self.path) == last.text and files == set(last.files)
 
     def changed(self, text: str) -> tuple[str, ...]:
-        """Say in words how a text's fields differ from what was written last."""
+        """Return the lines of a text that differ from what was written last, with + and -."""
         before = self.last().text
         if not before:
             return ("This home did not write the file, so nothing can be said of what changed.",)
-        fields = [read_draft(self.path, text=each) for each in (before, text)]
-        return tuple(changes(*fields))
+        lines = ndiff(before.splitlines(), text.splitlines())
+        # the commitment is new each time, and says nothing
+        return tuple(each for each in lines if each[0] in "+-" and "commitment" not in each)
 
     def refuse_signed(self) -> None:
         """Raise AgreementError where somebody signed the file, or what was written before it."""
@@ -193,7 +174,7 @@ class Authorship:
     def _signers(self) -> Iterator[str]:
         """Yield who has signed, as far as this folder and this home show."""
         digests = set()
-        for text in (self.text() if self.path.exists() else "", self.last().text):
+        for text in (text_of(self.path) if self.path.exists() else "", self.last().text):
             with suppress(CobasisError):  # a draft: nobody can have signed it
                 found = read_agreement(self.path, text=text)
                 digests.add(found.agreement.digest().hex())
@@ -222,7 +203,6 @@ def issue(
     round_id = str(read_draft(author.path, text=text("")).get("round_id", ""))
     final = text(ConsortiumSecret(key).commitment(round_id))
     agreement = read_agreement(author.path, text=final).agreement
-    refuse_other_key(identity, agreement.enrolled)
     make_folder(author.folder)
     with Lock(author.folder, what=f"what was written of '{author.path}'"):
         last = author.last()
@@ -247,16 +227,6 @@ def issue(
         author.keep(made)
         write_agreement(author.path, final)
     return agreement
-
-
-def refuse_other_key(identity: Identity, enrolled: Iterable[PublicIdentity]) -> None:
-    """Raise IdentityError unless the author's key is the one that is enrolled under its name."""
-    if identity.public not in enrolled:
-        raise IdentityError(
-            f"the key of '{identity.public.name}' in the home folder has the fingerprint "
-            f"{identity.public.fingerprint}, and the .pub file given for it has another. Give the "
-            "one that 'cobasis key new' wrote with this key."
-        )
 
 
 def _sealed(
@@ -287,44 +257,6 @@ def _digest(path: Path) -> str:
     with suppress(DiskError):
         return file_digest(path)
     return ""
-
-
-_NOT_TOLD = ("commitment", "parties")
-_SHORT = 30
-
-
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield in words how an agreement's fields differ from what they were."""
-    for word in dict.fromkeys([*before, *now]):
-        old, new = before.get(word), now.get(word)
-        if old == new or word in _NOT_TOLD:
-            continue
-        if all(isinstance(each, dict) for each in (*_listed(old), *_listed(new))):
-            yield from _changed_tables(word, _listed(old), _listed(new))
-        else:
-            said = ["nothing" if each is None else str(each) for each in (old, new)]
-            short = [each if len(each) <= _SHORT else f"{each[: _SHORT - 3]}..." for each in said]
-            yield f"{word}: {' -> '.join(short)}"
-
-
-def _changed_tables(
-    word: str, old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
-    """Yield which tables came, went, changed, or stand in another order."""
-    was = {str(each.get("name", "")): each for each in old}
-    now = {str(each.get("name", "")): each for each in new}
-    yield from (f"{word}: {name or 'its table'} is gone" for name in was if name not in now)
-    for name, table in now.items():
-        if name not in was:
-            yield f"{word}: {name or 'a table'} is new"
-        elif table.get("signing_key") != was[name].get("signing_key"):
-            yield f"{word}: {name} has another key"
-        else:
-            yield from (
-                f"{word} {name} {each}".replace("  ", " ") for each in changes(was[name], table)
-            )
-    if set(was) == set(now) and list(was) != list(now):
-        yield f"{word}: another order"
 
 
 def _listed(value: object) -> list[Any]:

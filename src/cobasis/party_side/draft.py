@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal
 
 import polars as pl
@@ -21,7 +22,7 @@ Missing = Literal["refuse", "fill"]
 Features = tuple[Feature, ...]
 
 MAX_WORDS = 1000
-MAX_NAMES = 20
+_MOST = 240  # letters of a list
 _DIGITS = 3
 
 
@@ -76,20 +77,18 @@ def refuse_other_columns(example: Path, **columns: str | None) -> None:
     schema = source_of(example, party="example").schema
     for word, name in columns.items():
         if name and name not in schema:
-            some = ", ".join(list(schema)[:MAX_NAMES])
-            more = len(schema) - MAX_NAMES
+            some = shorten(", ".join(schema), _MOST, placeholder=" and more")
             raise FeatureError(
-                f"'{example.name}' has no column '{name}', which is to be the {word} column. It "
-                f"has {some}{f' and {more:,} more' if more > 0 else ''}. Name one of them as "
-                f"--{word}, or add the column to the table; it may be empty."
+                f"'{example.name}' has no column '{name}' to be the {word} column. It has {some}. "
+                f"Name one of them as --{word}, or add the column to the table; it may be empty."
             )
 
 
 def labels_of_example(example: Path, label: str) -> tuple[str, ...] | tuple[int, ...]:
     """Return the classes that the label column of a public example has, sorted."""
-    source = source_of(example, party="example")
-    found = source.collect(pl.col(label))[label].drop_nulls().unique().to_list()
-    if source.schema[label].is_integer() or all(isinstance(each, int) for each in found):
+    column = source_of(example, party="example").collect(pl.col(label))[label]
+    found = column.drop_nulls().unique().to_list()
+    if all(isinstance(each, int) for each in found):
         return tuple(sorted(int(each) for each in found))
     return tuple(sorted(str(each) for each in found))
 
@@ -136,11 +135,6 @@ def _deadline(said: str) -> str:
             whole = found.replace(hour=23, minute=59, second=59) if form != MOMENT else found
             return whole.strftime(MOMENT)
     raise ValueError("it is no time in UTC like 2026-12-31T23:59:59Z, or day like that")
-
-
-def likely_components(n_features: int) -> int:
-    """Return how many components a question proposes: two thirds of the features, at most 100."""
-    return max(1, min(100, 2 * n_features // 3))
 
 
 def features_of_words(

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -142,9 +143,8 @@ def _warnings(session: PartySession, choice: Choice) -> tuple[str, ...]:
         )
     if choice.changes is not None and choice.changes.few:
         told.append(
-            f"{choice.changes.added} rows came and {choice.changes.gone} went since these rows "
-            "were uploaded last: whoever has both uploads can tell whose they are. Wait until more "
-            "have changed, or leave these rows out"
+            f"{choice.changes.added} rows came and {choice.changes.gone} went since the last "
+            "upload: who has both can tell whose they are. Wait for more, or leave these rows out"
         )
     if choice.span == "forced":
         told.append(
@@ -245,13 +245,6 @@ def budget_of(agreement: Agreement) -> Budget | None:
     terms = agreement.dp
     if terms is None:
         return None
-    return Budget(
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        radius=terms.radius,
-        centre=terms.centre,
-        adjacency=terms.adjacency,
-        rows_per_person=terms.rows_per_person,
-        label_epsilon=terms.label_epsilon,
-        n_classes=len(agreement.classes),
-    )
+    shared = {each.name for each in fields(Budget)} - {"n_classes"}
+    told: dict[str, Any] = {name: getattr(terms, name) for name in shared}
+    return Budget(**told, n_classes=len(agreement.classes))

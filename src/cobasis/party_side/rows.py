@@ -159,9 +159,8 @@ class Findings(Hidden):
                 for each in refused[:SHOWN]
             ]
             raise _kind_of(refused[0], agreement)(
-                f"{self.what} does not fit the agreement: {'; '.join(told)}{more}. Nothing was "
-                "made. 'cobasis send --dry-run' lists all that is wrong; correct the table, or "
-                "agree on other columns."
+                f"{self.what} does not fit the agreement: {'; '.join(told)}{more}. Correct what "
+                "'cobasis send --dry-run' lists, or agree on other columns. Nothing was made."
             )
         for problem in self.problems:
             raise problem
@@ -191,7 +190,7 @@ def check(session: PartySession, table: Path, *, report: Report = silent) -> Fin
     problems = list(_id_problems(session, table)) if named else []
     if found.fits and not problems:
         rows = open_rows(session, table, report=report)
-        problems = _row_problems(session, rows)
+        problems += _row_problems(session, rows)
     return Findings(
         what=f"the table '{table.name}' of party '{session.name}'",
         n_rows=found.n_rows,
@@ -222,26 +221,22 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
     elif crowds:
         yield FeatureError(
             f"{crowds:,} identifier(s) in the id column '{name}' of party '{session.name}' stand "
-            "in several rows, and by its identifier a row is known again. Leave rows out, or agree "
-            "on a column that tells them apart."
+            "in several rows. Leave rows out, or agree on a column that tells them apart."
         )
 
 
-def _row_problems(session: PartySession, rows: PartyRows) -> list[CobasisError]:
-    """Return what is wrong with a table whose columns are right: too few rows."""
+def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisError]:
+    """Yield what is wrong with a table whose columns are right: too few rows."""
     agreement, size = session.agreement, session.agreement.n_components
     needed = size + OWN_SPANS.get(agreement.basis, -size)
     if not rows.n_sent:
-        problem: CobasisError = ShapeError(
+        yield ShapeError(
             f"all rows of party '{session.name}' are held back by holdout={agreement.holdout}, so "
             "none would be uploaded. Give the table more rows, or agree on a smaller share."
         )
     elif rows.n_sent < needed:
-        problem = DimensionError(
+        yield DimensionError(
             f"of {len(rows.marks):,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
             f"others are fewer than the {needed:,} that basis '{agreement.basis}' with {size:,} "
             "components needs. Give more rows, or agree on fewer components."
         )
-    else:
-        return []
-    return [problem]

@@ -25,11 +25,9 @@ from cobasis.party_side.session import (
     MARKS,
     SENT,
     SENT_AS,
-    SUFFIX,
     PartySession,
     alone,
     digests_sent,
-    join,
     note,
     refuse_target,
     upcoming,
@@ -67,34 +65,30 @@ class Sent:
     again: bool = False  # made before, and the same to the last byte
 
 
-def take_secret(session: PartySession) -> str | None:
-    """Open the secret that lies beside the agreement, where the vault has none; say who made it."""
-    if session.round.joined or session.history("forgotten"):
-        session.round.secret()  # that it was forgotten is said before a table is read
-        return None
-    path = session.path.with_name(f"{session.name}{SUFFIX}")
-    if path.exists():
-        return join(session, path)
-    raise WaitingError(
-        f"party '{session.name}' has no secret of round '{session.agreement.round_id}' yet: "
-        f"'{path.name}' does not lie beside '{session.path.name}'. Ask the party that wrote the "
-        "agreement for it, and put it there."
-    )
+def require_secret(session: PartySession) -> None:
+    """Raise WaitingError before `sign` has kept the secret, StepError once it was forgotten."""
+    if not session.round.joined and not session.history("forgotten"):
+        raise WaitingError(
+            f"party '{session.name}' has no secret of round '{session.agreement.round_id}' yet. "
+            "'cobasis sign' takes it, from the file that came with the agreement."
+        )
+    session.round.secret()
 
 
 def require_turn(session: PartySession) -> None:
     """Raise StepError where the upload was made; nothing of a table is needed."""
+    require_secret(session)
     made = session.history(SENT_AS["upload"])
     if made:
         raise StepError(
             f"party '{session.name}' made its upload on {made[-1].time}, and a round takes one. "
-            "'cobasis send --again' writes the same file once more; for other rows, agree on a new "
-            "round."
+            "'cobasis send --again' writes it once more; other rows take a new round."
         )
 
 
 def require_span(session: PartySession) -> None:
     """Raise WaitingError where an upload waits for a span; nothing of a table is needed."""
+    require_secret(session)
     exchange = upcoming(session)
     if exchange.message == "proposal":
         answer = session.beside(f"{exchange.number}-{exchange.reply}").name

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
@@ -12,21 +12,15 @@ from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, remove_tree, write_whole
-from cobasis.errors import (
-    AgreementError,
-    CommitmentError,
-    DiskError,
-    IdentityError,
-    OptionError,
-    VaultError,
-)
-from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identity
+from cobasis.errors import CommitmentError, DiskError, IdentityError, OptionError, VaultError
+from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identity, refuse_other_key
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.protocol.agreement import Agreement, Exchange, Message, exchanges
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.secrets import ConsortiumSecret
+from cobasis.protocol.signatures import analyst_of, signers
 from cobasis.vault.vault import RoundRecords, Vault
 
 MARKS, NOTES = "marks", "notes.age"
@@ -54,12 +48,7 @@ class PartySession(Hidden):
     @property
     def analyst(self) -> PublicIdentity:
         """To whom bundles are sealed, and who signs what comes back."""
-        if self.agreement.analyst is None:
-            raise AgreementError(
-                f"the agreement of round '{self.agreement.round_id}' names no analyst, so there is "
-                "nobody to seal for. Have it written with 'cobasis agreement new --analyst'."
-            )
-        return self.agreement.analyst
+        return analyst_of(self.agreement)
 
     @property
     def news(self) -> Path:
@@ -93,19 +82,15 @@ def open_session(
     """Read the agreement, unlock the key, and open vault and transcript."""
     agreed = sealed_agreement(path) if sealed else read_agreement(path).agreement
     folder = home_folder(home)
-    who = enrolled_here(agreed, home=folder, name=name)
+    where = f"round '{agreed.round_id}'"
+    who = enrolled_here(signers(agreed), where=where, home=folder, name=name)
     if who == agreed.analyst:
         raise IdentityError(
-            f"'{who.name}' is the analyst of round '{agreed.round_id}', and this is a party's "
-            "command. The analyst's are receive, run and remove."
+            f"'{who.name}' is the analyst of {where}, and this is a party's command. The "
+            "analyst's are receive, run and remove."
         )
     identity = load_identity(key_path(folder, who.name), passphrase=passphrase())
-    if identity.public != who:
-        raise IdentityError(
-            f"the key of '{who.name}' in '{folder}' is not the one that the agreement enrols "
-            f"({who.fingerprint}), but {identity.public.fingerprint}. Use the home folder with the "
-            "enrolled key; if it is lost, a new agreement has to enrol the new one."
-        )
+    refuse_other_key(identity, who)
     digest, transcript = agreed.digest().hex()[:16], transcript_path(agreed, who.name, home=folder)
     work = folder / "work" / who.name / digest
     make_folder(work)
@@ -182,22 +167,24 @@ def notes(session: PartySession) -> dict[str, str]:
     return found
 
 
+def expected_of(session: PartySession) -> Expected:
+    """Return what every bundle has to be that comes to the party in this round."""
+    agreement = session.agreement
+    digest = agreement.digest().hex()
+    return Expected(round_id=agreement.round_id, agreement=digest, recipient=session.name)
+
+
 @contextmanager
 def opened_bundle(session: PartySession, path: Path, *, kind: Kind) -> Iterator[Bundle]:
     """Open a bundle of the round, sealed for the party; its parts are gone when the block ends.
 
     A secret is a party's to send, all else the analyst's.
     """
-    into, agreement = session.work / "opened", session.agreement
-    parties = {each.name: each for each in agreement.enrolled}
-    signer = parties if kind == "secret" else {session.analyst.name: session.analyst}
-    expected = Expected(
-        kind=kind,
-        round_id=agreement.round_id,
-        agreement=agreement.digest().hex(),
-        sender=None if kind == "secret" else session.analyst.name,
-        recipient=session.name,
-    )
+    into, analyst = session.work / "opened", session.analyst
+    sender = None if kind == "secret" else analyst.name
+    parties = {each.name: each for each in session.agreement.enrolled}
+    signer = parties if sender is None else {sender: analyst}
+    expected = replace(expected_of(session), kind=kind, sender=sender)
     remove_tree(into)
     try:
         yield open_bundle(
@@ -231,9 +218,8 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
         key, maker = bundle.parts[PART].read_bytes(), bundle.manifest.sender
         if len(key) != KEY_BYTES:
             raise CommitmentError(
-                f"what '{maker}' sent to party '{session.name}' as the consortium secret has "
-                f"{len(key)} bytes, not {KEY_BYTES}. Ask for the file that 'cobasis agreement "
-                "new' makes."
+                f"the secret that '{maker}' sent to party '{session.name}' has {len(key)} bytes, "
+                f"not {KEY_BYTES}. Ask for the file that 'cobasis agreement new' makes."
             )
         found = ConsortiumSecret(key)
         found.check_opens(session.agreement, party=session.name)
@@ -247,13 +233,6 @@ def keep_secret(session: PartySession, sent: SentSecret) -> None:
     with alone(session):
         session.round.join(sent.secret)
         session.transcript.append("joined", {"secret_from": sent.maker, "bundle": sent.bundle})
-
-
-def join(session: PartySession, path: Path) -> str:
-    """Read the consortium secret and keep it; return which party made it."""
-    sent = read_secret(session, path)
-    keep_secret(session, sent)
-    return sent.maker
 
 
 def refuse_target(to: Path, *, table: Path | None = None) -> None:

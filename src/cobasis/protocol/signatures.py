@@ -88,6 +88,16 @@ def signers(agreement: Agreement) -> dict[str, PublicIdentity]:
     return {each.name: each for each in (*agreement.enrolled, *analyst)}
 
 
+def analyst_of(agreement: Agreement) -> PublicIdentity:
+    """Return who seals and signs for the analyst; AgreementError where nobody is enrolled."""
+    if agreement.analyst is None:
+        raise AgreementError(
+            f"the agreement of round '{agreement.round_id}' enrols no analyst, so nothing can be "
+            "sealed for one, or checked. Have it made with 'cobasis agreement new --analyst'."
+        )
+    return agreement.analyst
+
+
 _NOT_ENROLLED, _OTHER_VERSION = "not enrolled", "signed another version"
 
 

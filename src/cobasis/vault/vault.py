@@ -213,7 +213,7 @@ class RoundRecords(Hidden):
             raise StepError(
                 f"party '{self._records.party}' holds no secret of round "
                 f"'{self.agreement.round_id}': it has not joined, or has forgotten the round. "
-                "Join with the secret that was sent to it."
+                "'cobasis sign' takes the secret that was sent to it."
             )
         return ConsortiumSecret(record.arrays["key"].tobytes())
 
