@@ -151,33 +151,23 @@ def triangle(image: Matrix) -> Matrix:
     return found
 
 
-def _sides(a: int, wide: int) -> tuple[int, int]:
-    return min(a, wide), max(a, wide)
+Cost = Callable[[int, int, int], float]
 
 
-def _stacked(a: int, l: int, c: int) -> float:
-    return 2 * a * c * l + 4 * min(a, c * l) ** 2
+def _of_sides(cost: Cost) -> Cost:
+    """Return a cost by a, l and c from one by the shorter and the longer side, and l."""
+    return lambda a, l, c: cost(min(a, c * l), max(a, c * l), l)
 
 
-def _full_operations(a: int, l: int, c: int) -> float:
-    small, large = _sides(a, c * l)
-    return 4 * large**2 * small + 22 * small**3
+def _randomised(short: int, long: int, l: int) -> float:
+    power = 16 if l < short / 10 else 10  # products with the sketch and its LU or QR
+    sketch = power * (2 * short * long * (l + 10) + 4 * (short + long) * (l + 10) ** 2)
+    return sketch + 22 * min(short, l + 10) ** 3 + 40 * l * short * long
 
 
-def _thin_operations(a: int, l: int, c: int) -> float:
-    small, large = _sides(a, c * l)
-    return 6 * large * small**2 + 20 * small**3 + c * 40 * a * l**2
-
-
-def _best_operations(a: int, l: int, c: int) -> float:
-    small, large = _sides(a, c * l)
-    return large * small**2 + 4 * small**3 + c * (4 * a * l**2 + 3 * l**3)
-
-
-def _randomised_operations(a: int, l: int, c: int) -> float:
-    power = 16 if l < min(a, c * l) / 10 else 10  # products with the sketch and its LU or QR
-    sketch = power * (2 * a * c * l * (l + 10) + 4 * (a + c * l) * (l + 10) ** 2)
-    return sketch + 22 * min(a, c * l, l + 10) ** 3 + c * 40 * a * l**2
+_thin = _of_sides(lambda s, b, l: 6 * b * s**2 + 20 * s**3 + 40 * l * s * b)
+_best = _of_sides(lambda s, b, l: b * s**2 + 4 * s**3 + 7 * l * s * b)
+_stacked = _of_sides(lambda s, b, _: 2 * s * b + 4 * s**2)
 
 
 @dataclass(frozen=True)
@@ -185,25 +175,25 @@ class Form:
     """One form that is not ours, and what it takes at a, l and c, both an estimate."""
 
     run: Callable[[Images], Changes]
-    operations: Callable[[int, int, int], float]
-    numbers: Callable[[int, int, int], float] = _stacked  # that it holds
+    operations: Cost
+    numbers: Cost = _stacked  # that it holds
 
 
 FORMS: Mapping[str, Form] = {
     "Imakura, full SVD + pinv": Form(
         imakura_full,
-        _full_operations,
+        _of_sides(lambda s, b, _: 4 * b**2 * s + 22 * s**3),
         lambda a, l, c: a**2 + (c * l) ** 2 + _stacked(a, l, c),
     ),
-    "Imakura, thin SVD + pinv": Form(imakura_thin, _thin_operations),
-    "Imakura, randomised SVD + pinv": Form(imakura_randomised, _randomised_operations),
+    "Imakura, thin SVD + pinv": Form(imakura_thin, _thin),
+    "Imakura, randomised SVD + pinv": Form(imakura_randomised, _of_sides(_randomised)),
     "Kawakami, dense eigenproblem": Form(
         kawakami_dense,
         lambda a, l, c: 2 * a * (c * l) ** 2 + 14 * (c * l) ** 3,
         lambda a, l, c: 8 * (c * l) ** 2 + a * c * l,
     ),
-    "Kawakami, randomised SVD": Form(kawakami_randomised, _randomised_operations),
-    "Imakura, best form": Form(imakura_best, _best_operations),
-    "Kawakami, best form": Form(kawakami_best, _best_operations),
+    "Kawakami, randomised SVD": Form(kawakami_randomised, _of_sides(_randomised)),
+    "Imakura, best form": Form(imakura_best, _best),
+    "Kawakami, best form": Form(kawakami_best, _best),
 }
 """By the name that the tables use; the part before the comma is the method."""

@@ -19,28 +19,28 @@ from party_side.sites import consortium, join
 from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
-    "algorithms": (2_390, 1_430, 15),
-    "analyst_side": (2_190, 1_700, 10),
-    "bundle": (2_470, 1_840, 11),
-    "cli": (3_150, 2_360, 18),
-    "cobasis": (450, 170, 5),
-    "disk": (660, 440, 5),
-    "estimators": (850, 460, 4),
-    "features": (760, 500, 4),
+    "algorithms": (2_330, 1_380, 15),
+    "analyst_side": (2_130, 1_650, 10),
+    "bundle": (2_380, 1_770, 11),
+    "cli": (3_080, 2_290, 18),
+    "cobasis": (440, 170, 5),
+    "disk": (640, 420, 5),
+    "estimators": (840, 460, 4),
+    "features": (730, 470, 4),
     "keys": (230, 170, 2),
-    "linalg": (780, 490, 6),
-    "models": (2_680, 1_880, 10),
-    "party_side": (2_460, 1_890, 10),
-    "planning": (160, 90, 2),
-    "privacy": (2_880, 1_910, 17),
-    "protocol": (3_830, 2_390, 17),
-    "report": (600, 480, 3),
-    "tables": (700, 520, 3),
-    "vault": (860, 620, 5),
+    "linalg": (730, 450, 6),
+    "models": (2_610, 1_830, 10),
+    "party_side": (2_270, 1_720, 10),
+    "planning": (160, 80, 2),
+    "privacy": (2_750, 1_800, 17),
+    "protocol": (3_730, 2_330, 17),
+    "report": (580, 460, 3),
+    "tables": (690, 520, 3),
+    "vault": (810, 580, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 35_800,
-    "experiments and benchmarks": 11_320,
+    "tests": 31_000,
+    "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines
 BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the first

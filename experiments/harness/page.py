@@ -15,7 +15,6 @@ from experiments.harness.comparison import (
     numbers,
     parts,
 )
-from experiments.harness.figures import draw, svg
 from experiments.harness.store import Results
 from experiments.harness.study import Published, Study, load, table
 
@@ -25,20 +24,12 @@ LISTED = 12  # keys that a sentence still lists
 
 
 def write_page(studies: Iterable[str], kept: Kept, folder: Path) -> Path:
-    """Write one Markdown page with a table and a chart for each experiment that has results."""
+    """Write one Markdown page with a table for each experiment; the site shows their charts."""
     shown = list(studies)
     lines = ["# The papers' tables and figures, run again", "", summarised(shown, kept), ""]
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name in shown:
-        study = load(name)
-        found = numbers(study, kept[name])
-        lines += [f"## {study.title}", ""]
-        figure = draw(study, found)
-        if figure is not None:
-            chart = svg(figure, title=name)
-            (folder / "figures" / f"{name}.svg").write_text(chart, encoding="utf-8")
-            lines += [f"![{study.title}](figures/{name}.svg)", ""]
-        lines += section(name, kept[name])
+        lines += [f"## {load(name).title}", "", *section(name, kept[name])]
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "evidence.md"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
