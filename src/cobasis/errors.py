@@ -11,6 +11,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- FeatureError           CB105  other columns or words than agreed, or another order
     |   |-- DimensionError         CB106  more components than rows, features or rank allow
     |   |-- OptionError            CB107  a word or number that an option does not take
+    |   |-- UnlikeColumnError      CB108  a column unlike the agreement that nobody called right
     |   |-- AnchorError            CB201  an anchor that cannot be drawn as asked
     |   |-- OrthonormalityError    CB202  a basis whose columns are not orthonormal
     |   |-- SecretError            CB301  a secret that is no secret, or would travel
@@ -117,6 +118,10 @@ class DimensionError(LocalError, code="CB106"):
 
 class OptionError(LocalError, code="CB107"):
     """A word or number that an option does not take."""
+
+
+class UnlikeColumnError(LocalError, code="CB108"):
+    """A column that looks unlike the agreement, and that nobody has called right."""
 
 
 class AnchorError(LocalError, code="CB201"):

@@ -14,7 +14,7 @@ import cobasis.estimators
 from cobasis import errors
 from cobasis.algorithms.bases import BASES
 from cobasis.cli.main import app
-from cobasis.features.problems import Problem
+from cobasis.features.problems import Doubt, Problem
 from cobasis.protocol.agreement import Agreement
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -94,7 +94,7 @@ def test_the_fields_of_agreements_and_features_are_all_there_in_order_with_their
     for kind in (cobasis.NumericFeature, cobasis.CategoryFeature):
         told = defaults(kind)
         assert any(found[at : at + len(told)] == told for at in range(len(found)))
-    assert set(get_args(Problem)) <= {row[0] for row in rows("features.md")}
+    assert {*get_args(Problem), *get_args(Doubt)} <= {row[0] for row in rows("features.md")}
 
 
 @pytest.mark.parametrize("field", ["anchor", "basis", "aligner", "task", "model", "precision"])

@@ -107,8 +107,8 @@ def test_a_table_as_agreed_is_told_only_what_is_filled_or_counted_as_other():
     told = found(mixed())
     assert set(told) == {("lactate", "missing"), ("ward", "missing"), ("ward", "vocabulary")}
     assert not any(each.refused for each in told.values())
-    assert told["lactate", "missing"].text == (
-        "2 of 4 cells of column 'lactate' are empty, and 1.25 mmol/l stands for them"
+    assert told["lactate", "missing"].counted == (
+        "column 'lactate' has empty cells, and 1.25 mmol/l stands for them (2 of 4 cells)"
     )
     assert told["ward", "vocabulary"].words == ("hall",)
 
@@ -161,10 +161,13 @@ def test_empty_cells_and_infinities_are_refused_where_nothing_stands_for_them():
 
 def test_at_most_five_words_are_shown_the_most_frequent_first():
     words = [f"w{i}" for i in range(20) for _ in range(20 - i)]
-    [only] = checked(pl.DataFrame({"ward": words}), [WARD])
+    only, asked = checked(pl.DataFrame({"ward": words}), [WARD])
+    assert (asked.problem, asked.asked, asked.words) == ("words", True, ())
     assert only.words == ("w0", "w1", "w2", "w3", "w4")
     assert only.n_rows == len(words)
-    assert "w5" not in only.text
+    assert "w4" in only.counted
+    assert "w5" not in only.counted
+    assert "w0" not in only.text
 
 
 def test_no_number_of_the_table_is_in_any_finding():
@@ -172,9 +175,39 @@ def test_no_number_of_the_table_is_in_any_finding():
     frame = pl.DataFrame({"age": [654321.5, 7.25], "lactate": [-98765.5, 1.0]})
     told = checked(frame, [AGE, LACTATE])
     assert len(told) == 2
-    assert not [each for each in told if "654321" in each.text or "98765" in each.text]
+    assert not [each for each in told if "654321" in each.counted or "98765" in each.counted]
 
 
 def test_a_range_may_be_open_on_one_side():
     [only] = checked(pl.DataFrame({"a": [-1.0, 1e9]}), [NumericFeature(name="a", low=0)])
-    assert only.text == "1 of 2 cells of column 'a' are outside the agreed range 0.."
+    assert only.text == "column 'a' has numbers outside the agreed range 0.."
+
+
+HEIGHTS = NumericFeature(name="height", centre=170, scale=10, missing="fill", fill=170)
+TALL = np.linspace(155, 190, 40)
+WIDE = np.where(np.arange(40) < 3, 500.0, TALL)
+BLANK = np.where(np.arange(40) < 10, np.nan, TALL)
+ASKED = {
+    "as agreed": (TALL, {}, None),
+    "metres": (TALL / 100, {}, "centre"),
+    "another centre, and hardly any spread": (TALL / 1000 + 185, {}, "spread"),
+    "one value for all": (np.full(40, 185.0), {}, None),
+    "some in another unit": (WIDE, {}, "spread"),
+    "too few to tell": (TALL[:9] / 100, {}, None),
+    "no value": (np.full(40, np.nan), {}, "blanks"),
+    "blanks that nobody bounded": (BLANK, {}, None),
+    "as many blanks as agreed": (BLANK, {"blanks_at_most": 0.25}, None),
+    "more blanks than agreed": (BLANK, {"blanks_at_most": 0.2}, "blanks"),
+    "what is refused anyway": (TALL / 100, {"low": 100.0}, None),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_column_unlike_the_agreement_is_asked_about_and_not_refused(what):
+    values, more, problem = ASKED[what]
+    frame = pl.DataFrame({"height": values})
+    told = checked(frame, [HEIGHTS.model_copy(update=more)], batches=3)
+    asked = [each for each in told if each.asked]
+    assert [each.problem for each in asked] == ([] if problem is None else [problem])
+    assert not any(each.refused for each in asked)
+    assert not any(str(each.n_rows) in each.text for each in asked)

@@ -38,10 +38,10 @@ def test_numbers_that_would_be_cast_are_refused(case):
 
 
 @pytest.mark.parametrize("bad", [np.nan, -np.inf])
-def test_entries_that_are_not_finite_are_counted_and_refused(bad):
+def test_entries_that_are_not_finite_are_refused(bad):
     values = GOOD.copy()
     values[1, 0] = values[2, 1] = bad
-    with pytest.raises(NotFiniteError, match=r"north contains NaN or inf.* 2 of 6 .*\[CB101\]"):
+    with pytest.raises(NotFiniteError, match=r"north contains NaN or inf.*\[CB101\]"):
         as_matrix(values, name="north")
 
 

@@ -60,19 +60,19 @@ REFUSED = [
     (with_(x1=pl.lit("high"), x3=DECIMAL), DtypeError, NO_NUMBERS),
     (with_(x1=pl.lit(1).cast(pl.Int128)), DtypeError, r"no numbers: 'x1' \(Int128\)"),
     (with_(x1=pl.lit(2**60)), DtypeError, "'x1'.*above 2\\*\\*53"),
-    (with_(x1=pl.lit(None, pl.Int64)), NotFiniteError, "3,000 cells"),
-    (with_(x1=where(ROW == 2_000, None, "x1") > 0), NotFiniteError, r"'x1' \(1 cells\)"),
+    (with_(x1=pl.lit(None, pl.Int64)), NotFiniteError, "in 'x1'"),
+    (with_(x1=where(ROW == 2_000, None, "x1") > 0), NotFiniteError, "in 'x1', so"),
     (
         with_(x1=where(ROW == 3, float("nan"), "x1"), x4=where(ROW > N_ROWS - 3, None, "x4")),
         NotFiniteError,
-        r"party 'north'.* 'x1' \(1 cells\), 'x4' \(2 cells\) of 3,000 rows",
+        "party 'north'.* in 'x1', 'x4', so",
     ),
     (with_(x1=pl.col("x1") * 1e60), NotFiniteError, r"above 1e\+50"),
     (with_(died=pl.col("died").cast(pl.Date)), DtypeError, "type Date in column"),
     (with_(died=pl.col("died").cast(pl.Int128)), DtypeError, "labels of type Int128 in column"),
     (with_(died=pl.lit(2)), LabelError, "none of the 2 agreed classes"),
     (with_(died=pl.lit("yes")), LabelError, "are integers"),
-    (with_(died=pl.lit(None, pl.Int64)), LabelError, "in 3,000 of 3,000"),
+    (with_(died=pl.lit(None, pl.Int64)), LabelError, "rows without a label"),
 ]
 
 
@@ -89,7 +89,7 @@ def test_what_is_left_out_not_finite_or_no_table_is_refused_by_any_basis(tmp_pat
     attempt(frame(N_ROWS), tmp_path, labels=None, expected=LabelError, match="are missing")
     attempt(table, tmp_path, labels="stay", expected=LabelError, match="finite", where=numbers)
     haar = site(basis="haar")
-    attempt(table, tmp_path, expected=NotFiniteError, match="3,000 cells", where=haar)
+    attempt(table, tmp_path, expected=NotFiniteError, match="in 'x1'", where=haar)
     attempt(tmp_path / "none.csv", tmp_path, expected=DiskError, match="cannot be read: No such")
     attempt(np.zeros((3, 7)), tmp_path, expected=OptionError, match="ndarray.*prepare")
 

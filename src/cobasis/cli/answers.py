@@ -50,10 +50,13 @@ class ColumnAnswer(Part):
     """One finding about a column."""
 
     column: str
-    problem: str = Field(description="absent, type, missing, infinite, range, vocabulary, unused.")
+    problem: str = Field(
+        description="absent, type, missing, infinite, range, vocabulary or unused; asked about "
+        "are centre, spread, blanks and words."
+    )
     refused: bool = Field(description="Whether the agreement forbids it.")
-    n_rows: int | None
-    text: str
+    asked: bool = Field(description="Whether send asks if the column is right.")
+    text: str = Field(description="Of column and rule; figures of rows are on the screen alone.")
 
 
 class PreviewAnswer(Part):

@@ -11,10 +11,22 @@ from typer import Argument, Option
 
 from cobasis.cli import options
 from cobasis.cli.audit import Public, Sensitive, in_words
-from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, progress, the_one, wrapped
+from cobasis.cli.options import (
+    Owner,
+    Yes,
+    agreed,
+    consent,
+    grouped,
+    listed,
+    progress,
+    the_one,
+    wrapped,
+)
+from cobasis.errors import OptionError
 
 if TYPE_CHECKING:
     from cobasis.party_side.preview import Ready
+    from cobasis.party_side.rows import Findings
     from cobasis.party_side.send import Allow, Projected, Sent
     from cobasis.party_side.session import PartySession
     from cobasis.vault.datasets import Forced
@@ -30,6 +42,9 @@ class Asked:
         None
     )
     override_reason: Annotated[str, Option(help="Why it leaves all the same; is kept.")] = ""
+    checked: Annotated[
+        list[str] | None, Option(help="A column that looks unlike the agreement and is right.")
+    ] = None
     yes: Yes = False
 
     def override(self) -> "Forced | None":
@@ -43,6 +58,36 @@ class Asked:
     def consent(self) -> None:
         """Ask whether the file may be made."""
         consent("Make the sealed file?", yes=self.yes, what="the sealed file")
+
+    def about_columns(self, owner: Owner, session: "PartySession", found: "Findings") -> None:
+        """Ask whether columns that look unlike the agreement are right; keep who is not asked."""
+        from cobasis.party_side.rows import call_right, unlike
+
+        named = set(self.checked or ())
+        if unknown := named - set(session.agreement.columns):
+            raise OptionError(
+                f"--checked {listed(sorted(unknown))} names no column of the agreement. Its "
+                f"columns are {listed(session.agreement.columns)}."
+            )
+        doubts = unlike(session, found)
+        if not doubts:
+            return
+        columns = {each.column for each in doubts}
+        n_agreed = len(session.agreement.columns)
+        order = " in the agreed order, under the right names," if len(columns) > 1 else ""
+        owner.tell(
+            [
+                f"{len(columns)} of {n_agreed} agreed columns look unlike the agreement:",
+                *(line for each in doubts for line in wrapped(each.counted, lead="  - ")),
+            ]
+        )
+        if not columns <= named and options.on_terminal():
+            question = f"Are these columns{order} right as they are?"
+            if not typer.confirm(question, err=True):
+                typer.echo("Nothing was made. Correct the table, then type send again.", err=True)
+                raise typer.Exit(2)
+            named = columns
+        call_right(session, [each for each in doubts if each.column in named])
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
         """Return what happens between writing an upload and sealing it; `before` ends the bars."""
@@ -115,6 +160,8 @@ def _ready(
     require_turn(session)
     with progress() as report:
         found = check(session, data, report=report)
+    if found.fits:
+        asked.about_columns(owner, session, found)
     ready = make_ready(session, found, forced=asked.override(), public_rows=public_rows)
     owner.tell(_in_words(ready))
     if ready.exchange.message == "proposal":
@@ -138,7 +185,8 @@ def _say_dry(owner: Owner, session: "PartySession", data: Path) -> None:
     answer = DryAnswer.by(session, found, upcoming(session), **told)
     lines = []
     for each in found.findings:
-        lines += wrapped(each.text, lead="refused: " if each.refused else "   told: ")
+        lead = "refused: " if each.refused else "  asked: " if each.asked else "   told: "
+        lines += wrapped(each.counted, lead=lead)
     for problem in problems:
         lines += wrapped(problem, lead="refused: ")
     verdict = "fits the agreement" if found.fits else "does not fit the agreement"

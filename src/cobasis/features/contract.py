@@ -16,6 +16,8 @@ from cobasis.errors import FeatureError, OptionError
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 ColumnName = Annotated[str, Field(min_length=1, max_length=200)]
+# Absent and not null where nothing is agreed: older agreements keep their digest.
+BlankShare = Annotated[float | None, Field(ge=0, le=1, exclude_if=lambda share: share is None)]
 
 
 class NumericFeature(BaseModel):
@@ -37,6 +39,8 @@ class NumericFeature(BaseModel):
         Whether a party may have cells without a number.
     fill : float or None
         What stands for them, in the column's unit; given if missing is "fill", and only then.
+    blanks_at_most : float or None
+        The share of empty cells, from 0 to 1, above which a party is asked whether that is right.
 
     Notes
     -----
@@ -57,6 +61,7 @@ class NumericFeature(BaseModel):
     high: Finite | None = None
     missing: Literal["refuse", "fill"] = "refuse"
     fill: Finite | None = None
+    blanks_at_most: BlankShare = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -97,6 +102,8 @@ class CategoryFeature(BaseModel):
         Whether a party may have other words, which then share one column more.
     missing : {"refuse", "level"}
         Whether a party may have empty cells, which then have one column more.
+    blanks_at_most : float or None
+        The share of empty cells, from 0 to 1, above which a party is asked whether that is right.
 
     Notes
     -----
@@ -116,6 +123,7 @@ class CategoryFeature(BaseModel):
     values: Annotated[tuple[Word, ...], Field(min_length=1, max_length=1000)]
     unknown: Literal["refuse", "other"] = "refuse"
     missing: Literal["refuse", "level"] = "refuse"
+    blanks_at_most: BlankShare = None
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

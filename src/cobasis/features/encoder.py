@@ -4,7 +4,7 @@ Everything is a constant of the agreement; nothing is learned from rows. Data fr
 are read through narwhals: numbers as they are, words as codes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -277,21 +277,21 @@ def encode(rows: npt.ArrayLike, features: Sequence[Feature], *, party: str) -> M
     shape = (encoder.width, n_rows)
     out = np.empty(shape, order="C" if frame is not None else "F")  # as the rows lie
     if not encoder.put(raw, out):
-        raise not_whole(what, _bad_cells(raw, encoder), n_rows=n_rows)
+        raise not_whole(what, _not_whole(raw, encoder))
     return out.T
 
 
-def _bad_cells(raw: list[Array], encoder: Encoder) -> dict[str, int]:
-    """Count, for each column of numbers, the cells that nothing stands for."""
-    counts = {}
+def _not_whole(raw: list[Array], encoder: Encoder) -> list[str]:
+    """Return the columns of numbers with cells that nothing stands for."""
+    found = []
     columns = (column for each in raw for column in np.atleast_2d(each))
     for feature, column in zip(encoder.features, columns, strict=True):
         if isinstance(feature, NumericFeature):
             fine = np.isfinite(column)
             if feature.missing == "fill":
                 fine |= np.isnan(column)
-            counts[feature.name] = int(len(column) - np.count_nonzero(fine))
-    return counts
+            found += [] if fine.all() else [feature.name]
+    return found
 
 
 def refuse_huge(table: Matrix, *, name: str) -> None:
@@ -308,14 +308,12 @@ def _too_large(name: str) -> NotFiniteError:
     )
 
 
-def not_whole(name: str, cells: Mapping[str, int], *, n_rows: int) -> NotFiniteError:
+def not_whole(name: str, columns: Sequence[str]) -> NotFiniteError:
     """Return the error for columns that lack numbers, or hold NaN or infinity."""
-    found = [f"'{column}' ({n:,} cells)" for column, n in cells.items() if n]
-    if not found:
+    if not columns:
         return _too_large(name)
-    more = f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else ""
     return NotFiniteError(
-        f"{name} is missing numbers, or has NaN or infinity, in {', '.join(found[:SHOWN])}{more} "
-        f"of {n_rows:,} rows, so no projection of it is defined. Fill or drop them by a rule that "
-        'all parties share: missing = "fill" in the agreement\'s feature.'
+        f"{name} is missing numbers, or has NaN or infinity, in {_short(columns)}, so no "
+        "projection of it is defined. Fill or drop them by a rule that all parties share: "
+        'missing = "fill" in the agreement\'s feature.'
     )

@@ -24,11 +24,10 @@ EXACT_INTEGER = 2**53
 def as_matrix(values: npt.ArrayLike, *, name: str, columns: int | None = None) -> Matrix:
     """Check that `values` is a finite two-dimensional table and return it as float64."""
     converted = as_table(values, name=name, columns=columns)
-    bad = int(converted.size - np.count_nonzero(np.isfinite(converted)))
-    if bad:
+    if not np.isfinite(converted).all():
         raise NotFiniteError(
-            f"{name} contains NaN or infinity in {bad} of {converted.size} entries, so no "
-            "projection of it is defined. Fill or drop them by a rule that all parties share."
+            f"{name} contains NaN or infinity, so no projection of it is defined. Fill or drop "
+            "them by a rule that all parties share."
         )
     return converted
 

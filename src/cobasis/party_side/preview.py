@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cobasis.errors import SpanReuseError
+from cobasis.errors import SpanReuseError, UnlikeColumnError
 from cobasis.features.encoder import encode
 from cobasis.linalg.arrays import Hidden
-from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in
+from cobasis.party_side.rows import Findings, PartyRows, gathered, public_rows_in, unlike
 from cobasis.party_side.session import PartySession, upcoming
 from cobasis.privacy.audit.prices import Offer, Plan, plan
 from cobasis.privacy.audit.subject import Budget, Setting, sample_size
@@ -24,6 +24,9 @@ from cobasis.tables.table import open_table
 from cobasis.vault.datasets import Asked, Choice, Forced, Span
 
 NONE = "no formal guarantee"
+
+_ABOUT_CELLS = {"unit", "low", "high", "blanks_at_most"}
+"""What a cell may be, which is no part of how it becomes a number."""
 
 _BYTES = {"fp64": (8, 8), "fp32": (4, 4), "fp16": (2, 2), "int8": (1, 2)}
 """Of one number of a row, and of one of the anchor's image, by the agreed precision."""
@@ -72,8 +75,16 @@ def make_ready(
     """
     agreement, exchange = session.agreement, upcoming(session)
     rows = found.opened(agreement)
-    # what a cell may be is no part of how it becomes a number
-    columns = [each.model_dump(exclude={"unit", "low", "high"}) for each in agreement.features]
+    doubts = () if looking else unlike(session, found)
+    if doubts:
+        raise UnlikeColumnError(
+            f"{found.what} looks unlike the agreement, and nobody has said that it is right: "
+            f"{' '.join(each.text for each in doubts)} A column in another unit, or under another "
+            "column's name, spoils the model for everybody, and nobody else can see it. Correct "
+            "the table; what is right as it is, name with --checked COLUMN, or answer on a "
+            "terminal."
+        )
+    columns = [each.model_dump(exclude=_ABOUT_CELLS) for each in agreement.features]
     asked = Asked(
         rows=rows.marks[~rows.held],
         shape=(agreement.n_features, agreement.n_components),

@@ -1,6 +1,6 @@
 """A party's rows, held against the agreement, in two parts: one is uploaded, one never leaves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
         require_id(rows.source, session)
         column = rows.source.collect(pl.col(agreement.id).cast(pl.String))[agreement.id]
         if column.null_count():
-            raise _empty_ids(session, column.null_count())
+            raise _empty_ids(session)
         ids = session.vault.people(column.to_list())
     held = (marks if ids is None else ids) < np.uint64(agreement.holdout * _ALL)
     return PartyRows(table=rows, marks=marks, ids=ids, held=held)
@@ -94,10 +94,10 @@ def require_id(source: Source, session: PartySession) -> None:
         )
 
 
-def _empty_ids(session: PartySession, n_empty: int) -> FeatureError:
+def _empty_ids(session: PartySession) -> FeatureError:
     return FeatureError(
-        f"{n_empty:,} cells of the id column '{session.agreement.id}' of party '{session.name}' "
-        "are empty, so it cannot be told whose rows were uploaded before. Fill them."
+        f"the id column '{session.agreement.id}' of party '{session.name}' has empty cells, so it "
+        "cannot be told whose rows were uploaded before. Fill them."
     )
 
 
@@ -153,13 +153,9 @@ class Findings(Hidden):
         refused = [each for each in self.findings if each.refused]
         if refused:
             more = f"; and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
-            # an error shows no word of a cell: it may be printed, logged and sent on
-            told = [
-                each.text.partition(": ")[0] if each.words else each.text
-                for each in refused[:SHOWN]
-            ]
+            told = "; ".join(each.text for each in refused[:SHOWN])
             raise _kind_of(refused[0], agreement)(
-                f"{self.what} does not fit the agreement: {'; '.join(told)}{more}. Correct what "
+                f"{self.what} does not fit the agreement: {told}{more}. Correct what "
                 "'cobasis send --dry-run' lists, or agree on other columns. Nothing was made."
             )
         for problem in self.problems:
@@ -167,6 +163,24 @@ class Findings(Hidden):
         if self.rows is None:  # without columns that are refused there are rows
             raise RuntimeError
         return self.rows
+
+
+def unlike(session: PartySession, found: Findings) -> tuple[ColumnFinding, ...]:
+    """Return the columns that look unlike the agreement, and that nobody called right yet."""
+    answers = session.round.called_right()
+    return tuple(
+        each
+        for each in found.findings
+        if each.asked and each.problem not in answers.get(each.column, ())
+    )
+
+
+def call_right(session: PartySession, columns: Iterable[ColumnFinding]) -> None:
+    """Keep that somebody called these columns right; it holds for this agreement alone."""
+    asked: dict[str, list[str]] = {}
+    for each in columns:
+        asked.setdefault(each.column, []).append(each.problem)
+    session.round.call_right(asked)
 
 
 def _kind_of(finding: ColumnFinding, agreement: Agreement) -> type[CobasisError]:
@@ -211,7 +225,7 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
         (column.drop_nulls().value_counts().struct.field("count") > most).sum().alias("crowds"),
     ).row(0)
     if empty:
-        yield _empty_ids(session, empty)
+        yield _empty_ids(session)
     if crowds and terms is not None:
         yield AgreementError(
             f"some identifiers of party '{session.name}' stand in more than rows_per_person={most} "
@@ -220,8 +234,8 @@ def _id_problems(session: PartySession, table: Path) -> Iterator[CobasisError]:
         )
     elif crowds:
         yield FeatureError(
-            f"{crowds:,} identifier(s) in the id column '{name}' of party '{session.name}' stand "
-            "in several rows. Leave rows out, or agree on a column that tells them apart."
+            f"some identifiers in the id column '{name}' of party '{session.name}' stand in "
+            "several rows. Leave rows out, or agree on a column that tells them apart."
         )
 
 
@@ -236,7 +250,7 @@ def _row_problems(session: PartySession, rows: PartyRows) -> Iterator[CobasisErr
         )
     elif rows.n_sent < needed:
         yield DimensionError(
-            f"of {len(rows.marks):,} rows {rows.n_held:,} are held back, and the {rows.n_sent:,} "
-            f"others are fewer than the {needed:,} that basis '{agreement.basis}' with {size:,} "
-            "components needs. Give more rows, or agree on fewer components."
+            f"party '{session.name}' has, without those that are held back, fewer rows than the "
+            f"{needed:,} that basis '{agreement.basis}' with {size:,} components needs. Give more "
+            "rows, or agree on fewer components."
         )

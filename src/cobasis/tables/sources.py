@@ -332,7 +332,7 @@ def fits(schema: pl.Schema, feature: Feature) -> bool:
     return _is_real(dtype) or (dtype == pl.Null and feature.missing == "fill")
 
 
-def not_finite(source: Source, features: Sequence[Feature], *, n_rows: int) -> NotFiniteError:
+def not_finite(source: Source, features: Sequence[Feature]) -> NotFiniteError:
     """Return the error that says which columns are not whole."""
     schema = source.schema
     numbers = [each for each in features if isinstance(each, NumericFeature)]
@@ -341,12 +341,12 @@ def not_finite(source: Source, features: Sequence[Feature], *, n_rows: int) -> N
         column, fills = pl.col(feature.name), feature.missing == "fill"
         if schema[feature.name].is_float():
             fine = column.is_finite() | column.is_nan() if fills else column.is_finite()
-            return (~fine.fill_null(value=fills)).sum()
-        return pl.lit(0).alias(feature.name) if fills else column.null_count()
+            return (~fine.fill_null(value=fills)).any()
+        return pl.lit(value=False).alias(feature.name) if fills else column.is_null().any()
 
-    counts = source.collect(*map(bad, numbers)).row(0)
-    cells = {each.name: n for each, n in zip(numbers, counts, strict=True)}
-    return not_whole(source.what, cells, n_rows=n_rows)
+    found = source.collect(*map(bad, numbers)).row(0)
+    names = [each.name for each, is_bad in zip(numbers, found, strict=True) if is_bad]
+    return not_whole(source.what, names)
 
 
 def _is_real(dtype: pl.DataType) -> bool:

@@ -136,8 +136,8 @@ class StreamedTable(LabelledRows):
             return encode_labels(None, agreement, n_rows=self.shape[0], party=self.party)
         if found.null_count():
             raise LabelError(
-                f"{self.source.what} has no label in {found.null_count():,} of {len(found):,} "
-                f"rows of column '{found.name}'. Drop those rows."
+                f"{self.source.what} has rows without a label, in column '{found.name}'. Drop "
+                "those rows."
             )
         if self.chosen is not None:
             found = found.filter(self.chosen)
@@ -173,7 +173,7 @@ class StreamedTable(LabelledRows):
             stop = min(start + size, n_rows)
             block = own.buffer[:, : stop - start]
             if not self._encoder.put((column[..., start:stop] for column in columns), block):
-                raise not_finite(self.source, self._encoder.features, n_rows=self._n_rows)
+                raise not_finite(self.source, self._encoder.features)
             if chosen is None:
                 yield block.T
             elif (here := chosen[first + start : first + stop]).any():
@@ -250,7 +250,11 @@ def check_table(
             report("checking rows", first + frame.height, n_rows)
 
     used = [agreement.id] if agreement.id else []
-    findings = list(check(frames(), held, columns=schema.names(), used=used))
+    findings = [
+        each
+        for each in check(frames(), held, columns=schema.names(), used=used)
+        if not (each.asked and each.column == label)  # nothing is agreed of a number's labels
+    ]
     for place, each in enumerate(findings):
         if each.problem == "type":  # say where a column that is no number has its first text
             head, wanted = each.text.split(", and", maxsplit=1)

@@ -2,7 +2,7 @@
 
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -243,6 +243,18 @@ class RoundRecords(Hidden):
             contributors=tuple(record.about["contributors"]),
             simulated=False,
         )
+
+    def call_right(self, columns: Mapping[str, Iterable[str]]) -> None:
+        """Write down that somebody called columns right, each with what was asked about it."""
+        answers = self.called_right()
+        for name, asked in columns.items():
+            answers[name] = sorted({*answers.get(name, ()), *asked})
+        self._records.put(f"{self._folder}/columns", arrays={}, about={"right": answers})
+
+    def called_right(self) -> dict[str, list[str]]:
+        """Return of each column what somebody was asked about and called right."""
+        record = self._records.get(f"{self._folder}/columns")
+        return {} if record is None else dict(record.about["right"])
 
     def accept(self, accepted: Accepted) -> None:
         """Keep a return that was checked; a later one takes its place."""
