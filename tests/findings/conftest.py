@@ -1,5 +1,6 @@
 """The rounds by commands that the rows of the trials are told on."""
 
 from cli.conftest import cobasis, made, sealed, terminal
+from party_side.conftest import make
 
-__all__ = ["cobasis", "made", "sealed", "terminal"]
+__all__ = ["cobasis", "made", "make", "sealed", "terminal"]

@@ -3,6 +3,12 @@
 from pathlib import Path
 
 import polars as pl
+import pytest
+
+from cobasis.errors import AuditBlockedError, SpanReuseError
+from cobasis.protocol.agreement import missing_fields
+from party_side.test_auditing import sent
+from party_side.test_sending import rejoined, scaled
 
 SEND = "send icu.toml north.csv --yes --signed-by Officer"
 
@@ -34,3 +40,18 @@ def test_r4_a_column_in_another_unit_or_place_is_asked_about_at_the_party(sealed
     assert "look unlike the agreement" in said
     assert "Nothing was made" in said
     assert "Wrote" in sealed(line, by="south", typed="y\ny\n").output
+
+
+def test_r3_a_changed_scale_or_a_new_name_makes_nobody_new(make):
+    """Who was uploaded is known by the identifier; where that is new too, by the values."""
+    site = make()
+    rejoined(site)
+    sent(site)
+    rejoined(site, features=scaled(scale=1.0 + 1e-6))
+    with pytest.raises(SpanReuseError, match="were uploaded before"):
+        sent(site)
+    table = pl.read_csv(site.table("north"), infer_schema=False)
+    table.with_columns(patient="9" + pl.col("patient")).write_csv(site.table("north"))
+    with pytest.raises(AuditBlockedError, match="H4, the history"):
+        sent(site)
+    assert missing_fields(site.agreement.model_copy(update={"id": ""})) == ("id",)

@@ -194,9 +194,6 @@ def test_what_leaves_is_said_with_the_whole_guarantee_in_one_line(noisy, make):
     prepared(noisy)
     said = ready_from(noisy.session("north"), noisy.table("north")).preview.guarantee
     assert "releases so far 1, epsilon spent on these rows 3 of 6" in said
-    nameless = joined(make(**{**NOISY, "id": ""}))
-    warned = ready_from(nameless.session("north"), nameless.table("north")).preview.warnings
-    assert any("names no id column" in each for each in warned)
     bare = joined(make(), "south")  # whose rows nobody was promised anything of
     assert ready_from(bare.session("south"), bare.table("south")).preview.guarantee == NONE
 

@@ -100,3 +100,29 @@ def test_a_date_is_no_category_and_another_label_column_is_refused(tmp_path):
         uploaded(north, table, to=tmp_path / "north.safetensors")
     with pytest.raises(OptionError, match=r"labels='pulse', but.*'died'.*\[CB107\]"):
         uploaded(north, table, labels="pulse", to=tmp_path / "north.safetensors")
+
+
+OTHERWISE = {
+    "age": {"centre": 50.0, "scale": 20.0 + 1e-6},
+    "lactate": {"fill": 2.0},
+    "ward": {"values": ("7", "hall", "icu", "007"), "unknown": "refuse"},
+}
+
+
+def plain(table, **changes):
+    made = open_table(table, agreement=ward_site(**changes).agreement, party="north")
+    return list(made.plain_rows())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_row_says_the_same_whatever_is_agreed_about_its_columns(kind, tmp_path):
+    """By it a row is known again: constants, order, a fill and the seventh digit do not count."""
+    table = ward_frame(300)
+    rows = plain(kept(kind, table, tmp_path))
+    assert len(rows) == 300
+    assert len(set(rows)) > 290
+    other = [each.model_copy(update=OTHERWISE.get(each.name, {})) for each in reversed(FEATURES)]
+    digits = table.with_columns(age=pl.col("age") * (1 + 1e-9), pulse=pl.col("pulse").cast(float))
+    assert plain(kept(kind, digits, tmp_path), features=tuple(other)) == rows
+    changed = table.with_columns(age=pl.col("age") + 0.1)
+    assert not {*plain(kept(kind, changed, tmp_path))} & {*rows}

@@ -6,7 +6,6 @@ import numpy as np
 import pyrage
 
 from cobasis import Agreement, ConsortiumSecret, SecretBasis, numeric_features
-from cobasis.linalg.arrays import WholeTable
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.vault.datasets import Asked, Forced
 from cobasis.vault.vault import Accepted, Vault
@@ -65,7 +64,7 @@ def made_basis(seed=0, *, shape=(FEATURES, COMPONENTS)):
 
 def choose(vault, rows, *, n_components=COMPONENTS, n_features=FEATURES, ids=(), **asked):
     asked |= {"people": vault.people(ids)} if ids else {}
-    marks = vault.fingerprints(WholeTable(rows))
+    marks = vault.fingerprints(row.tobytes() for row in rows)
     return vault.choose_span(Asked(rows=marks, shape=(n_features, n_components), **asked))
 
 

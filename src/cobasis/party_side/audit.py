@@ -164,6 +164,7 @@ def _facts(ready: Ready, told: Labels | None, asked: Question) -> Facts:
         span=ready.preview.span,
         added=None if choice.changes is None else choice.changes.added,
         gone=None if choice.changes is None else choice.changes.gone,
+        renamed=choice.renamed,
         n_uploads=0 if choice.dataset is None else len(choice.dataset.history),
         guarantee=guarantee,
     )

@@ -90,6 +90,7 @@ def make_ready(
         shape=(agreement.n_features, agreement.n_components),
         people=rows.marks[:0] if rows.ids is None else rows.ids[~rows.held],
         columns=hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest(),
+        names=agreement.columns,
     )
     try:
         choice = session.vault.choose_span(asked)
@@ -140,18 +141,13 @@ def _preview(session: PartySession, rows: PartyRows, choice: Choice, *, proposin
         leaves=leaves,
         stays=stays,
         guarantee=guarantee,
-        warnings=() if proposing else _warnings(session, choice),
+        warnings=() if proposing else _warnings(choice),
     )
 
 
-def _warnings(session: PartySession, choice: Choice) -> tuple[str, ...]:
+def _warnings(choice: Choice) -> tuple[str, ...]:
     """Return what a person should think about before this leaves."""
     told = ["an upload is pseudonymised personal data, not anonymous data"]
-    if session.agreement.dp is not None and not session.agreement.id:
-        told.append(
-            "the agreement names no id column, so people whose numbers change count as others, and "
-            "their budget begins anew"
-        )
     if choice.changes is not None and choice.changes.few:
         told.append(
             f"{choice.changes.added} rows came and {choice.changes.gone} went since the last "

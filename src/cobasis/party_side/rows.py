@@ -73,7 +73,7 @@ def open_rows(session: PartySession, table: Path, *, report: Report = silent) ->
     """
     agreement, ids = session.agreement, None
     rows = open_table(table, agreement=agreement, party=session.name, report=report)
-    marks = session.vault.fingerprints(rows)
+    marks = session.vault.fingerprints(rows.plain_rows())
     if agreement.id:
         require_id(rows.source, session)
         column = rows.source.collect(pl.col(agreement.id).cast(pl.String))[agreement.id]

@@ -283,7 +283,7 @@ def exchanges(agreement: Agreement) -> tuple[Exchange, ...]:
     )
 
 
-NEEDED_TO_SIGN = ("purpose", "threat_model", "retention_days", "enrolled", "analyst")
+NEEDED_TO_SIGN = ("id", "purpose", "threat_model", "retention_days", "enrolled", "analyst")
 """What a simulation does without, and nobody puts a name under."""
 
 

@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 
 from cobasis.disk.whole import PART, make_folder, remove_tree, write_whole
 from cobasis.errors import LabelError, OptionError, SealError, ShapeError, TableError
-from cobasis.features.contract import CategoryFeature, Feature, NumericFeature
+from cobasis.features.contract import CategoryFeature, Feature, NumericFeature, word_of
 from cobasis.features.encoder import Array, Encoder, rounded
 from cobasis.features.problems import ColumnFinding, check
 from cobasis.linalg.arrays import EXACT_INTEGER, Matrix
@@ -44,6 +44,9 @@ worked on gives a large Gram matrix, so that they should be few."""
 WIDE = 512
 """Above so many features a table is wide: a Gram matrix takes more than 2 MB."""
 
+
+DIGITS = 6
+"""Of a number by which a row is known again: what an export to text keeps at least."""
 
 CHECKED_ROWS = 2**17
 """Rows that are held against the agreement at a time."""
@@ -129,6 +132,25 @@ class StreamedTable(LabelledRows):
             self._labels = pl.concat(found)
         self.source.refuse_changed()
 
+    def plain_rows(self) -> Iterator[bytes]:
+        """Yield what each row says, by column name: words, and numbers at six digits, unscaled.
+
+        The same whatever constants are agreed on, and in whatever order the columns stand.
+        """
+        by_name = sorted(self._agreement.features, key=lambda feature: feature.name)
+        words = [each.name for each in by_name if isinstance(each, CategoryFeature)]
+        numbers = [each.name for each in by_name if each.name not in words]
+        plain = pl.col(numbers).cast(pl.Float64).round_sig_figs(DIGITS).fill_null(np.nan) + 0.0
+        batch = PART_BLOCKS * self._size
+        for first, frame in self.source.parts(self._names, n_rows=self._n_rows, batch=batch):
+            table = np.ascontiguousarray(frame.select(plain).to_numpy(), dtype="<f8")
+            data, width = table.tobytes(), table.shape[1] * table.itemsize
+            told = [_as_words(frame[name]) for name in words]
+            for row, cells in enumerate(zip(*told, strict=True) if told else [()] * frame.height):
+                yield data[row * width : (row + 1) * width] + "\0".join(cells).encode()
+            self._report("comparing rows with earlier uploads", first + frame.height, self._n_rows)
+        self.source.refuse_changed()
+
     def labels(self) -> Labels | None:
         """Return the labels as they travel, in the order of the latest pass over the rows."""
         found, agreement = self._labels, self._agreement
@@ -198,6 +220,12 @@ def open_table(
     read = (*agreement.features, *word_labels(agreement, labels), *as_text(agreement.id))
     source = source_of(table, party=party, features=read, labels=labels)
     return StreamedTable(source, agreement=agreement, party=party, labels=labels, report=report)
+
+
+def _as_words(series: pl.Series) -> list[str]:
+    """Return the words that cells stand for, the empty one for none."""
+    words = {cell: word_of(cell) or "" for cell in series.unique()}
+    return [words[cell] for cell in series]
 
 
 def word_labels(agreement: Agreement, labels: str | None) -> tuple[CategoryFeature, ...]:

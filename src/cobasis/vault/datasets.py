@@ -88,6 +88,7 @@ class Dataset(Hidden):
     basis: SecretBasis
     key: PartyKey  # draws the order of rows in every round, and what is held back
     columns: str  # digest of how columns became numbers, which the basis goes with
+    names: tuple[str, ...] = ()  # of the columns
     # sorted fingerprints of the last upload's rows, of those that only uploads before had, and of
     # all identifiers ever uploaded
     last: Fingerprints = field(default_factory=_nobody)
@@ -99,6 +100,10 @@ class Dataset(Hidden):
         """Tell of rows, then of people, whether they were ever uploaded through this basis."""
         known = np.isin(rows, self.last) | np.isin(rows, self.earlier)
         return np.concatenate([known, np.isin(people, self.people)])
+
+    def overlaps(self, names: Sequence[str]) -> bool:
+        """Whether a table of these columns shows something of what this data set showed."""
+        return not self.names or not names or not set(self.names).isdisjoint(names)
 
     def uploading(self, rows: Fingerprints, *, people: Fingerprints, entry: UploadEntry) -> Self:
         """Return the data set as it is once an upload of these rows has begun."""
@@ -130,7 +135,7 @@ def save_dataset(dataset: Dataset, records: Records) -> None:
         "earlier": dataset.earlier,
         "people": dataset.people,
     }
-    about = {"columns": dataset.columns, "history": history}
+    about = {"columns": dataset.columns, "names": list(dataset.names), "history": history}
     records.put(f"{_FOLDER}/{dataset.name}", arrays=arrays, about=about)
 
 
@@ -151,6 +156,7 @@ def load_datasets(records: Records) -> tuple[Dataset, ...]:
             basis=SecretBasis(record.arrays["basis"], party=records.party),
             key=PartyKey(record.arrays["key"].tobytes()),
             columns=record.about["columns"],
+            names=tuple(record.about.get("names", ())),
             history=tuple(UploadEntry(**told) for told in history),
             **{each: record.arrays[each] for each in ("last", "earlier", "people")},
         )
@@ -183,14 +189,18 @@ class Asked(Hidden):
 
     rows: Fingerprints  # kept sorted: a vault keeps none of a table's order
     shape: tuple[int, int]  # n_features and n_components
-    # fingerprints of identifiers; none where the agreement has none
+    # of the rows' identifiers, in the order of the rows; none where the agreement has none
     people: Fingerprints = field(default_factory=_nobody)
     columns: str = ""  # digest of how columns become numbers
+    names: tuple[str, ...] = ()  # of the columns
     forced: Forced | None = None  # why a fresh span is to be made whatever was uploaded before
 
     def __post_init__(self) -> None:
-        """Sort the rows."""
-        object.__setattr__(self, "rows", np.sort(self.rows))
+        """Sort the rows, and with them their identifiers."""
+        order = np.argsort(self.rows, kind="stable")
+        object.__setattr__(self, "rows", self.rows[order])
+        if len(self.people):
+            object.__setattr__(self, "people", self.people[order])
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -203,21 +213,34 @@ class Choice(Hidden):
     key: PartyKey = field(default_factory=PartyKey)
     dataset: Dataset | None = None  # whose basis is used again
     changes: Changes | None = None  # since that data set's last upload
+    # share of rows whose identifier is new and whose values, which no other row has, are known
+    renamed: float = 0.0
 
 
 def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Choice:
-    """Say which basis rows have to be uploaded through; SpanReuseError where none may be used."""
-    known = [dataset.knows(asked.rows, asked.people) for dataset in datasets]
-    nobody = np.zeros(len(asked.rows) + len(asked.people), dtype=bool)
-    old = np.logical_or.reduce([nobody, *known])
+    """Say which basis rows have to be uploaded through; SpanReuseError where none may be used.
+
+    A person is known again by the identifier, a row without one by its values. Data sets that
+    share no column with the table show other sides of people, and do not count.
+    """
+    datasets = [each for each in datasets if each.overlaps(asked.names)]
+    by = (asked.rows[:0], asked.people) if len(asked.people) else (asked.rows, asked.people)
+    known = [dataset.knows(*by) for dataset in datasets]
+    old = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
     if not old.any() or asked.forced is not None:
-        return Choice(asked=asked, span="forced" if old.any() else "fresh")
+        renamed = _renamed(datasets, asked, old) if len(asked.people) else 0.0
+        return Choice(asked=asked, span="forced" if old.any() else "fresh", renamed=renamed)
     for dataset, seen in zip(reversed(datasets), reversed(known), strict=True):
         same = (dataset.basis.shape, dataset.columns) == (asked.shape, asked.columns)
         if same and bool(seen[old].all()):
             changes = compare(dataset.last, asked.rows)
             return Choice(
-                asked=asked, span="kept", key=dataset.key, dataset=dataset, changes=changes
+                asked=asked,
+                span="kept",
+                key=dataset.key,
+                dataset=dataset,
+                changes=changes,
+                renamed=_renamed(datasets, asked, old) if len(asked.people) else 0.0,
             )
     stored = [each for each, seen in zip(datasets, known, strict=True) if seen.any()]
     size = "{} features and {} components".format
@@ -232,6 +255,17 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
         "leave those rows out; else two people answer for a second span, with a reason: "
         "--override-by, --override-reason."
     )
+
+
+def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool_]) -> float:
+    """Return which share of rows has a new identifier, and values that were uploaded before.
+
+    Values that several rows of the table share are nobody's, and do not count.
+    """
+    _, place, counts = np.unique(asked.rows, return_inverse=True, return_counts=True)
+    known = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
+    seen = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
+    return float(np.mean(seen & ~old & (counts[place] == 1)))
 
 
 def compare(before: Fingerprints, after: Fingerprints) -> Changes:

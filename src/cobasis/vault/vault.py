@@ -2,7 +2,7 @@
 
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from cobasis.algorithms.certificate import Evidence
 from cobasis.errors import SecretError, SpanReuseError, StepError
-from cobasis.linalg.arrays import Blocks, Hidden, Matrix
+from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.protocol.agreement import Agreement
 from cobasis.protocol.messages import ConsensusSpan
 from cobasis.protocol.plaintext import basis_columns, secret_bytes
@@ -67,22 +67,9 @@ class Vault(Hidden):
         self._records = Records(folder, party=party, seal=seal, unseal=unseal)
         self.ledger = Ledger(self._records)
 
-    def fingerprints(self, rows: Blocks) -> Fingerprints:
-        """Return the fingerprints of encoded rows under this vault's key, in their order.
-
-        Rows are known again as long as the agreement encodes them alike: another scale, feature
-        or vocabulary makes other numbers, hence other rows.
-        """
-        key = self._records.derived(b"fingerprints")
-
-        def marked(_: int, blocks: Iterator[Matrix]) -> Fingerprints:
-            found = []
-            for block in blocks:
-                table = np.ascontiguousarray(block + 0.0, dtype="<f8")  # -0.0 + 0.0 is 0.0
-                found.append(_marks(key, table.view(f"V{table.shape[1] * 8}").ravel().tolist()))
-            return np.concatenate(found)
-
-        return np.concatenate([*rows.over(marked, step="comparing rows with earlier uploads")])
+    def fingerprints(self, rows: Iterable[bytes]) -> Fingerprints:
+        """Return the fingerprints of rows under this vault's key, in their order."""
+        return _marks(self._records.derived(b"fingerprints"), rows)
 
     def people(self, identifiers: Iterable[str]) -> Fingerprints:
         """Return the fingerprints of rows' identifiers, in their order, under a key of its own."""
@@ -127,7 +114,11 @@ class Vault(Hidden):
                 charge=charge_of(agreement, release),
             )
             dataset = now.dataset or Dataset(
-                name=secrets.token_hex(8), basis=basis, key=choice.key, columns=asked.columns
+                name=secrets.token_hex(8),
+                basis=basis,
+                key=choice.key,
+                columns=asked.columns,
+                names=asked.names,
             )
             dataset = dataset.uploading(asked.rows, people=asked.people, entry=entry)
             save_dataset(dataset, self._records)

@@ -53,6 +53,8 @@ GRADES = [
     ("H3", {"class_counts": ()}, "green"),
     # one to ten rows came or went, or less than a twentieth
     ("H4", {**KEPT, "added": None, "gone": None}, "green"),
+    ("H4", {"renamed": 0.05}, "green"),
+    ("H4", {"renamed": 0.06}, "red"),
     ("H4", {**KEPT, "added": 1, "gone": 0}, "red"),
     ("H4", {**KEPT, "added": 0, "gone": 10}, "red"),
     ("H4", {**KEPT, "added": 11, "gone": 11}, "green"),

@@ -52,6 +52,9 @@ KNOWN_GREEN, KNOWN_RED = 100, 20
 ROWS_PER_COMPONENT_GREEN, ROWS_PER_COMPONENT_RED = 20, 5
 SMALLEST_CLASS = 11
 SMALLEST_CHANGE, SMALLEST_CHANGED_SHARE = 11, 0.05
+RENAMED = 0.05
+"""Share of rows with a new identifier and known values; so many are no coincidence."""
+
 WORST_CONDITION = 1e6
 
 _SAFE_ANCHORS = ("isometric", "gaussian")
@@ -206,7 +209,20 @@ def _smallest_class(facts: Facts) -> Finding:
 
 def _history(facts: Facts) -> Finding:
     """H4: rows that were uploaded before go through the span of then, and few do not change."""
-    figures = {"n_uploads": facts.n_uploads, "added": facts.added, "gone": facts.gone}
+    figures: dict[str, Any] = {
+        "n_uploads": facts.n_uploads,
+        "added": facts.added,
+        "gone": facts.gone,
+        "renamed": facts.renamed,
+    }
+    if facts.renamed > RENAMED:
+        words = (
+            f"{facts.renamed:.0%} of the rows have a new identifier and the values of rows that "
+            "were uploaded before. If these are the same people, a second span shows them from "
+            "another side, and what was promised to them is counted anew: give them the "
+            "identifiers of then."
+        )
+        return Finding("H4", "red", words, figures)
     if facts.span == "forced":
         words = (
             "Some of these rows were uploaded before, and now go through a second span. Every "

@@ -128,6 +128,8 @@ class Facts:
     span: Literal["fresh", "kept", "forced"] = "fresh"
     added: int | None = None  # since the same data set was uploaded last; None for the first time
     gone: int | None = None
+    # share of rows whose identifier is new, and whose values were uploaded before
+    renamed: float = 0.0
     n_uploads: int = 0  # of these rows, before this one
     guarantee: Guarantee | None = None
 
