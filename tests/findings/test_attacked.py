@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from cobasis.errors import AuditBlockedError, SpanReuseError
+from cobasis.errors import AuditBlockedError, MessageError, SpanReuseError
+from cobasis.models.chain import Affine, Chain
+from cobasis.party_side.accept import accept
 from cobasis.protocol.agreement import missing_fields
+from cobasis.protocol.messages import Return
 from party_side.test_auditing import sent
 from party_side.test_sending import rejoined, scaled
 
@@ -55,3 +59,26 @@ def test_r3_a_changed_scale_or_a_new_name_makes_nobody_new(make):
     with pytest.raises(AuditBlockedError, match="H4, the history"):
         sent(site)
     assert missing_fields(site.agreement.model_copy(update={"id": ""})) == ("id",)
+
+
+def test_r5_a_model_that_nobody_agreed_on_and_strangers_are_not_accepted(returns):
+    site, made = returns
+    session, good = site.session("north"), made["north"]
+    width, draw = len(good.change_of_basis), np.random.default_rng(0).normal
+    layers = (
+        Affine(weights=draw(size=(width, 9)), offset=draw(size=9)),
+        "Cos",
+        Affine(weights=draw(size=(9, 2)), offset=draw(size=2)),
+    )
+    rff = Chain(family="rff", layers=layers, head="decision")
+    for other, words in (
+        ({"model": rff}, "of family 'rff', and agreed are logistic, ridge, mlp"),
+        ({"trained_on": ("north", "mallory")}, "among them 'mallory', no party of it"),
+        ({"trained_on": ("north", "north")}, "names one twice"),
+    ):
+        path = site.return_file(Return(**{**vars(good), **other}))
+        with pytest.raises(MessageError, match=words):
+            accept(session, path)
+        path.unlink()
+    assert session.round.accepted() is None
+    assert accept(session, site.return_file(good)).trained_on == ("north", "south", "east")
