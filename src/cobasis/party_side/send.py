@@ -30,6 +30,7 @@ from cobasis.party_side.session import (
     digests_sent,
     note,
     refuse_target,
+    require_open,
     upcoming,
 )
 from cobasis.progress import Report, silent
@@ -67,12 +68,12 @@ class Sent:
 
 def require_secret(session: PartySession) -> None:
     """Raise WaitingError before `sign` has kept the secret, StepError once it was forgotten."""
-    if not session.round.joined and not session.history("forgotten"):
+    require_open(session)
+    if not session.round.joined:
         raise WaitingError(
             f"party '{session.name}' has no secret of round '{session.agreement.round_id}' yet. "
             "'cobasis sign' takes it, from the file that came with the agreement."
         )
-    session.round.secret()
 
 
 def require_turn(session: PartySession) -> None:

@@ -12,7 +12,14 @@ from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.lock import Lock
 from cobasis.disk.whole import make_folder, opened, remove_tree, write_whole
-from cobasis.errors import CommitmentError, DiskError, IdentityError, OptionError, VaultError
+from cobasis.errors import (
+    CommitmentError,
+    DiskError,
+    IdentityError,
+    OptionError,
+    StepError,
+    VaultError,
+)
 from cobasis.keys.identity import Identity, enrolled_here, key_path, load_identity, refuse_other_key
 from cobasis.keys.identity import home as home_folder
 from cobasis.linalg.arrays import Hidden
@@ -64,6 +71,19 @@ class PartySession(Hidden):
         path = self.transcript.path
         found = verify_transcript(path).entries if path.exists() else ()
         return tuple(each for each in found if each.event in events)
+
+
+def require_open(session: PartySession) -> None:
+    """Raise StepError for a round that the party has forgotten: it stays closed.
+
+    With the old secret and an old return a party that was removed would be back in it.
+    """
+    forgotten = session.history("forgotten")
+    if forgotten:
+        raise StepError(
+            f"party '{session.name}' has forgotten the round '{session.agreement.round_id}' on "
+            f"{forgotten[-1].time}, so it stays closed here. For a new model, agree on a new round."
+        )
 
 
 def transcript_path(agreement: Agreement, name: str, *, home: Path) -> Path:
@@ -180,6 +200,7 @@ def opened_bundle(session: PartySession, path: Path, *, kind: Kind) -> Iterator[
 
     A secret is a party's to send, all else the analyst's.
     """
+    require_open(session)
     into, analyst = session.work / "opened", session.analyst
     sender = None if kind == "secret" else analyst.name
     parties = {each.name: each for each in session.agreement.enrolled}

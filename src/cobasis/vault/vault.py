@@ -198,7 +198,7 @@ class RoundRecords(Hidden):
         return self._records.path(f"{self._folder}/secret").exists()
 
     def secret(self) -> ConsortiumSecret:
-        """Return the consortium secret; StepError before `join` and once the round is forgotten."""
+        """Return the consortium secret; StepError before `join`."""
         record = self._records.get(f"{self._folder}/secret")
         if record is None:
             raise StepError(
