@@ -11,7 +11,10 @@ from cobasis.bundle.envelope import look
 from cobasis.cli import options
 from cobasis.protocol.enrolment import PublicIdentity
 
-TERMS = "--purpose study --retention-days 30 --task regression --label lactate --n-components 2"
+TERMS = (
+    "--purpose study --retention-days 30 --task regression --label lactate --id patient "
+    "--n-components 2"
+)
 
 
 def loaded(name="icu.toml"):
@@ -77,7 +80,7 @@ def test_on_a_terminal_what_is_missing_is_asked_again_until_it_can_stand(cobasis
     assert (read["retention_days"], read["minimum_parties"], read["holdout"]) == (45, 2, 0.2)
     assert (read["model"], read["deadline"]) == ("logistic", "2030-01-31T23:59:59Z")
     line = f"agreement new b.toml --numbers age,pulse {TERMS} --deadline 2030-01-31 --holdout 0"
-    cobasis(f"{line} --minimum-parties 2 --id patient", typed="")  # nothing that was told
+    cobasis(f"{line} --minimum-parties 2", typed="")  # nothing that was told
 
 
 REFUSED = {
@@ -224,7 +227,9 @@ def test_a_secret_of_another_round_is_not_written_over_and_nothing_changes_once_
 
 def test_a_draft_is_completed_by_hand_and_by_pub_files(cobasis):
     cobasis.keys()
-    cobasis("agreement new icu.toml --numbers a,b --task regression --label y --n-components 1")
+    cobasis(
+        "agreement new icu.toml --numbers a,b --task regression --label y --id who --n-components 1"
+    )
     told = cobasis(f"agreement new icu.toml {PUBS} --yes").stdout
     assert "To be filled by hand: purpose, retention_days." in told
     assert not secrets()

@@ -255,7 +255,7 @@ def _asked(told: dict[str, Any], n_parties: int) -> dict[str, Any]:
     _ask(fields, "task", "classification, regression or representation", default="classification")
     if fields.get("task") != "representation":
         _ask(fields, "label", "Column of labels", read=partial(column, "label"))
-    question = "Column of identifiers, which never leaves (empty: none)"
+    question = "Column of identifiers, to know people again; it never leaves"
     _ask(fields, "id", question, read=partial(column, "id"))
     if example is not None:
         leave = [fields.get("label", ""), fields.get("id", ""), *(each.name for each in found)]
