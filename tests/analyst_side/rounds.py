@@ -193,6 +193,7 @@ def real_round(folder, *, names=NAMES, identities=None, secret=None, **changes):
         "n_anchor_rows": 8,
         "model": "ridge",
         "models": ("ridge", "logistic"),
+        "id": "patient",
         "label": "sick",
         "minimum_parties": 3,
         "purpose": "a test",

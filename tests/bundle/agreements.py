@@ -20,6 +20,7 @@ FILLED = {
     "threat_model": "semi-honest",
     "retention_days": 90,
     "task": "classification",
+    "id": "patient",
     "label": "died",
     "classes": (0, 1),
     "model": "ridge",

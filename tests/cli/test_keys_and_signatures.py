@@ -118,8 +118,9 @@ def test_a_round_with_noise_and_one_exchange_says_so(cobasis):
     cobasis.keys()
     terms = "epsilon=8,radius=3,most_rows=100,labels=randomised_response,label_epsilon=4"
     cobasis(
-        f"agreement new icu.toml {PUBS} --numbers a,b --task classification --label y --yes "
+        f"agreement new icu.toml {PUBS} --numbers a,b --task classification --label y "
         "--classes 0,1 --purpose study --n-components 1 --retention-days 9 --basis haar "
+        "--id who --yes "
         f"--dp {terms}"
     )
     terms = read_agreement(Path("icu.toml")).agreement.dp

@@ -27,6 +27,7 @@ REAL = {  # what an agreement says besides before anybody signs it
     "purpose": "Mortality on the ward; the four hospitals only.",
     "threat_model": "semi-honest",
     "retention_days": 90,
+    "id": "patient",
     "label": "died",
     "enrolled": PEOPLE,
     "analyst": ANALYST,

@@ -274,7 +274,7 @@ def test_a_field_that_everybody_answers_for_is_missed_by_name(field):
 def test_a_draft_misses_whatever_is_empty():
     found = missing_fields({"round_id": "icu", "task": "regression", "purpose": ""})
     assert " ".join(found) == (
-        "parties features n_components n_anchor_rows commitment purpose threat_model "
+        "parties features n_components n_anchor_rows commitment id purpose threat_model "
         "retention_days enrolled analyst label model"
     )
 
