@@ -248,11 +248,11 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
 
 BAD = {
     "an unknown field": ("holdout =", "hold_out =", "hold_out: Extra inputs"),
-    "parties by hand": ('id = ""', 'parties = ["a"]', r"the parties are the \[\[party\]\] tables"),
+    "parties by hand": ('id = "patient"', 'parties = ["a"]', r"the parties are the \[\[party\]\] tables"),
     "an unknown kind": ('kind = "category"', 'kind = "word"', "features.2: "),
     "a party too few fields": ("recipient = ", "recipients = ", "recipient"),
     "no party": ("[[party]]", "[[partei]]", r"still a draft: \[\[party\]\] must be filled"),
-    "a signature in a word": ('id = ""', "signature = 3", r"no \[\[signature\]\] tables"),
+    "a signature in a word": ('id = "patient"', "signature = 3", r"no \[\[signature\]\] tables"),
     "signatures in one table": ("[analyst]", "[signature]\n[analyst]", "no .*signature.* tables"),
     "half a signature": ("[analyst]", "[[signature]]\nname = 'x'\n[analyst]", "signature"),
     "an unknown term": ("\nepsilon = 2.0", "\nsigma = 2.0", "dp.sigma: Extra inputs"),

@@ -50,13 +50,10 @@ class ColumnAnswer(Part):
     """One finding about a column."""
 
     column: str
-    problem: str = Field(
-        description="absent, type, missing, infinite, range, vocabulary or unused; asked about "
-        "are centre, spread, blanks and words."
-    )
+    problem: str = Field(description="As on the page about features.")
     refused: bool = Field(description="Whether the agreement forbids it.")
     asked: bool = Field(description="Whether send asks if the column is right.")
-    text: str = Field(description="Of column and rule; figures of rows are on the screen alone.")
+    text: str
 
 
 class PreviewAnswer(Part):
