@@ -248,7 +248,7 @@ def test_a_file_that_is_no_toml_is_refused_with_the_line(kind, tmp_path):
 
 BAD = {
     "an unknown field": ("holdout =", "hold_out =", "hold_out: Extra inputs"),
-    "parties by hand": ('id = "patient"', 'parties = ["a"]', r"the parties are the \[\[party\]\] tables"),
+    "parties by hand": ('id = "patient"', 'parties = ["a"]', r"are the \[\[party\]\] tables"),
     "an unknown kind": ('kind = "category"', 'kind = "word"', "features.2: "),
     "a party too few fields": ("recipient = ", "recipients = ", "recipient"),
     "no party": ("[[party]]", "[[partei]]", r"still a draft: \[\[party\]\] must be filled"),

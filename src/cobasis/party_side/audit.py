@@ -81,7 +81,7 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
             f"{', '.join(unknown)} in --sensitive: round '{agreement.round_id}' has no such "
             f"column. Name some of {', '.join(sorted(known)[:20])}."
         )
-    marks = np.sort(ready.choice.asked.rows)  # one version, however the table is sorted
+    marks = ready.choice.asked.rows  # sorted, so one version however the table is
     rng = np.random.default_rng(int.from_bytes(_digest(marks, b"sample"), "big"))
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
