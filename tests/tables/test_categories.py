@@ -121,7 +121,9 @@ def test_a_row_says_the_same_whatever_is_agreed_about_its_columns(kind, tmp_path
     rows = plain(kept(kind, table, tmp_path))
     assert len(rows) == 300
     assert len(set(rows)) > 290
-    other = [each.model_copy(update=OTHERWISE.get(each.name, {})) for each in reversed(FEATURES)]
+    other = [
+        each.model_copy(update=OTHERWISE.get(each.name, {})) for each in reversed(WARD_FEATURES)
+    ]
     digits = table.with_columns(age=pl.col("age") * (1 + 1e-9), pulse=pl.col("pulse").cast(float))
     assert plain(kept(kind, digits, tmp_path), features=tuple(other)) == rows
     changed = table.with_columns(age=pl.col("age") + 0.1)
