@@ -4,7 +4,8 @@ import pytest
 
 from cobasis.errors import StepError
 from cobasis.party_side.accept import accept, adopt
-from cobasis.party_side.session import forget, join
+from cobasis.party_side.session import forget
+from party_side.sites import join
 
 
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):
