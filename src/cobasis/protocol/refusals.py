@@ -34,8 +34,8 @@ from cobasis.protocol.messages import (
     Upload,
 )
 
-_CHAINS = {"ridge": "linear", "xgboost": "boosted_trees"}
-"""What the chain of an agreed family is called, where it is not called the same."""
+_AGREED_AS = {"linear": {"ridge"}, "boosted_trees": {"boosted_trees", "xgboost"}}
+"""What an agreement calls a chain's family, where it is not called the same."""
 
 BLOCK_CELLS = 2**21
 """How many numbers of a party's rows are read at a time: 16 MB as float64."""
@@ -182,15 +182,15 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
             f"the model in {what} does not go with task='{task}' and {width} aligned columns. Ask "
             "the analyst for another."
         )
-    families = {_CHAINS.get(name, name) for name in agreement.allowed_models}
-    if isinstance(model, Chain) and model.family not in families:
+    agreed = {*agreement.allowed_models}
+    if isinstance(model, Chain) and not agreed & _AGREED_AS.get(model.family, {model.family}):
         raise MessageError(
             f"the model in {what} is of family '{model.family}', and agreed are "
             f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. Ask "
             "the analyst to run the round again, with an agreed one."
         )
     parties = returned.trained_on
-    strangers = [name for name in parties if not agreement.names(name)]
+    strangers = sorted({*parties} - {*agreement.parties})
     if strangers or not agreement.minimum_parties <= len(set(parties)) == len(parties):
         who = f"among them '{strangers[0]}', no party of it" if strangers else "or names one twice"
         raise MessageError(
