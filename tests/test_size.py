@@ -52,7 +52,7 @@ BOUNDS = {  # of a call: what may be, and what was asked for; a step lowers the 
     "simulate and predict: files": (32, 35),
     "simulate and predict: functions": (180, 180),
     "simulate and predict: depth": (12, 12),
-    "simulate and predict: functions, names in <> too": (223, 180),
+    "simulate and predict: functions, names in <> too": (224, 180),
     "simulate and predict: depth, names in <> too": (13, 12),
 }
 

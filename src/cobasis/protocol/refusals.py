@@ -182,13 +182,14 @@ def check_return(returned: Return, agreement: Agreement, *, n_components: int, p
             f"the model in {what} does not go with task='{task}' and {width} aligned columns. Ask "
             "the analyst for another."
         )
-    agreed = {*agreement.allowed_models}
-    if isinstance(model, Chain) and not agreed & _AGREED_AS.get(model.family, {model.family}):
-        raise MessageError(
-            f"the model in {what} is of family '{model.family}', and agreed are "
-            f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. Ask "
-            "the analyst to run the round again, with an agreed one."
-        )
+    if isinstance(model, Chain):
+        names = _AGREED_AS.get(model.family, {model.family})
+        if names.isdisjoint(agreement.models or (agreement.model,)):
+            raise MessageError(
+                f"the model in {what} is of family '{model.family}', and agreed are "
+                f"{', '.join(agreement.allowed_models)}. What everybody signed allows no other. "
+                "Ask the analyst to run the round again, with an agreed one."
+            )
     parties = returned.trained_on
     strangers = sorted({*parties} - {*agreement.parties})
     if strangers or not agreement.minimum_parties <= len(set(parties)) == len(parties):
