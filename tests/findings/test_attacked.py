@@ -8,10 +8,13 @@ import pytest
 
 from cobasis.errors import AuditBlockedError, MessageError, SpanReuseError
 from cobasis.models.chain import Affine, Chain
-from cobasis.party_side.accept import accept
+from cobasis.party_side.accept import accept, adopt
+from cobasis.party_side.send import send
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.messages import Return
+from party_side.sites import NAMES, ready_from
 from party_side.test_auditing import sent
+from party_side.test_receiving import span
 from party_side.test_sending import rejoined, scaled
 
 SEND = "send icu.toml north.csv --yes --signed-by Officer"
@@ -82,3 +85,19 @@ def test_r5_a_model_that_nobody_agreed_on_and_strangers_are_not_accepted(returns
         path.unlink()
     assert session.round.accepted() is None
     assert accept(session, site.return_file(good)).trained_on == ("north", "south", "east")
+
+
+def test_r6_a_common_span_is_of_three_enrolled_parties_and_of_oneself(make):
+    site = make(basis="consensus")
+    session = rejoined(site)
+    send(ready_from(session, site.table("north")), site.root / "x.proposal")
+    for who, words in (
+        (("north",), "made of the directions of north; agreed are at least 3"),
+        (("north", "south", "mallory"), "directions of north, south, mallory"),
+        (("south", "south", "north"), "directions of south, south, north"),
+        (("south", "east"), "sent a proposal, and this common span was made without it"),
+    ):
+        with pytest.raises(MessageError, match=words):
+            adopt(session, site.consensus_file("north", span(site, contributors=who)))
+    assert session.round.consensus() is None
+    assert adopt(session, site.consensus_file("north", span(site))) == NAMES

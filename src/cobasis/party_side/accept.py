@@ -9,7 +9,13 @@ import numpy as np
 from cobasis.bundle.envelope import PLAIN, inspect_bundle, plain_kind
 from cobasis.bundle.messages import consensus_in, return_in
 from cobasis.disk.whole import file_digest, opened, remove_tree, write_whole
-from cobasis.errors import FitCheckError, ForeignBundleError, ReplayError, StepError
+from cobasis.errors import (
+    FitCheckError,
+    ForeignBundleError,
+    MessageError,
+    ReplayError,
+    StepError,
+)
 from cobasis.linalg.arrays import orthonormality_defect
 from cobasis.models.chain import Chain
 from cobasis.models.chain_file import encode_chain
@@ -120,6 +126,13 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
         with opened_bundle(session, path, kind="consensus") as bundle:
             span = consensus_in(bundle, agreement=session.agreement)
             digest = bundle.digest
+        proposed = digests_sent(session, exchanges(session.agreement)[0])
+        if proposed and session.name not in span.contributors:
+            raise MessageError(
+                f"party '{session.name}' sent a proposal, and this common span was made without "
+                f"it, of {', '.join(span.contributors)}. Ask the analyst whether it came, and for "
+                "the span that it is part of, or agree on a new round."
+            )
         tag = session.round.secret().anchor_tag(session.agreement)
         check_consensus(span, session.agreement, anchor_tag=tag, party=session.name)
         before = session.round.consensus()

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from cobasis.algorithms.bases import BASES
 from cobasis.algorithms.certificate import Certificate, refuse_wrong_fit
 from cobasis.algorithms.fits import DETERMINED
 from cobasis.algorithms.images import check_image
@@ -151,6 +152,14 @@ def check_consensus(
         raise MessageError(
             f"{what} was made with another anchor or has shape {np.shape(consensus.rows)} instead "
             f"of {shape}. Ask the analyst for this round's."
+        )
+    # A span of one party and an analyst shows that party whole; one of strangers shows it to them.
+    who, least = {*consensus.contributors}, BASES[agreement.basis].min_parties
+    if len(who) < max(least, len(consensus.contributors)) or who - {*agreement.parties}:
+        raise MessageError(
+            f"{what} says that it was made of the directions of {named(consensus.contributors)}; "
+            f"agreed are at least {least} of {named(agreement.parties)}. Do not upload through it, "
+            "and ask the analyst whose proposals it has."
         )
     with as_message_error(what):
         as_matrix(consensus.rows, name="its table")
