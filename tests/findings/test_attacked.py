@@ -1,12 +1,13 @@
 """What an attacker found in the first version, row by row (R1 to R12)."""
 
+import resource
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from cobasis.errors import AuditBlockedError, MessageError, SpanReuseError
+from cobasis.errors import AgreementError, AuditBlockedError, MessageError, SpanReuseError
 from cobasis.models.chain import Affine, Chain
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.send import send
@@ -101,3 +102,15 @@ def test_r6_a_common_span_is_of_three_enrolled_parties_and_of_oneself(make):
             adopt(session, site.consensus_file("north", span(site, contributors=who)))
     assert session.round.consensus() is None
     assert adopt(session, site.consensus_file("north", span(site))) == NAMES
+
+
+def test_r9_a_command_that_dies_leaves_no_memory_on_the_disk(cobasis):
+    cobasis("status", code=2)
+    assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+
+
+def test_r12_names_that_differ_in_case_are_one(make):
+    site = make()
+    names = ("north", "North", "south")
+    with pytest.raises(AgreementError, match="in whatever case, names north more than once"):
+        site.agreement.model_copy(update={"parties": names, "enrolled": (), "analyst": None})

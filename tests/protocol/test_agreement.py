@@ -44,7 +44,10 @@ CONTRADICTIONS = {
     "isometric, too few rows": ({"n_anchor_rows": WIDTH - 1}, "needs n_anchor_rows >= 6"),
     "isometric, too many": ({"features": WIDE, "n_anchor_rows": 8193}, "8193 features are above"),
     "low rank": ({"anchor": "gaussian", "n_anchor_rows": 2}, "is below n_components"),
-    "one party twice": ({"parties": (*NAMES, "north")}, "parties names north more than once"),
+    "one party twice": (
+        {"parties": (*NAMES, "north")},
+        "in whatever case, names north more than once",
+    ),
     "one feature twice": ({"features": numeric_features(["x0"] * 6)}, "features names x0 more"),
     "one class twice": ({"classes": (0, 1, 0)}, "classes names 0 more than once"),
     "no classes": ({"classes": ()}, "at least two classes"),

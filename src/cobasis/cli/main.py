@@ -1,5 +1,6 @@
 """The ``cobasis`` command: its sub-commands, and what it does with errors."""
 
+import resource
 import warnings
 from typing import Annotated, Any
 
@@ -41,6 +42,8 @@ class _Coded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 -- typer's own signature
         """Run a command."""
+        _, most = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, most))  # a core would hold opened secrets
         try:
             return super().invoke(ctx)
         except CobasisError as error:

@@ -180,7 +180,8 @@ class Agreement(Strict):
         """Refuse contradictions; make once what every message asks for."""
         check_basis_rule(self.basis, anchor=self.anchor, n_parties=len(self.parties))
         problems = [
-            *_repeats("parties", self.parties),
+            # two of them would be one file on some disks
+            *_repeats("parties, in whatever case,", map(str.casefold, self.parties)),
             *_repeats("features", self.columns),
             *_repeats("classes", self.classes),
             *_size_problems(self),
