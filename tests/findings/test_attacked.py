@@ -1,13 +1,17 @@
 """What an attacker found in the first version, row by row (R1 to R12)."""
 
+import os
 import resource
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from experiments.data.hospitals import HEART, heart_disease_4site
+from sklearn.decomposition import FastICA
 
 from cobasis.errors import AgreementError, AuditBlockedError, MessageError, SpanReuseError
+from cobasis.linalg.rng import KeyStream, haar_columns
 from cobasis.models.chain import Affine, Chain
 from cobasis.party_side.accept import accept, adopt
 from cobasis.party_side.send import send
@@ -107,6 +111,22 @@ def test_r6_a_common_span_is_of_three_enrolled_parties_and_of_oneself(make):
 def test_r9_a_command_that_dies_leaves_no_memory_on_the_disk(cobasis):
     cobasis("status", code=2)
     assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+
+
+@pytest.mark.data
+@pytest.mark.skipif(
+    not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / HEART[0].path).is_file(),
+    reason="COBASIS_DATA names no folder with heart_disease_4site",
+)
+def test_r10_ica_on_the_rows_gives_columns_back_at_full_width():
+    """Of heart disease five of thirteen."""
+    rows = heart_disease_4site().rows
+    rows = np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows)
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    sent = rows @ haar_columns(KeyStream(bytes(32), "basis"), n_rows=13, n_columns=13)
+    found = FastICA(random_state=0, max_iter=1000).fit_transform(sent)
+    alike = np.abs(np.corrcoef(found.T, rows.T)[:13, 13:]).max(axis=0)
+    assert 3 <= np.count_nonzero(alike > 0.9) <= 7
 
 
 def test_r12_names_that_differ_in_case_are_one(make):
