@@ -22,7 +22,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "algorithms": (2_330, 1_380, 15),
     "analyst_side": (2_130, 1_650, 10),
     "bundle": (2_380, 1_770, 11),
-    "cli": (3_130, 2_340, 18),
+    "cli": (3_150, 2_360, 18),
     "cobasis": (450, 170, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),

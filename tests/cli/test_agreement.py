@@ -116,6 +116,7 @@ def test_one_command_enrols_everybody_and_seals_a_secret_to_each_party(cobasis):
     found = read_agreement(Path("icu.toml")).agreement
     assert (found.parties, found.analyst.name) == (NAMES, "lab")
     assert found.digest().hex() in done.stdout
+    assert "lab.pub is the analyst's, and is set aside" in done.stdout
     assert sorted(secrets()) == [f"{name}.secret" for name in NAMES]
     for name in NAMES:
         path = Path(f"{name}.secret")

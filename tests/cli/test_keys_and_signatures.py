@@ -147,11 +147,12 @@ def test_everybody_signs_once_and_then_it_is_sealed(agreed):
     assert events(agreed, "east") == ["joined", "signed"]
 
 
-def test_without_the_right_secret_nothing_is_signed(agreed):
+def test_without_the_right_secret_nothing_is_signed_unless_somebody_says_so(agreed):
     old = Path("east.secret").read_bytes()
     text = Path("icu.toml").read_text()
     Path("icu.toml").write_text(text.replace("retention_days = 30", "retention_days = 31"))
     agreed("agreement new icu.toml --yes")
+    right = Path("east.secret").read_bytes()
     for wrong, code in (
         (Path("south.secret").read_bytes(), "CB801"),
         (b"junk", "CB801"),
@@ -166,6 +167,10 @@ def test_without_the_right_secret_nothing_is_signed(agreed):
     line = "sign icu.toml --yes --secret none.secret"
     assert "[CB601]" in agreed(line, by="east", code=2).stderr
     assert (Path("east.sig").exists(), events(agreed, "east")) == (False, [])
+    assert "not here, and not checked" in agreed("sign --yes --secret-later", by="east").stdout
+    Path("east.secret").write_bytes(right)
+    found = agreed.json("sign icu.toml --yes", by="east")
+    assert (found["again"], found["secret_from"]) == (True, "north")
 
 
 def test_who_signs_follows_from_the_key_and_the_analyst_opens_no_secret(agreed):

@@ -1,5 +1,6 @@
 """What `status` says to each role at each step of a round in one folder, and of words that fail."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def look_on_until_the_first_run(cobasis):
     assert found["next"].startswith("cobasis agreement new icu.toml")
     Path("icu.toml").unlink()
 
-    cobasis.agreed(more="--basis consensus")
+    cobasis.agreed(more="--basis consensus --deadline 2099-12-31")
     screen = cobasis("status icu.toml", by="east").stdout
     assert "No news from lab are here" in screen
     assert "not known east, north, south and lab" in screen
@@ -52,6 +53,7 @@ def look_on_until_the_first_run(cobasis):
 
     cobasis.tables()
     assert told(cobasis) == ("send", True, [*NAMES, "lab"])
+    assert re.search(r"31 Dec 2099 23:59 UTC, in \d+ days", cobasis("status").stdout)
     cobasis.send("east", "north")
     assert "waits for the proposal of south" in cobasis.run(code=4).stderr
     assert told(cobasis) == ("accept", False, ["south", "lab"])
@@ -78,6 +80,7 @@ def test_it_names_the_next_command_and_who_waits_for_whom_from_draft_to_model(co
     assert told(cobasis, by="lab") == ("receive", False, [])
     screen = cobasis("status icu.toml").stdout
     assert "All exchanges have ended" in screen
+    assert "(signed by lab; less than an hour old)" in screen
     assert screen.count(", receipt is here") == 2
 
     cobasis("remove icu.toml south --realign", by="lab")

@@ -148,6 +148,8 @@ def new(
     from cobasis.protocol.agreement import missing_fields
 
     people = read_people(enrolment.pubs or [], analyst=enrolment.analyst)
+    if people.aside:
+        owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder()), file.exists()
     author.refuse_signed()
     last = author.last()

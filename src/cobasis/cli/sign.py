@@ -28,6 +28,9 @@ def sign(
     secret: Annotated[
         Path | None, Option(help="By default NAME.secret; the analyst has none.")
     ] = None,
+    later: Annotated[
+        bool, Option("--secret-later", help="Sign with the secret unchecked.")
+    ] = False,
     yes: Yes = False,
 ) -> None:
     """Show what is agreed, check the secret against it, and sign.
@@ -48,7 +51,7 @@ def sign(
     who = owner.who(found)
     to = out or path.with_name(f"{who.name}.sig")
     session = None if who.role == "analyst" else owner.party(path, sealed=False)
-    sent = _checked(session, secret=secret)
+    sent = _checked(session, secret=secret, later=later)
     identity = owner.identity(who.name) if session is None else session.identity
     again = _stands(to, found, name=who.name)
     made = sign_agreement(found, name=who.name, sign=identity.sign)
@@ -103,12 +106,14 @@ def _stands(to: Path, agreement: "Agreement", *, name: str) -> bool:
     )
 
 
-def _checked(session: "PartySession | None", *, secret: Path | None) -> "SentSecret | None":
+def _checked(
+    session: "PartySession | None", *, secret: Path | None, later: bool
+) -> "SentSecret | None":
     """Return the secret that was sent, if it is the agreement's; None where it is kept already."""
     from cobasis.party_side.session import SUFFIX, read_secret
 
     if session is None:
-        if secret is None:
+        if secret is None and not later:
             return None
         raise OptionError(
             "you are this round's analyst, who must never have the secret. Delete it unopened."
@@ -118,12 +123,13 @@ def _checked(session: "PartySession | None", *, secret: Path | None) -> "SentSec
         return None
     if secret is not None or beside.exists():  # also after a kill between vault and transcript
         return read_secret(session, secret or beside)
-    if joined:
+    if later or joined:
         return None
     raise StepError(
         f"'{beside.name}' is not beside '{session.path}', so nothing was signed: whoever signs "
         "first learns too late that a secret is not the one agreed on. Ask the party that made the "
-        "agreement for it, or give its place with --secret."
+        "agreement for it, or give its place with --secret. With --secret-later you sign "
+        "unchecked, and type sign once more with the secret before you send."
     )
 
 
@@ -133,7 +139,7 @@ def _of_secret(session: "PartySession | None", sent: "SentSecret | None") -> str
         return f"made by {sent.maker}; it is the one that this agreement is committed to"
     if session is None:
         return "the parties have one; you must not"
-    return "checked and kept before"
+    return "checked and kept before" if session.round.joined else "not here, and not checked"
 
 
 def _screen(agreement: "Agreement", who: "PublicIdentity", *, secret: str) -> Iterator[str]:

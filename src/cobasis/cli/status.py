@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cobasis.protocol.signatures import News, Receipt
 
 _WIDTH, _LEAD = 79, 13
+_SOON = timedelta(days=2)
 _TAKEN = {"span": ("adopted", "consensus"), "return": ("accepted", "return")}
 """How a party's transcript calls what it took, and the word of its digest."""
 
@@ -226,11 +227,18 @@ def _lines(of: Standing, command: str, *, now: bool) -> Iterator[str]:
 
 
 def _as_of(of: Standing) -> str:
+    from cobasis.protocol.agreement import moment_of
+
     if of.news is None:
         if of.role == "analyst":
             return "Nothing was received yet"
         return f"No news from {of.analyst} are here, so of the others nothing is known"
-    return f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC, signed by {of.analyst}"
+    hours = int((of.now - moment_of(of.news.time)).total_seconds() // 3600)
+    age = f"{hours} hours" if timedelta(hours=hours) < _SOON else f"{hours // 24} days"
+    old = age if hours > 1 else "an hour" if hours == 1 else "less than an hour"
+    return (
+        f"As of {_day(of.news.time)} {of.news.time[11:16]} UTC (signed by {of.analyst}; {old} old)"
+    )
 
 
 def _messages(of: Standing) -> Iterator[str]:
@@ -245,8 +253,10 @@ def _messages(of: Standing) -> Iterator[str]:
     came = f", {len(of.receipts(of.open))} in" if of.news else ""
     closes, when = of.agreement.closes, "none"
     if closes is not None:
+        left = closes - of.now
+        ahead = f"in {left.days} days" if left > _SOON else "in less than two days"
         when = f"{_day(of.agreement.deadline)} {closes:%H:%M} UTC"
-        when += ", over" if closes < of.now else ""
+        when += f", {'over' if closes < of.now else ahead}"
     yield f"  {'deadline':<11}{when}; {of.agreement.minimum_parties} needed{came}"
 
 

@@ -49,6 +49,7 @@ class People:
 
     parties: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
+    aside: str = ""  # the analyst's file, where it was among the parties'
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
@@ -81,9 +82,10 @@ def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
             f"made with 'cobasis key new {lab.name} --analyst'. Give that file with --analyst."
         )
     owners: dict[str, Path] = {}
+    aside = ""
     for path, who in found.items():
         if who.role == "analyst":
-            lab = lab or who
+            lab, aside = lab or who, str(path)
             if who != lab:
                 raise AgreementError(
                     f"'{path}' is the key of an analyst, '{who.name}', and the round's analyst is "
@@ -96,7 +98,7 @@ def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
         else:
             owners[who.name] = path
     parties = tuple(each for each in found.values() if each.role == "party")
-    return People(parties=parties, analyst=lab)
+    return People(parties=parties, analyst=lab, aside=aside)
 
 
 def maker_of(people: People, *, home: Path, name: str | None) -> PublicIdentity:
