@@ -227,8 +227,8 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
     by = (asked.rows[:0], asked.people) if len(asked.people) else (asked.rows, asked.people)
     known = [dataset.knows(*by) for dataset in datasets]
     old = np.logical_or.reduce([np.zeros(len(asked.rows), dtype=bool), *known])
+    renamed = _renamed(datasets, asked, old)
     if not old.any() or asked.forced is not None:
-        renamed = _renamed(datasets, asked, old) if len(asked.people) else 0.0
         return Choice(asked=asked, span="forced" if old.any() else "fresh", renamed=renamed)
     for dataset, seen in zip(reversed(datasets), reversed(known), strict=True):
         same = (dataset.basis.shape, dataset.columns) == (asked.shape, asked.columns)
@@ -240,7 +240,7 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
                 key=dataset.key,
                 dataset=dataset,
                 changes=changes,
-                renamed=_renamed(datasets, asked, old) if len(asked.people) else 0.0,
+                renamed=renamed,
             )
     stored = [each for each, seen in zip(datasets, known, strict=True) if seen.any()]
     size = "{} features and {} components".format
@@ -260,7 +260,8 @@ def choose_span(datasets: Sequence[Dataset], asked: Asked, *, party: str) -> Cho
 def _renamed(datasets: Sequence[Dataset], asked: Asked, old: npt.NDArray[np.bool_]) -> float:
     """Return which share of rows has a new identifier, and values that were uploaded before.
 
-    Values that several rows of the table share are nobody's, and do not count.
+    Zero where rows have no identifiers: what is known by its values is old then. Values that
+    several rows of the table share are nobody's, and do not count.
     """
     _, place, counts = np.unique(asked.rows, return_inverse=True, return_counts=True)
     known = [dataset.knows(asked.rows, asked.people[:0]) for dataset in datasets]
