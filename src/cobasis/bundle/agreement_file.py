@@ -16,6 +16,7 @@ from cobasis.bundle.agreement_text import MARK
 from cobasis.disk.whole import opened, write_whole
 from cobasis.errors import AgreementError, AgreementFileError
 from cobasis.protocol.agreement import Agreement, missing_fields, moment_text
+from cobasis.protocol.approval import Approver
 from cobasis.protocol.enrolment import OneLine, PublicIdentity
 from cobasis.protocol.signatures import Signature, check_sealed, signers
 
@@ -137,14 +138,17 @@ def _fields_of(document: Mapping[str, Any], *, path: Path) -> dict[str, Any]:
     """Return the fields that are filled, by the names that `Agreement` has for them."""
     fields = {name: _plain(value) for name, value in document.items() if value != ""}
     fields.pop("signature", None)
-    if isinstance(terms := fields.get("dp"), dict):
-        fields["dp"] = {name: value for name, value in terms.items() if value != ""}
-    taken = sorted({"parties", "enrolled"} & set(fields))
+    for table in ("dp", "record"):
+        if isinstance(terms := fields.get(table), dict):
+            fields[table] = {name: value for name, value in terms.items() if value != ""}
+    taken = sorted({"parties", "enrolled", "approvers"} & set(fields))
     if taken:
         raise AgreementError(
-            f"'{path}' has a field {', '.join(taken)}, and in the file the parties are the "
-            "[[party]] tables. Delete it, and give their .pub files to `cobasis agreement new`."
+            f"'{path}' has a field {', '.join(taken)}, and in the file people are [[party]] and "
+            "[[approver]] tables. Delete it, and give .pub files to `cobasis agreement new`."
         )
+    if "approver" in fields:
+        fields["approvers"] = fields.pop("approver")
     enrolled = fields.pop("party", [])
     if enrolled:
         fields["enrolled"] = enrolled
@@ -171,12 +175,13 @@ def complete(
     *,
     path: Path,
     parties: Iterable[PublicIdentity] = (),
+    approvers: Iterable[Approver] = (),
     analyst: PublicIdentity | None = None,
     commitment: str = "",
 ) -> str:
     """Return an unsigned agreement's text with who takes part and the commitment to their secret.
 
-    New parties stand behind the others, known ones are written anew, and comments stay. A
+    New people stand behind the others, known ones are written anew, and comments stay. A
     commitment that stood there goes: it was to a secret for those who were enrolled then.
     """
     if "signature" in _document(path, text):
@@ -185,17 +190,18 @@ def complete(
             "Make a new agreement, with a round of its own."
         )
     document = tomlkit.parse(text)
-    listed = document.get("party")
-    if not isinstance(listed, AoT):
-        listed = tomlkit.aot()
-    known = {str(each.get("name")): each for each in listed}
-    for party in parties:
-        if party.name in known:
-            known[party.name].update(party.model_dump())
-        else:
-            listed.append(_table(party.model_dump()))
-    if "party" not in document and len(listed):
-        document["party"] = listed
+    for title, people in (("party", parties), ("approver", approvers)):
+        listed = document.get(title)
+        if not isinstance(listed, AoT):
+            listed = tomlkit.aot()
+        known = {str(each.get("name")): each for each in listed}
+        for person in people:
+            if person.name in known:
+                known[person.name].update(person.model_dump())
+            else:
+                listed.append(_table(person.model_dump()))
+        if title not in document and len(listed):
+            document[title] = listed
     if analyst is not None and isinstance(document.get("analyst"), Table):
         document["analyst"].update(analyst.model_dump())
     elif analyst is not None:

@@ -7,8 +7,9 @@ import tomlkit
 
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.protocol.agreement import Agreement, missing_fields
+from cobasis.protocol.approval import Record
 from cobasis.protocol.dp_terms import DPTerms
-from cobasis.protocol.enrolment import PublicIdentity
+from cobasis.protocol.enrolment import PublicIdentity, Strict
 
 MARK = "# <- fill in"
 """Stands behind a field that has to be filled."""
@@ -109,13 +110,32 @@ DP: Mapping[str, str] = {
     "lifetime_epsilon": "What all uploads of one data set may spend; no later agreement raises it.",
 }
 
+_DP = DPTerms(epsilon=8.0, radius=2.0, most_rows=10000, lifetime_epsilon=8.0)
+
 NOISE = """\
 # ---- Noise with a guarantee: a [dp] table, or none. It costs much of the accuracy; read
 # docs/explanation/differential-privacy.md before. It takes basis = "haar" or "public".
 """
 
+RECORD: Mapping[str, str] = {
+    "controllers": "Who decides together, and by which arrangement (GDPR art. 26).",
+    "contacts": "Data-protection officers and where they are reached.",
+    "processor": "The contract with the analyst (art. 28).",
+    "legal_basis": "Of art. 6 and, for health data, of art. 9.",
+    "people": "Whose data it is, and of which kinds.",
+    "users": "Who may use the model, and for what.",
+    "transfers": "What leaves the European Economic Area, and on what ground; or none.",
+    "security": "Measures beyond what cobasis does: rooms, accounts, deletion.",
+}
+
+OFFICERS = """\
+# ---- What officers file: a [record] table, or none. It is signed with all the rest, and
+# `cobasis audit` shows it; what is empty is not stated.
+"""
+
 PEOPLE = """\
-# ---- Parties and analyst: written by `cobasis agreement new`, from .pub files.
+# ---- Parties, officers whose approval a party's files need, and analyst: written by
+# `cobasis agreement new`, from .pub files.
 """
 
 
@@ -129,8 +149,10 @@ def new_text(fields: Mapping[str, Any]) -> str:
     lines += [FEATURES]
     features = fields.get("features") or ()
     lines += [_feature(each) for each in features] or [EXAMPLE]
-    lines += [NOISE, _noise(fields.get("dp")), PEOPLE]
+    lines += [NOISE, _table("[dp]", DP, fields.get("dp"), example=_DP)]
+    lines += [OFFICERS, _table("[record]", RECORD, fields.get("record"), example=Record()), PEOPLE]
     lines += [_person("[[party]]", each) for each in fields.get("enrolled") or ()]
+    lines += [_person("[[approver]]", each) for each in fields.get("approvers") or ()]
     if fields.get("analyst") is not None:
         lines.append(_person("[analyst]", fields["analyst"]))
     return "\n".join(lines)
@@ -144,14 +166,11 @@ def _field(name: str, fields: Mapping[str, Any]) -> str:
     return f"{name} = {toml(value)}{mark}"
 
 
-def _noise(terms: DPTerms | None) -> str:
-    """Return the table of the guarantee; as an example in comments where there is none."""
-    example = {"epsilon": 8.0, "radius": 2.0, "most_rows": 10000, "lifetime_epsilon": 8.0}
-    lines, start = ["[dp]"], "" if terms is not None else "# "
-    for name, comment in DP.items():
-        default = DPTerms.model_fields[name].get_default()
-        value = example.get(name, default) if terms is None else getattr(terms, name)
-        lines += [f"# {comment}", f"{name} = {toml(value)}"]
+def _table(title: str, known: Mapping[str, str], terms: Strict | None, *, example: Strict) -> str:
+    """Return a table that an agreement may have; as an example in comments where it has none."""
+    lines, start = [title], "" if terms is not None else "# "
+    for name, comment in known.items():
+        lines += [f"# {comment}", f"{name} = {toml(getattr(terms or example, name))}"]
     return "\n".join([*(start + line for line in lines), ""])
 
 

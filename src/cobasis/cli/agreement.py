@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Text = Callable[[str], str]
 """An agreement's text, for a commitment."""
 
+_PEOPLE = ("parties", "approvers", "analyst")
 _BY_COMMAND = {"parties", "enrolled", "analyst", "commitment"}
 """Fields that this command fills in, from .pub files and with the secret."""
 
@@ -37,6 +38,9 @@ class Enrolment:
         None
     )
     analyst: Annotated[Path | None, Option(help="The analyst's .pub file.")] = None
+    approver: Annotated[
+        list[str] | None, Option(help="Whose files an officer approves: north=officer.pub; repeat.")
+    ] = None
     fingerprint: Annotated[
         list[str] | None, Option(help="Read to you by its owner: 'a17c 0d01 d502 2747'; repeat.")
     ] = None
@@ -147,7 +151,9 @@ def new(
     from cobasis.party_side.author import Authorship, People, issue, read_people
     from cobasis.protocol.agreement import missing_fields
 
-    people = read_people(enrolment.pubs or [], analyst=enrolment.analyst)
+    people = read_people(
+        enrolment.pubs or [], analyst=enrolment.analyst, approvers=enrolment.approver or ()
+    )
     if people.aside:
         owner.tell([f"{people.aside} is the analyst's, and is set aside from the parties'."])
     author, edited = Authorship(file, home=owner.folder()), file.exists()
@@ -211,10 +217,8 @@ def _edited(author: "Authorship", people: "People") -> Text:
     """Return the file's text with who takes part."""
     from cobasis.bundle.agreement_file import complete, text_of
 
-    text, parties, analyst = text_of(author.path), people.parties, people.analyst
-    return lambda commitment: complete(
-        text, path=author.path, parties=parties, analyst=analyst, commitment=commitment
-    )
+    text, told = text_of(author.path), {name: getattr(people, name) for name in _PEOPLE}
+    return lambda commitment: complete(text, path=author.path, commitment=commitment, **told)
 
 
 def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Text:
@@ -223,7 +227,8 @@ def _drawn_up(author: "Authorship", people: "People", terms: Terms) -> Text:
     from cobasis.party_side.draft import draft_fields
 
     fields = draft_fields(_asked(terms.told, len(people.parties)), stem=author.path.stem)
-    fields |= {"enrolled": people.parties, "analyst": people.analyst}
+    fields |= {"enrolled": people.parties, "approvers": people.approvers}
+    fields |= {"analyst": people.analyst}
     return lambda commitment: new_text({**fields, "commitment": commitment or None})
 
 

@@ -227,7 +227,7 @@ class PersonAnswer(Part):
     """Somebody who takes part."""
 
     name: str
-    role: str = Field(description="party or analyst.")
+    role: str = Field(description="party, approver or analyst.")
     fingerprint: str = Field(description="To be compared over another channel.")
 
 

@@ -7,7 +7,7 @@ import typer
 from typer import Argument, Option
 
 from cobasis.cli.options import Owner, grouped
-from cobasis.errors import DiskError, IdentityError
+from cobasis.errors import DiskError, IdentityError, OptionError
 
 if TYPE_CHECKING:
     from cobasis.protocol.enrolment import Role
@@ -21,6 +21,9 @@ def new(
     owner: Owner,
     name: Annotated[str, Argument(metavar="NAME", help="As the agreement will call its owner.")],
     analyst: Annotated[bool, Option("--analyst", help="For a round's analyst.")] = False,
+    approver: Annotated[
+        bool, Option("--approver", help="For an officer, who approves a party's files.")
+    ] = False,
 ) -> None:
     """Make a key that signs and unseals: one file, encrypted with a passphrase, mode 0600.
 
@@ -34,7 +37,9 @@ def new(
     from cobasis.keys.identity import Identity, save_identity
 
     path, to = owner.key(name), Path(f"{name}.pub")
-    role: Role = "analyst" if analyst else "party"
+    if analyst and approver:
+        raise OptionError("a key has one role: give --analyst or --approver, not both.")
+    role: Role = "analyst" if analyst else "approver" if approver else "party"
     identity = owner.identity(name) if path.exists() else None
     if identity is not None and identity.public.role != role:
         raise IdentityError(
@@ -58,7 +63,7 @@ def new(
         KeyAnswer.of(public, command="key new", round=None, path=to),
         [
             lead,
-            f"Wrote {to}, the public half, of {'an analyst' if analyst else 'a party'}",
+            f"Wrote {to}, the public half, of {'a party' if role == 'party' else f'an {role}'}",
             f"Fingerprint: {public.fingerprint}",
             f"Next: send {to} to the party that makes the agreement, and read the",
             "fingerprint to them over the telephone",

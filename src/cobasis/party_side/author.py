@@ -33,11 +33,12 @@ from cobasis.disk.whole import (
     remove_tree,
     write_whole,
 )
-from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError
+from cobasis.errors import AgreementError, CobasisError, DiskError, IdentityError, OptionError
 from cobasis.keys.identity import Identity, enrolled_here, names
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.party_side.session import PART, SUFFIX
 from cobasis.protocol.agreement import Agreement
+from cobasis.protocol.approval import Approver
 from cobasis.protocol.enrolment import PublicIdentity
 from cobasis.protocol.secrets import ConsortiumSecret
 from cobasis.protocol.signatures import Signature
@@ -48,33 +49,48 @@ class People:
     """Who is to be enrolled, from their .pub files."""
 
     parties: tuple[PublicIdentity, ...] = ()
+    approvers: tuple[Approver, ...] = ()
     analyst: PublicIdentity | None = None
     aside: str = ""  # the analyst's file, where it was among the parties'
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
         """Take who is enrolled in what an agreement's file says."""
-        tables = [each for each in _listed(fields.get("enrolled")) if isinstance(each, dict)]
+        tables = [
+            [each for each in _listed(fields.get(word)) if isinstance(each, dict)]
+            for word in ("enrolled", "approvers")
+        ]
         lab = fields.get("analyst")
         return cls(
-            parties=tuple(PublicIdentity(**each) for each in tables),
+            parties=tuple(PublicIdentity(**each) for each in tables[0]),
+            approvers=tuple(Approver(**each) for each in tables[1]),
             analyst=PublicIdentity(**lab) if isinstance(lab, dict) else None,
         )
 
     @property
     def everybody(self) -> tuple[PublicIdentity, ...]:
-        """The parties, then the analyst."""
-        return (*self.parties, *([self.analyst] if self.analyst is not None else []))
+        """The parties, their approvers, then the analyst."""
+        lab = [self.analyst] if self.analyst is not None else []
+        return (*self.parties, *(each.public for each in self.approvers), *lab)
 
     def joined(self, more: "People") -> "People":
         """Return these with others: a known name gets its new key."""
         parties = {each.name: each for each in (*self.parties, *more.parties)}
-        return People(parties=tuple(parties.values()), analyst=more.analyst or self.analyst)
+        approvers = {each.name: each for each in (*self.approvers, *more.approvers)}
+        return People(
+            parties=tuple(parties.values()),
+            approvers=tuple(approvers.values()),
+            analyst=more.analyst or self.analyst,
+        )
 
 
-def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
+def read_people(
+    pubs: Sequence[Path], *, analyst: Path | None, approvers: Sequence[str] = ()
+) -> People:
     """Read .pub files; the analyst's among them is set aside, and a bad one is named."""
     found = {path: line_in(path, PublicIdentity) for path in pubs}
+    officers = tuple(map(_officer, approvers))
+    known = {each.public for each in officers}
     lab = None if analyst is None else line_in(analyst, PublicIdentity)
     if lab is not None and lab.role != "analyst":
         raise AgreementError(
@@ -91,6 +107,12 @@ def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
                     f"'{path}' is the key of an analyst, '{who.name}', and the round's analyst is "
                     f"'{lab.name}'. A party's key is made with 'cobasis key new {who.name}'."
                 )
+        elif who.role == "approver":
+            if who not in known:
+                raise AgreementError(
+                    f"'{path}' is the key of '{who.name}', who approves files. Say of which party: "
+                    f"--approver PARTY={path}."
+                )
         elif who.name in owners:
             raise AgreementError(
                 f"'{owners[who.name]}' and '{path}' are both of '{who.name}'. Give one of them."
@@ -98,7 +120,19 @@ def read_people(pubs: Sequence[Path], *, analyst: Path | None) -> People:
         else:
             owners[who.name] = path
     parties = tuple(each for each in found.values() if each.role == "party")
-    return People(parties=parties, analyst=lab, aside=aside)
+    return People(parties=parties, approvers=officers, analyst=lab, aside=aside)
+
+
+def _officer(said: str) -> Approver:
+    """Read ``north=officer.pub``."""
+    party, _, path = said.partition("=")
+    if not party or not path:
+        raise OptionError(
+            f"--approver {said} does not say whose officer it is. Give PARTY=FILE, like "
+            "north=officer.pub."
+        )
+    who = line_in(Path(path), PublicIdentity)
+    return Approver(**who.model_dump(), party=party)
 
 
 def maker_of(people: People, *, home: Path, name: str | None) -> PublicIdentity:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError
@@ -28,6 +29,7 @@ from cobasis.errors import AgreementError
 from cobasis.features.contract import Feature, width_of
 from cobasis.models import ModelName, Task
 from cobasis.models.families import FAMILIES, family
+from cobasis.protocol.approval import Approver, Record, Text, enrolment_problems
 from cobasis.protocol.dp_terms import DPTerms, noise_problems
 from cobasis.protocol.enrolment import PublicIdentity, Strict, field_findings
 from cobasis.strict_json import canonical_json
@@ -37,10 +39,11 @@ Name = Annotated[str, Field(min_length=1, max_length=100)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
-Text = Annotated[str, Field(max_length=10_000)]
 Precision = Literal["fp64", "fp32", "fp16", "int8"]
 Message = Literal["proposal", "upload"]
 Reply = Literal["span", "return"]
+_ABSENT = ("dp", "record", "approvers")
+"""Absent, and not null, where they are empty: part of the digest's definition."""
 
 
 def moment_text(moment: datetime) -> str:
@@ -121,6 +124,10 @@ class Agreement(Strict):
         The analyst's.
     dp : DPTerms or None
         Under which guarantee rows leave, with noise; None for uploads without one.
+    record : Record or None
+        What officers file: controllers, legal basis, transfers and the like, in words.
+    approvers : tuple of Approver
+        Officers, each with the party whose files leave with their approval only.
 
     Raises
     ------
@@ -162,6 +169,8 @@ class Agreement(Strict):
     enrolled: tuple[PublicIdentity, ...] = ()
     analyst: PublicIdentity | None = None
     dp: DPTerms | None = None
+    record: Record | None = None
+    approvers: tuple[Approver, ...] = ()
 
     _digest: bytes = PrivateAttr()
     _members: frozenset[str] = PrivateAttr()
@@ -187,7 +196,7 @@ class Agreement(Strict):
             *_size_problems(self),
             *_task_problems(self),
             *(_column_problems(self) if self.label or self.id else ()),
-            *(_enrolment_problems(self) if self.enrolled or self.analyst else ()),
+            *(enrolment_problems(self) if self.enrolled or self.analyst else ()),
             *(() if self.dp is None else noise_problems(self, self.dp)),
         ]
         if problems:
@@ -196,9 +205,7 @@ class Agreement(Strict):
                 what = "the agreement contradicts itself"
                 then = "Change one of the two fields and have it signed again."
             raise AgreementError(f"{what}: {'; '.join(problems)}. {then}")
-        told = self.model_dump(mode="json")
-        if self.dp is None:  # absent and not null: part of the digest's definition
-            del told["dp"]
+        told = self.model_dump(mode="json", exclude={*filterfalse(vars(self).get, _ABSENT)})
         self._members = frozenset(self.parties)
         self._digest = hashlib.sha256(canonical_json(told)).digest()
 
@@ -359,25 +366,6 @@ def _column_problems(agreement: Agreement) -> Iterator[str]:
         yield f"the column '{agreement.id}' is both label and id, and an id is never uploaded"
     if agreement.label and agreement.task == "representation":
         yield "a representation has no label column"
-
-
-def _enrolment_problems(agreement: Agreement) -> Iterator[str]:
-    """Yield what is wrong with who is enrolled."""
-    names = tuple(each.name for each in agreement.enrolled)
-    if names and names != agreement.parties:
-        yield f"enrolled are {', '.join(names)}, the parties are {', '.join(agreement.parties)}"
-    analyst = () if agreement.analyst is None else (agreement.analyst,)
-    everybody = (*agreement.enrolled, *analyst)
-    for each in everybody:
-        wanted = "analyst" if each is agreement.analyst else "party"
-        if each.role != wanted:
-            yield f"the key of {wanted} '{each.name}' was made for role '{each.role}'"
-    yield from _repeats("enrolled and analyst", [each.name for each in everybody])
-    for key in ("signing_key", "recipient"):
-        owners = Counter(getattr(each, key) for each in everybody)
-        shared = [each.name for each in everybody if owners[getattr(each, key)] > 1]
-        if shared:
-            yield f"{', '.join(shared)} have one and the same {key}"
 
 
 def _repeats(field: str, values: Iterable[str] | Iterable[int]) -> Iterator[str]:

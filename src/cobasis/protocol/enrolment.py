@@ -19,7 +19,7 @@ FORMAT = "cobasis/identity/1"
 _NAME = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$"
 
 IdentityName = Annotated[str, Field(pattern=_NAME)]
-Role = Literal["party", "analyst"]
+Role = Literal["party", "analyst", "approver"]
 
 
 def field_findings(error: ValidationError, *, whole: str) -> str:
