@@ -33,7 +33,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "party_side": (2_360, 1_800, 10),
     "planning": (160, 80, 2),
     "privacy": (2_770, 1_820, 17),
-    "protocol": (3_810, 2_380, 18),
+    "protocol": (3_840, 2_400, 18),
     "report": (580, 460, 3),
     "tables": (720, 540, 3),
     "vault": (850, 610, 5),

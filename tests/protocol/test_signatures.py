@@ -6,7 +6,7 @@ import pytest
 
 from cobasis import ConsortiumSecret
 from cobasis.errors import AgreementError, UnknownPartyError, UnsignedError
-from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify
+from cobasis.protocol.enrolment import PublicIdentity, is_identity_name, verify, words_of
 from cobasis.protocol.signatures import PREFIX, Signature, check_sealed, sign_agreement, signers
 from protocol.consortium import NAMES, agree
 from protocol.people import KEYS, PEOPLE, REAL
@@ -137,6 +137,13 @@ def test_an_identitys_text_is_one_line_that_comes_back_and_its_fingerprint_can_b
     assert NORTH.fingerprint == "f006 8ff9 4156 08a3"
     for changes in ({"signing_key": "1" * 64}, {"role": "analyst"}):
         assert PublicIdentity(**NORTH.model_dump() | changes).fingerprint != NORTH.fingerprint
+
+
+def test_a_digest_is_eight_words_as_the_proposal_of_proquints_writes_them():
+    """arXiv:0901.4016 gives these addresses and these words."""
+    address = bytes([127, 0, 0, 1, 63, 84, 220, 193, 140, 98, 193, 141, 147, 67, 119, 2])
+    digest = address + bytes(16)
+    assert words_of(digest) == "lusab babad gutih tugad mudof sakat natag lisaf"
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,18 @@ def _take_news(session: "PartySession", path: Path) -> tuple[object, list[str]]:
 def _take_span(session: "PartySession", path: Path) -> tuple[object, list[str]]:
     from cobasis.cli.answers import SpanAnswer
     from cobasis.party_side.accept import adopt
+    from cobasis.protocol.enrolment import words_of
 
-    contributors = adopt(session, path)
+    span = adopt(session, path)
+    digest, contributors = span.digest(), span.contributors
     lines = wrapped(
         f"Accepted {path.name}: the common span of {listed(contributors)}. It is of this round's "
-        "anchor, and is kept for the upload."
+        "anchor, and is kept for the upload. All parties have to read these eight words:"
     )
+    lines += [f"  {words_of(digest)}"]
     if not session.history("prepared"):
         lines += ["Next:", f"  cobasis send {session.path.name} DATA"]
-    return SpanAnswer.of(contributors=contributors), lines
+    return SpanAnswer.of(contributors=contributors, sha256=digest.hex()), lines
 
 
 def _take_return(session: "PartySession", path: Path) -> tuple[object, list[str]]:

@@ -85,6 +85,7 @@ class SpanAnswer(Part):
     """The common span that is kept."""
 
     contributors: list[str] = Field(description="Whose directions shaped it.")
+    sha256: str = Field(description="Of what all parties have to have alike.")
 
 
 class ScorePart(Part):
@@ -357,10 +358,9 @@ class RunAnswer(Answer):
     returns: dict[str, Path] = Field({}, description="The return of each party.")
 
 
-class RemoveAnswer(Answer):
+class RemoveAnswer(PartyAnswer):
     """`remove`: what is gone, and what is not."""
 
-    party: str
     realigned: bool
     gone: list[str]
     not_gone: list[str]

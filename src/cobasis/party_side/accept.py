@@ -28,7 +28,7 @@ from cobasis.party_side.session import (
     opened_bundle,
 )
 from cobasis.protocol.agreement import Reply, exchanges, moment_of
-from cobasis.protocol.messages import Return
+from cobasis.protocol.messages import ConsensusSpan, Return
 from cobasis.protocol.refusals import check_consensus, check_return
 from cobasis.protocol.signatures import MAX_BYTES as NEWS_BYTES
 from cobasis.protocol.signatures import News, SignedReceipt, check_receipt, countersign
@@ -120,7 +120,7 @@ def newest_news(session: PartySession) -> News | None:
         return News.from_text(cast("bytes", file.read(NEWS_BYTES + 1)), session.agreement)
 
 
-def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
+def adopt(session: PartySession, path: Path) -> ConsensusSpan:
     """Check the common span that came back, and keep it for the upload."""
     with alone(session):
         with opened_bundle(session, path, kind="consensus") as bundle:
@@ -149,7 +149,7 @@ def adopt(session: PartySession, path: Path) -> tuple[str, ...]:
             session.transcript.append(
                 "adopted", {"consensus": digest, "contributors": contributors, "exchange": 1}
             )
-        return span.contributors
+        return span
 
 
 def accept(session: PartySession, path: Path) -> Accepted:

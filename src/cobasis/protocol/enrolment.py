@@ -94,6 +94,22 @@ class PublicIdentity(OneLine):
         return " ".join(digits[at : at + 4] for at in range(0, 16, 4))
 
 
+_CONSONANTS, _VOWELS = "bdfghjklmnprstvz", "aiou"
+
+
+def words_of(digest: bytes) -> str:
+    """Return a digest's first sixteen bytes as eight words to be read out, as proquints are.
+
+    Wilkerson, arXiv:0901.4016: each word is sixteen bits.
+    """
+    pairs = (int.from_bytes(digest[at : at + 2], "big") for at in range(0, 16, 2))
+    words = []
+    for bits in pairs:
+        heads = (_CONSONANTS[bits >> 12], _VOWELS[bits >> 10 & 3], _CONSONANTS[bits >> 6 & 15])
+        words.append("".join((*heads, _VOWELS[bits >> 4 & 3], _CONSONANTS[bits & 15])))
+    return " ".join(words)
+
+
 def is_identity_name(name: str) -> bool:
     """Tell whether text can be an identity's name, and so a file's: no slash, no leading dot."""
     return re.fullmatch(_NAME[1:-1], name) is not None

@@ -5,6 +5,8 @@ marks what was drawn from a seed, which no bundle will carry to a real round. Ar
 out of a message's representation, so that no log shows what a person's row was made of.
 """
 
+import hashlib
+import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -55,6 +57,12 @@ class ConsensusSpan(Message):
     rows: Matrix = field(repr=False)  # Z, orthonormal
     contributors: tuple[str, ...]  # whose directions shaped it
     simulated: bool
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of all that everybody in the round has to have alike."""
+        names = json.dumps(self.contributors).encode()
+        rows = np.ascontiguousarray(self.rows, dtype="<f8").tobytes()
+        return hashlib.sha256(self.agreement_digest + self.anchor_tag + names + rows).digest()
 
 
 class ReadableUpload(Protocol):
