@@ -159,7 +159,8 @@ def test_accept_shows_three_figures_once_and_score_the_same(ran):
 def test_predict_and_export_write_what_they_say_and_over_no_table(ran):
     write_table(Path("new.csv"), seed=9)
     assert "40 predictions" in ran("predict icu.toml new.csv -o out.csv").stdout
-    assert pl.read_csv("out.csv").columns == ["patient", "prediction", "score_yes"]
+    likely = ["probability_no", "probability_yes"]
+    assert pl.read_csv("out.csv").columns == ["patient", "prediction", *likely]
     assert ran.json("predict icu.toml new.csv -o out.csv")["n_rows"] == 40
     table = Path("north.csv").read_bytes()
     for line in ("predict icu.toml new.csv", "export icu.toml"):

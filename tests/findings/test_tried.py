@@ -1,11 +1,34 @@
 """What users of the first version met, row by row (F1 to F23)."""
 
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
 import pytest
 
 from cobasis.errors import StepError
+from cobasis.models.trainer import train
 from cobasis.party_side.accept import accept, adopt
+from cobasis.party_side.predict import _answers, predict
 from cobasis.party_side.session import forget
-from party_side.sites import join
+from party_side.sites import frame, join
+
+
+def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(returns):
+    """Scores of ridge and rff were numbers around zero that nobody could read."""
+    site, made = returns
+    session, folder = site.session("north"), site.folder("north")
+    accept(session, site.return_file(made["north"]))
+    frame(9).drop("died").write_csv(folder / "new.csv")
+    predict(session, folder / "new.csv", to=folder / "out.csv")
+    likely = pl.read_csv(folder / "out.csv").select("probability_0", "probability_1").to_numpy()
+    np.testing.assert_allclose(likely.sum(axis=1), 1.0)
+    rows, labels = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    told = {"model": "ridge", "task": "classification", "seed": 0, "n_classes": 2}
+    noisy = SimpleNamespace(task="classification", classes=(0, 1), id=None, dp=object())
+    for tempered in (True, False):
+        model = train(rows, labels, tempered=tempered, **told)
+        assert "score_1" in _answers(rows, model, noisy).columns
 
 
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):

@@ -56,9 +56,9 @@ def overheard():
     heard, real, search = [], trainer.fit_ridge, trainer.tuned
 
     def fit_ridge(*rows, **options):
-        fitted, penalty = real(*rows, **options)
-        heard.append(float(penalty))
-        return fitted, penalty
+        found = real(*rows, **options)
+        heard.append(float(found.penalty))
+        return found
 
     def tuned(*rows, **options):
         found = search(*rows, **options)

@@ -198,7 +198,6 @@ _BOOSTED_TREES = {
     "trees of many sums": ("100000 columns, and 65536", _kind(n_out=100_000)),
 }
 _RIDGE = {
-    "likelihoods of a ridge": ("'probabilities' is none that", _told(head="probabilities")),
     "a function in a ridge": ("has no layer 'Relu'", wider(2, ["Relu"])),
 }
 MALFORMED = {

@@ -41,17 +41,32 @@ def test_ridge_is_scikit_learns_with_the_penalty_that_it_would_choose(n_rows, ta
     exact = Ridge(alpha=penalty, solver="svd").fit(rows, design.targets(labels))
     size = np.abs(exact.coef_).max()
     for source in (WholeRows(rows, labels), thirds(rows, labels))[: 2 if n_rows > 64 else 1]:
-        fitted, chosen = fit_ridge(source, design=design, over=Threads())
+        fitted, chosen, _ = fit_ridge(source, design=design, over=Threads())
         assert chosen == penalty
         np.testing.assert_allclose(fitted.weights, exact.coef_.T.reshape(64, -1), atol=1e-12 * size)
         np.testing.assert_allclose(fitted.offset, np.ravel(exact.intercept_), atol=1e-11)
+
+
+@pytest.mark.parametrize("n_rows", [100, 50])
+def test_rows_that_are_left_out_are_taken_for_what_a_model_without_them_takes_them_for(n_rows):
+    """Exactly, on more rows than columns and on fewer, in one block and in several."""
+    rows, labels = digits(n_rows)
+    design = Design(width=64, waves=None, n_classes=10, present=np.arange(10))
+    for source in (WholeRows(rows, labels), thirds(rows, labels))[: 2 if n_rows > 64 else 1]:
+        _, penalty, held = fit_ridge(source, design=design, over=Threads())
+        found, told = (np.concatenate(each) for each in zip(*held, strict=True))
+        np.testing.assert_array_equal(told, labels)
+        for left in (0, 17, 49):
+            others = np.arange(n_rows) != left
+            again = Ridge(alpha=penalty).fit(rows[others], design.targets(labels[others]))
+            np.testing.assert_allclose(found[left], again.predict(rows[[left]])[0], atol=1e-9)
 
 
 def test_random_features_are_those_that_scikit_learn_draws_and_ridge_is_fitted_to_them():
     rows, labels = digits()
     axes = principal_axes(rows)
     drawn = RBFSampler(gamma="scale", n_components=1000, random_state=0).fit(rows @ axes)
-    first, function, last = train(rows, labels, model="rff", **CLASSES).layers
+    first, function, last = train(rows, labels, model="rff", tempered=False, **CLASSES).layers
     np.testing.assert_allclose(first.weights, axes @ drawn.random_weights_, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(first.offset, drawn.random_offset_)
     assert function == "Cos"

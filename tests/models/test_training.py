@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from aligned import digits
 from cobasis.errors import LabelError, NotFiniteError, OptionError, RowCarryingError, StepError
@@ -72,7 +73,7 @@ def test_equal_seeds_train_equal_models():
 
 def strength_of(rows, labels):
     """The C that was chosen, from the fitted weights: at the optimum they are C times the slope."""
-    fitted = train(rows, labels, model="logistic", **CLASSES)
+    fitted = train(rows, labels, model="logistic", tempered=False, **CLASSES)
     weights = fitted.layers[0].weights[:, 1] - fitted.layers[0].weights[:, 0]
     slope = rows.T @ (labels - fitted.scores(rows, method="predict_proba")[:, 1])
     return float(weights @ weights / (weights @ slope))
@@ -85,6 +86,35 @@ def test_the_grid_is_searched_and_its_best_value_kept():
     assert strength_of(noise, labels) <= 0.1001
     rows = rng.normal(size=(60, 4))
     assert strength_of(rows, (rows[:, 0] > 0).astype(int)) >= 9.999
+
+
+@pytest.mark.parametrize("model", ["ridge", "rff", "logistic", "mlp", "boosted_trees", "xgboost"])
+def test_a_temperature_changes_no_prediction_and_betters_likelihoods_of_new_rows(
+    model, monkeypatch
+):
+    """Of each family; separable rows leave it finite, and a class without rows at zero."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(700, 4))
+    labels = np.digitize(rows[:, 0] + rng.normal(size=700), [-0.5, 0.5])
+    told = {"model": model, "n_classes": 4, **CLASSES}
+    for name in ("mlp", "boosted_trees"):  # quicker
+        (few,) = FAMILIES[name].grid.items()
+        monkeypatch.setitem(FAMILIES, name, replace(FAMILIES[name], grid={few[0]: few[1][-1:]}))
+    plain, fitted = (
+        train(rows[:200], labels[:200], tempered=tempered, **told) for tempered in (False, True)
+    )
+    new, truth = rows[200:], labels[200:]
+    np.testing.assert_array_equal(fitted.predict(new), plain.predict(new))
+    likely = fitted.scores(new, method="predict_proba")
+    assert (likely[:, 3] == 0).all()
+    before = plain.scores(new, method=plain.method)
+    if plain.method != "predict_proba":
+        before = np.exp(before[:, :3]) / np.exp(before[:, :3]).sum(axis=1, keepdims=True)
+    losses = [log_loss(truth, each[:, :3], labels=range(3)) for each in (likely, before)]
+    assert losses[0] < losses[1]
+    if model in {"ridge", "logistic"}:
+        apart = train(rows[:200], (rows[:200, 0] > 0).astype(int), **told)
+        assert np.abs(apart.layers[-1].weights).max() < 1e3
 
 
 def test_fewer_than_ten_rows_are_fitted_without_a_search():
@@ -195,7 +225,7 @@ def test_a_family_fits_and_predicts_the_tasks_it_names_and_refuses_others(name, 
     score = np.corrcoef(found, labels)[0, 1] if task == "regression" else np.mean(found == labels)
     assert score > 0.7
     if task == "classification":
-        method = "predict_proba" if row.likely else "decision_function"
+        method = "decision_function" if row.carries_rows else "predict_proba"
         assert len(fitted.scores(rows, method=method)) == 60
 
 

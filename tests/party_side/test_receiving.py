@@ -49,11 +49,11 @@ def test_from_the_table_to_predictions_that_keep_their_ids(returns):
         read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix](out)
         tables.append(read.with_columns(pl.col("patient").cast(pl.String).str.zfill(7)))
     one, two = tables
-    assert one.columns == ["patient", "prediction", "score_1"]
+    assert one.columns == ["patient", "prediction", "probability_0", "probability_1"]
     assert one["patient"].to_list() == new["patient"].to_list()
-    assert ((one["score_1"] > 0) == (one["prediction"] == 1)).all()
+    assert ((one["probability_1"] > 0.5) == (one["prediction"] == 1)).all()
     assert one.select("patient", "prediction").equals(two.select("patient", "prediction"))
-    np.testing.assert_allclose(one["score_1"], two["score_1"], rtol=1e-12)
+    np.testing.assert_allclose(one["probability_1"], two["probability_1"], rtol=1e-12)
     assert "0009000" in (folder / "out.csv").read_text()
     export_onnx(session, folder / "south.onnx")
     assert [each.told.get("exchange") for each in session.history("accepted")] == [1]

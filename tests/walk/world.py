@@ -168,6 +168,6 @@ def assert_same_predictions(world, role):
     given = {each.name: new[each.name].to_numpy()[:, None] for each in session.get_inputs()}
     label, scores = session.run(["label", "scores"], given)
     assert [("no", "yes")[each] for each in np.ravel(label)] == out["prediction"].to_list()
-    told = out.select(pl.selectors.starts_with("score_")).to_numpy()
+    told = out.select(pl.selectors.starts_with("probability_")).to_numpy()
     assert told.shape[1] in {1, 2}  # without likelihoods one for the second class
     np.testing.assert_allclose(scores[:, -told.shape[1] :], told, rtol=0, atol=1e-12)

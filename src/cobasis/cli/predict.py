@@ -19,6 +19,8 @@ def predict(
 ) -> None:
     """Predict new rows with the common model; the id column is kept beside each prediction.
 
+    A classification adds a column for each class: a probability, or a score under noise.
+
     Example: cobasis predict icu.toml new.csv -o out.csv
     """
     from cobasis.cli.answers import PredictAnswer

@@ -163,7 +163,7 @@ def _model_has(method: str) -> Callable[["CollaborativeClassifier"], bool]:
                 return fitted.method == method
             model = fitted.estimator
         elif isinstance(model, str) and model in FAMILIES:
-            return method == ("predict_proba" if FAMILIES[model].likely else "decision_function")
+            return method == ("decision_function" if model == "svm" else "predict_proba")
         return hasattr(model, method)
 
     return check

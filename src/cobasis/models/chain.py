@@ -6,9 +6,9 @@ scalers and the weights behind them are one matrix.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -129,6 +129,9 @@ class Trees:
 
 Layer: TypeAlias = Affine | Trees | Function
 
+Held: TypeAlias = list[tuple[Matrix, Integers]]
+"""Logits of rows that a fit has not seen, and the place of each one's class, fit by fit."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chain:
@@ -174,6 +177,29 @@ class Chain:
     def task(self) -> ChainTask:
         """What the head is for."""
         return "regression" if self.head == "prediction" else "classification"
+
+    def tempered(self, held: Held) -> "Chain":
+        """Return a model of the same predictions, whose likelihoods are right on held-out rows."""
+        if not held:
+            return self
+        from scipy.optimize import minimize_scalar
+        from scipy.special import logsumexp
+
+        logits, places = map(np.concatenate, zip(*held, strict=True))
+        # A true label counts as one of n + k, with one of each class added (Platt's rule for two):
+        # rows that are told apart without an error would ask for infinity.
+        other = logits.shape[1] / (len(logits) + logits.shape[1])
+        told = (1 - other) * logits[np.arange(len(logits)), places].sum()
+        told += other * logits.mean(axis=1).sum()
+        found = minimize_scalar(
+            lambda log: logsumexp(np.exp(log) * logits, axis=1).sum() - np.exp(log) * told,
+            bounds=(-9.0, 9.0),
+            method="bounded",
+        )
+        *inner, last = self.layers
+        scale, last = np.exp(found.x), cast("Affine", last)
+        scaled = Affine(weights=scale * last.weights, offset=scale * last.offset)
+        return replace(self, layers=(*inner, scaled))
 
     @property
     def n_bytes(self) -> int:
@@ -248,9 +274,19 @@ def folded(layers: Sequence[Layer]) -> tuple[Layer, ...]:
     return tuple(done)
 
 
-def spread_over_classes(scores: Affine, *, present: Integers, n_classes: int, head: Head) -> Affine:
-    """Widen a classifier's last map to one column for each agreed class."""
-    weights, offset = scores.weights, scores.offset
+def chain_of(
+    family: ChainFamily,
+    layers: Sequence[Layer],
+    *,
+    present: Integers,
+    n_classes: int,
+    head: Head = "probabilities",
+) -> Chain:
+    """Return a model with a column for each agreed class; without classes it gives a number."""
+    *inner, scores = layers
+    if not n_classes:
+        return Chain(family=family, layers=tuple(layers), head="prediction")
+    weights, offset = cast("Affine", scores).weights, cast("Affine", scores).offset
     if weights.shape[1] == 1:
         first = 0.0 if head == "probabilities" else -1.0
         sides = np.array([first, 1.0])
@@ -258,4 +294,4 @@ def spread_over_classes(scores: Affine, *, present: Integers, n_classes: int, he
     wide = np.zeros((len(weights), n_classes))
     level = np.full(n_classes, ABSENT if head == "probabilities" else -1.0)
     wide[:, present], level[present] = weights, offset
-    return Affine(weights=wide, offset=level)
+    return Chain(family=family, layers=(*inner, Affine(weights=wide, offset=level)), head=head)

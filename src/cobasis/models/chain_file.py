@@ -50,7 +50,7 @@ _FUNCTIONS: dict[str, tuple[Function, ...]] = {
     "rff": ("Relu", "Tanh", "Sigmoid", "Cos"),
 }
 _HEADS: dict[ChainFamily, tuple[Head, ...]] = {
-    "linear": ("decision", "prediction"),
+    "linear": ("probabilities", "decision", "prediction"),
     "logistic": ("probabilities",),
     "mlp": ("probabilities", "prediction"),
     "rff": ("probabilities", "decision", "prediction"),

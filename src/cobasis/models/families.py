@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cobasis.errors import OptionError, RowCarryingError
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import Estimator, ModelName, Task
+from cobasis.models.chain import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -33,15 +34,14 @@ class Family:
 
     tasks: tuple[Task, ...] = ("classification", "regression")
     carries_rows: bool = False
-    likely: bool = False
     build: "Callable[[Task, int, int], Estimator] | None" = None
     grid: "Mapping[str, list[Any]]" = field(default_factory=dict)
 
 
 def family(name: ModelName, task: Task) -> Family:
     """Return a family by name, if it can do the task."""
-    known = [each for each, row in FAMILIES.items() if task in row.tasks]
-    if name not in known:
+    if task not in FAMILIES.get(name, Family(tasks=())).tasks:
+        known = [each for each, row in FAMILIES.items() if task in row.tasks]
         raise OptionError(
             f"model '{name}' is no family for {task}. Choose one of {', '.join(known)}."
         )
@@ -97,37 +97,45 @@ def _svm(task: Task, n_rows: int, seed: int) -> Estimator:  # noqa: ARG001
 FAMILIES: dict[ModelName, Family] = {
     "logistic": Family(
         tasks=("classification",),
-        likely=True,
         build=_logistic,
         grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]},
     ),
     "ridge": Family(),
-    "mlp": Family(likely=True, build=_mlp, grid={"alpha": [1e-4, 1e-2, 1.0]}),
+    "mlp": Family(build=_mlp, grid={"alpha": [1e-4, 1e-2, 1.0]}),
     "rff": Family(),
-    "boosted_trees": Family(likely=True, build=_boosted_trees, grid={"learning_rate": [0.03, 0.1]}),
-    "xgboost": Family(likely=True),
+    "boosted_trees": Family(build=_boosted_trees, grid={"learning_rate": [0.03, 0.1]}),
+    "xgboost": Family(),
     "svm": Family(carries_rows=True, build=_svm, grid={"C": [0.1, 1.0, 10.0, 100.0]}),
 }
 
 
-def log_likelihood(estimator: Estimator, block: tuple[Matrix, npt.NDArray[Any]]) -> float:
+def log_likelihood(
+    estimator: Estimator, block: tuple[Matrix, npt.NDArray[Any]], *, held: Held | None = None
+) -> float:
     """Return the mean log-likelihood of labels, leaving out classes that were not fitted.
 
     On a few dozen rows it chooses better than accuracy does, which comes in steps.
     """
     rows, labels = block
-    columns = np.searchsorted(estimator.classes_, labels)
     known = np.isin(labels, estimator.classes_)
-    if not known.any():
-        return 0.0
-    likelihoods = estimator.predict_proba(rows[known])[np.arange(known.sum()), columns[known]]
-    return float(np.mean(np.log(np.maximum(likelihoods, np.finfo(float).tiny))))
+    places = np.searchsorted(estimator.classes_, labels[known])
+    likely = estimator.predict_proba(rows)[known]
+    logits = np.log(np.maximum(likely, np.finfo(float).tiny))
+    if held is not None:
+        held.append((logits, places))
+    true = logits[np.arange(len(places)), places]
+    return float(np.mean(true)) if len(true) else 0.0
 
 
 def tuned(
-    name: ModelName, block: tuple[Matrix, npt.NDArray[Any]], *, task: Task, seed: int
+    name: ModelName,
+    block: tuple[Matrix, npt.NDArray[Any]],
+    *,
+    task: Task,
+    seed: int,
+    held: Held | None = None,
 ) -> Estimator:
-    """Fit a family to rows and labels with the value of its grid that cross-validates best."""
+    """Fit a family with the value of its grid that cross-validates best, and say how it did."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import GridSearchCV
 
@@ -136,18 +144,25 @@ def tuned(
     stops_early = task == "classification" and "early_stopping" in estimator.get_params()
     if stops_early and not _can_hold_back(labels):
         estimator.set_params(early_stopping=False)
+    tried: Held = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if not chosen.grid or len(rows) < 2 * _FOLDS:
+        splits = folds(labels, task=task, seed=seed)
+        if not chosen.grid or not splits:
             return estimator.fit(rows, labels)
-        likely = task == "classification" and chosen.likely
+        likely = task == "classification" and not chosen.carries_rows
+        scorer = lambda fitted, *fold: log_likelihood(fitted, fold, held=tried)  # noqa: E731
         search = GridSearchCV(
             estimator,
             dict(chosen.grid),
-            cv=_folds(labels, task, seed),
-            scoring=(lambda fitted, *held: log_likelihood(fitted, held)) if likely else None,
-        )
-        return search.fit(rows, labels).best_estimator_
+            cv=splits,
+            scoring=scorer if likely else None,
+        ).fit(rows, labels)
+    first = search.best_index_ * len(splits)  # value by value, fold by fold
+    for logits, places in tried[first : first + len(splits)]:
+        if held is not None and logits.shape[1] == len(search.classes_):
+            held.append((logits, places))
+    return search.best_estimator_
 
 
 def _can_hold_back(labels: npt.NDArray[Any]) -> bool:
@@ -157,15 +172,17 @@ def _can_hold_back(labels: npt.NDArray[Any]) -> bool:
     return enough and 10 * _FOLDS * len(counts) < (_FOLDS - 1) * len(labels)
 
 
-def _folds(labels: npt.NDArray[Any], task: Task, seed: int) -> list[tuple[Any, Any]]:
-    """Return shuffled folds, stratified where every class has a row for each of them."""
+def folds(labels: npt.NDArray[Any], *, task: Task, seed: int) -> list[tuple[Any, Any]]:
+    """Return shuffled folds, stratified where every class has a row for each; none of few rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     numbers = task == "regression"
+    if len(labels) < 2 * _FOLDS:
+        return []
     few = numbers or np.unique(labels, return_counts=True)[1].min() < _FOLDS
     kind = KFold if few else StratifiedKFold
-    folds = kind(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
-    return [each for each in folds if numbers or len(np.unique(labels[each[0]])) > 1]
+    found = kind(_FOLDS, shuffle=True, random_state=seed).split(labels, labels)
+    return [each for each in found if numbers or len(np.unique(labels[each[0]])) > 1]
 
 
 # ---------------------------------------------------------------- models that carry training rows

@@ -10,6 +10,7 @@ with more weights a step is found by conjugate gradients, one pass for each.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -19,11 +20,14 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from cobasis.errors import NotFiniteError
 from cobasis.linalg.arrays import EPS, Matrix
-from cobasis.models.chain import Affine, Integers
+from cobasis.models.chain import Affine, Held, Integers
 from cobasis.models.passes import Block, LabelledRows, Labels, Pass, chunks
 from cobasis.progress import AGAIN
 
 PENALTIES = np.logspace(-4, 4, 25)
+
+HELD_ROWS = 10_000
+"""So many rows, evenly chosen and each left out, tell how far scores are likelihoods."""
 
 N_FEATURES = 1_000
 """Random features, as many cosines."""
@@ -111,14 +115,23 @@ class Moments:
         self.n_rows = n_rows
 
 
-def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine, float]:
-    """Fit all rows, and say which penalty leaving each row out finds best."""
+class Ridge(NamedTuple):
+    """What fitting ridge gives."""
+
+    fitted: Affine
+    penalty: float
+    held: Held  # of one row in a few
+
+
+def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> Ridge:
+    """Fit all rows with the penalty that leaving each row out finds best."""
     if rows.n_blocks == 1 and rows.n_rows < design.width:
-        return _fitted_by_rows(rows.block(0), design)
-    found = Moments(design.width, design.targets(np.zeros(0)).shape[1])
-    for moments in over(partial(_moments, design=design), rows, step="sums"):
-        found.join(moments)
-    sizes, axes = np.linalg.eigh(found.scatter, UPLO="L")
+        sizes, axes, found = _axes_by_rows(rows.block(0), design)
+    else:
+        found = Moments(design.width, design.targets(np.zeros(0)).shape[1])
+        for moments in over(partial(_moments, design=design), rows, step="sums"):
+            found.join(moments)
+        sizes, axes = np.linalg.eigh(found.scatter, UPLO="L")
     shrink = 1.0 / (np.maximum(sizes, 0.0) + PENALTIES[:, None])
     along = axes.T @ found.cross
     means, target_means = found.means, found.target_means
@@ -132,10 +145,17 @@ def fit_ridge(rows: LabelledRows, *, design: Design, over: Pass) -> tuple[Affine
         squared_shrink=shrink.T.copy(),
         n_rows=found.n_rows,
     )
-    errors = sum(over(work, rows, step="penalty"), start=np.zeros(len(PENALTIES)))
+    errors, held = np.zeros(len(PENALTIES)), []
+    for more, some in over(work, rows, step="penalty"):
+        errors += more
+        held += some
     best = int(np.argmin(np.where(np.isfinite(errors), errors, np.inf)))
     weights = axes @ (shrink[best][:, None] * along)
-    return Affine(weights=weights, offset=target_means - means @ weights), float(PENALTIES[best])
+    fitted = Affine(weights=weights, offset=target_means - means @ weights)
+    one = int(len(target_means) == 1)  # the second of two classes, beside zero
+    logits = [np.pad(taken[:, best], ((0, 0), (one, 0))) for taken, _ in held]
+    places = [np.searchsorted(design.present, labels) for _, labels in held]
+    return Ridge(fitted, float(PENALTIES[best]), list(zip(logits, places, strict=True)))
 
 
 def _moments(rows: LabelledRows, index: int, *, design: Design) -> Moments:
@@ -158,36 +178,41 @@ def _errors(
     weights: Matrix,
     squared_shrink: Matrix,
     n_rows: int,
-) -> Matrix:
-    """Return each penalty's squared errors on a block's rows, each of which is left out in turn."""
+) -> tuple[Matrix, list[Block]]:
+    """Return each penalty's squared errors on rows that are left out in turn, and some fits."""
     # The error of a row that was left out is its residual over one minus its leverage: no model is
     # fitted again. The intercept is fitted too, without a penalty: it adds 1/n to the leverage.
     # Generalised cross-validation, which takes the mean leverage for all, chooses another penalty
     # where a few rows weigh much.
-    errors = np.zeros(len(PENALTIES))
-    flat = weights.reshape(len(axes), -1)
+    errors, parts = np.zeros(len(PENALTIES)), []
+    every = -(-n_rows // HELD_ROWS)
     for chunk in chunks(rows.block(index), width=design.width):
         columns = design.columns(chunk.rows)
         columns -= means
         along = columns @ axes
-        fits = (along @ flat).reshape(len(along), *weights.shape[1:])
+        fits = np.tensordot(along, weights, 1)
         np.multiply(along, along, out=along)
         free = 1.0 - 1.0 / n_rows - along @ squared_shrink
-        residuals = (design.targets(chunk.labels) - target_means)[:, None] - fits
-        residuals /= free[:, :, None]
+        targets = design.targets(chunk.labels)[:, None]
+        residuals = targets - target_means - fits
+        with np.errstate(divide="ignore", invalid="ignore"):  # of a single row
+            residuals /= free[:, :, None]
         errors += np.einsum("rpt,rpt->p", residuals, residuals)
-    return errors
+        parts.append(Block(targets[::every] - residuals[::every], chunk.labels[::every]))
+    return errors, parts
 
 
-def _fitted_by_rows(block: Block, design: Design) -> tuple[Affine, float]:
-    """Fit fewer rows than columns by scikit-learn, whose table is of rows and not of columns."""
-    from sklearn.linear_model import RidgeCV
-
+def _axes_by_rows(block: Block, design: Design) -> tuple[Matrix, Matrix, Moments]:
+    """Return the scatter's sizes and axes from fewer rows than columns, by their own table."""
     columns, targets = design.columns(block.rows), design.targets(block.labels)
-    with np.errstate(divide="ignore", invalid="ignore"):  # of a single row
-        found = RidgeCV(alphas=PENALTIES).fit(columns, targets)
-    weights = np.atleast_2d(found.coef_).T
-    return Affine(weights=weights, offset=np.atleast_1d(found.intercept_)), float(found.alpha_)
+    found = Moments(0, 0)
+    found.n_rows, found.means = len(columns), columns.mean(axis=0)
+    columns -= found.means
+    found.cross, found.target_means = columns.T @ targets, targets.mean(axis=0)
+    sizes, sides = np.linalg.eigh(columns @ columns.T)
+    # Centred rows have one direction fewer than rows; along it there is rounding, and no axis.
+    kept = sizes > EPS * len(columns) * sizes[-1]
+    return sizes[kept], (columns.T @ sides[:, kept]) / np.sqrt(sizes[kept]), found
 
 
 # ---------------------------------------------------------------- logistic regression

@@ -7,6 +7,7 @@ to the same side of every row, whether rows come as float32 or as float64.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -25,8 +26,8 @@ from cobasis.models.chain import (
     Integers,
     Layer,
     Trees,
+    chain_of,
     folded,
-    spread_over_classes,
 )
 from cobasis.models.families import refuse_row_carrying
 
@@ -68,14 +69,16 @@ def read_chain(trained: "TrainedModel | Chain", *, task: Task, n_classes: int) -
     *inner, scores = [*layers, *more]
     if (head == "prediction") != (task == "regression") or not isinstance(scores, Affine):
         _refuse(last, f"it is not for {task}")
-    if task == "classification":
-        positions = _positions(last.classes_, n_classes)
-        scores = spread_over_classes(scores, present=positions, n_classes=n_classes, head=head)
-    elif scores.weights.shape[1] != 1:
-        _refuse(last, f"it predicts {scores.weights.shape[1]} numbers at once")
     if "Cos" in inner and family != "boosted_trees":
         family = "rff"
-    return Chain(family=family, layers=folded([*inner, scores]), head=head)
+    layers = [*inner, scores]
+    if task == "regression":
+        if scores.weights.shape[1] != 1:
+            _refuse(last, f"it predicts {scores.weights.shape[1]} numbers at once")
+        return Chain(family=family, layers=folded(layers), head=head)
+    present = _positions(last.classes_, n_classes)
+    found = chain_of(family, layers, present=present, n_classes=n_classes, head=head)
+    return replace(found, layers=folded(found.layers))
 
 
 def _positions(classes: Sequence[object], n_classes: int) -> Integers:

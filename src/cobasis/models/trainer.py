@@ -5,9 +5,9 @@ and for a cluster. The other families are libraries': on many blocks a perceptro
 mini-batches, xgboost from files, and scikit-learn's trees are refused.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from cobasis.models.chain import (
     Chain,
     ChainFamily,
     Head,
+    Held,
     Integers,
     Layer,
-    spread_over_classes,
+    chain_of,
 )
-from cobasis.models.families import family, refuse_row_carrying, stored_bytes, tuned
+from cobasis.models.families import family, folds, refuse_row_carrying, stored_bytes, tuned
 from cobasis.models.linear import FACTOR, Design, draw_waves, fit_logistic, fit_ridge
 from cobasis.models.out_of_core import Batches, Split, State, fit_xgboost, require_xgboost
 from cobasis.models.passes import (
@@ -85,6 +86,7 @@ def train(
     report: Report = silent,
     allow_row_carrying: bool = False,
     aligned: bool = True,
+    tempered: bool = True,
     state: State | None = None,
 ) -> Model:
     """Train a family, tuned by cross-validation, or an estimator as it is.
@@ -111,6 +113,9 @@ def train(
         Accept a model that stores rows; simulation only.
     aligned : bool
         Turn to principal axes first; False for raw features, whose frame means something.
+    tempered : bool
+        Make a family's scores likelihoods that are right on rows that a fit has not seen; False
+        for rows with noise, which say nothing of how sure a model may be of rows without.
     state : mapping, optional
         What a long training is gone on from after an interruption.
 
@@ -151,6 +156,8 @@ def train(
             seed=seed,
             over=over,
             report=report,
+            tempered=tempered,
+            held=[],
             state={} if state is None else state,
         )
         if not isinstance(model, str):
@@ -160,7 +167,8 @@ def train(
                 f"all {source.n_rows:,} rows are of one class, so there is nothing to tell apart. "
                 "Check the label column."
             )
-        return _FITS[cast("ModelName", model)](job)
+        fitted = _FITS[cast("ModelName", model)](job)
+        return fitted.tempered(job.held) if tempered and isinstance(fitted, Chain) else fitted
 
 
 def refuse_model(
@@ -191,6 +199,8 @@ class Job:
     seed: int
     over: Pass
     report: Report
+    tempered: bool
+    held: Held  # what the fit finds out for a temperature
     state: State
 
     @property
@@ -203,16 +213,6 @@ class Job:
         block = self.rows.block(0) if n_rows is None else self.rows.sample(n_rows)
         return Block(block.rows @ self.axes, block.labels)
 
-    def chain(self, name: ChainFamily, layers: Sequence[Layer], *, head: Head) -> Chain:
-        """Return a model whose last layer has a column for each class that rows have."""
-        if self.task == "regression":
-            return Chain(family=name, layers=tuple(layers), head="prediction")
-        *inner, last = layers
-        scores = spread_over_classes(
-            cast("Affine", last), present=self.present, n_classes=self.n_classes, head=head
-        )
-        return Chain(family=name, layers=(*inner, scores), head=head)
-
     def read(self, estimator: Estimator) -> Chain:
         """Return a fitted estimator's layers, the axes before them."""
         trained = TrainedModel(axes=self.axes, estimator=estimator)
@@ -221,20 +221,27 @@ class Job:
 
 def _ridge(job: Job) -> Chain:
     """Fit ridge in the rows' own frame: turning them would change nothing."""
-    width = job.rows.n_columns
-    design = Design(width=width, waves=None, n_classes=job.n_classes, present=job.present)
-    fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    return job.chain("linear", [fitted], head="decision")
+    return _linear(job, "linear", waves=None)
 
 
 def _rff(job: Job) -> Chain:
     """Fit ridge to random features of rows along their axes."""
     waves = draw_waves(job.axes, variance=job.seen.variance(job.axes), seed=job.seed)
-    width = len(waves.offset)
+    return _linear(job, "rff", waves=waves)
+
+
+def _linear(job: Job, name: ChainFamily, *, waves: Affine | None) -> Chain:
+    """Fit ridge to rows, or to waves of them."""
+    width = job.rows.n_columns if waves is None else len(waves.offset)
     design = Design(width=width, waves=waves, n_classes=job.n_classes, present=job.present)
-    fitted, _ = fit_ridge(job.rows, design=design, over=job.over)
-    last = Affine(weights=fitted.weights * FACTOR, offset=fitted.offset)
-    return job.chain("rff", [waves, "Cos", last], head="decision")
+    last, _, held = fit_ridge(job.rows, design=design, over=job.over)
+    layers: list[Layer] = [last]
+    if waves is not None:
+        layers = [waves, "Cos", Affine(weights=last.weights * FACTOR, offset=last.offset)]
+    if job.n_classes:
+        job.held.extend(held)
+    head: Head = "probabilities" if job.tempered else "decision"
+    return chain_of(name, layers, present=job.present, n_classes=job.n_classes, head=head)
 
 
 def _logistic(job: Job) -> Chain:
@@ -243,23 +250,25 @@ def _logistic(job: Job) -> Chain:
     n_outputs = 1 if len(present) == 2 else len(present)  # noqa: PLR2004 -- of two, one tells both
     start, strength = np.zeros((n_outputs, job.rows.n_columns + 1)), 1.0
     if len(np.unique(sample.labels)) > 1:
-        tried = tuned("logistic", sample, task=job.task, seed=job.seed)
+        tried = tuned("logistic", sample, task=job.task, seed=job.seed, held=job.held)
         strength = float(tried.get_params()["C"])
         if np.array_equal(tried.classes_, present):
             start = np.column_stack([tried.coef_ @ job.axes.T, tried.intercept_])
             if n_outputs > 1:
                 start[:, -1] -= start[:, -1].mean()
     fitted = fit_logistic(job.rows, present=present, strength=strength, start=start, over=job.over)
-    return job.chain("logistic", [fitted], head="probabilities")
+    return chain_of("logistic", [fitted], present=present, n_classes=job.n_classes)
 
 
 def _perceptron(job: Job) -> Chain:
     """Fit scikit-learn's perceptron to one block, or its mini-batches to many."""
     if job.rows.n_blocks == 1:
-        return job.read(tuned("mlp", job.turned(), task=job.task, seed=job.seed))
+        whole = job.turned()
+        return job.read(tuned("mlp", whole, task=job.task, seed=job.seed, held=job.held))
     from sklearn.base import clone
 
-    tried = tuned("mlp", job.turned(SAMPLE_ROWS), task=job.task, seed=job.seed)
+    sample = job.turned(SAMPLE_ROWS)
+    tried = tuned("mlp", sample, task=job.task, seed=job.seed, held=job.held)
     unfitted = clone(tried).set_params(early_stopping=False, shuffle=False)
     return job.read(_by_batches(unfitted, job))
 
@@ -274,14 +283,25 @@ def _by_batches(estimator: Estimator, job: Job) -> Estimator:
 def _boosted_trees(job: Job) -> Chain:
     """Fit scikit-learn's trees to one block."""
     block = _whole(job, "model='boosted_trees'")
-    return job.read(tuned("boosted_trees", block, task=job.task, seed=job.seed))
+    return job.read(tuned("boosted_trees", block, task=job.task, seed=job.seed, held=job.held))
 
 
 def _xgboost(job: Job) -> Chain:
-    """Boost xgboost's trees."""
+    """Boost xgboost's trees; five folds of a sample tell how far their scores are likelihoods."""
     told = fit_xgboost(job.rows, axes=job.axes, classes=job.classes, seed=job.seed, over=job.over)
     turn = Affine(weights=job.axes, offset=np.zeros(len(job.axes)))
-    return job.chain("boosted_trees", [turn, *xgboost_layers(told)], head="probabilities")
+    rows, labels = job.rows.sample(SAMPLE_ROWS)
+    known = np.unique(labels)
+    same: dict[str, Any] = {"task": job.task, "seed": job.seed, "tempered": False}
+    splits = folds(labels, task=job.task, seed=job.seed) if job.tempered and job.n_classes else []
+    for learned, rest in splits:
+        if np.array_equal(np.unique(labels[learned]), known):
+            fitted = train(rows[learned], labels[learned], model="xgboost", **same)
+            likely = fitted.scores(rows[rest], method="predict_proba")[:, known]
+            logits = np.log(np.maximum(likely, np.finfo(float).tiny))
+            job.held.append((logits, np.searchsorted(known, labels[rest])))
+    layers = [turn, *xgboost_layers(told)]
+    return chain_of("boosted_trees", layers, present=job.present, n_classes=job.n_classes)
 
 
 def _svm(job: Job) -> TrainedModel:

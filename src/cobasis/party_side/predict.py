@@ -105,7 +105,9 @@ def _answers(aligned: Matrix, model: Chain, agreement: Agreement) -> pl.DataFram
         scores = model.scores(aligned, method=model.method)
         table = scores[:, np.newaxis] if scores.ndim == 1 else scores
         classes = agreement.classes[1:] if scores.ndim == 1 else agreement.classes
-        found |= {f"score_{each}": table[:, at] for at, each in enumerate(classes)}
+        # a model of rows with noise cannot know how sure it may be of rows without
+        word = "score" if agreement.dp or not model.likely else "probability"
+        found |= {f"{word}_{each}": table[:, at] for at, each in enumerate(classes)}
     taken = agreement.id
     return pl.DataFrame(
         {f"model_{name}" if name == taken else name: each for name, each in found.items()}

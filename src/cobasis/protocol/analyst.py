@@ -286,6 +286,7 @@ class Analyst:
             state=self._state,
             report=self._report,
             allow_row_carrying=allow_row_carrying,
+            tempered=self.agreement.dp is None,
         )
         return self._model
 
