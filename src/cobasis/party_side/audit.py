@@ -130,6 +130,9 @@ def _subject(made: Projected, payload: Payload, places: Places, asked: Question)
         basis=made.projection.basis.project(np.eye(agreement.n_features)),
         labels=None if labels is None else labels[places],
         columns=tuple(each.name for each in columns),
+        features=agreement.features,
+        precision=agreement.precision,
+        noisy=budget is not None,
         sensitive={
             each.name: raw[:, at]
             for at, each in enumerate(columns)

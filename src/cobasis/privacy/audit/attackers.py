@@ -19,6 +19,7 @@ from cobasis.privacy.attacks.scores import (
     score_linkage,
     score_structure,
 )
+from cobasis.privacy.audit.counted import bits_of_record, bits_sent, tried
 from cobasis.privacy.audit.policy import (
     ATTRIBUTE,
     CONTENT,
@@ -26,6 +27,7 @@ from cobasis.privacy.audit.policy import (
     Finding,
     checked,
     graded,
+    graded_bits,
     graded_known,
     per_cent,
     times,
@@ -76,12 +78,13 @@ def colluded(subject: Subject) -> Finding:
     recovered = rebuilt(subject)
     found = score_content(recovered, subject.rows)
     column, most = _most_explained(recovered, subject)
+    sent, needed, exact = bits_sent(subject), bits_of_record(subject), tried(subject)
     words = (
         f"If one party helps the analyst, {per_cent(found.explained.value)} of the variance of the "
         f"rows is rebuilt; {per_cent(found.cells.value)} of all values land within a tenth of "
         f"their column's range (guessing the average person: {per_cent(found.cells.chance)}). Of "
         f"the best rebuilt 1 % of people it is {per_cent(found.worst_explained)}, of the column "
-        f"'{column}' {per_cent(most)}."
+        f"'{column}' {per_cent(most)}. {_count_in_words(sent, needed, exact, subject=subject)}"
     )
     figures = {
         "explained": found.explained.value,
@@ -92,8 +95,29 @@ def colluded(subject: Subject) -> Finding:
         "named_chance": found.named.chance,
         "worst_column": column,
         "worst_column_explained": most,
+        "bits_sent": sent,
+        "bits_of_record": needed,
+        "exact": exact,
     }
-    return Finding("P1", graded(found.explained.value, CONTENT), words, figures)
+    counted = worst(graded_bits(sent, needed), graded(exact or 0.0, LINKAGE))
+    return Finding("P1", worst(graded(found.explained.value, CONTENT), counted), words, figures)
+
+
+def _count_in_words(sent: float, needed: float, exact: float | None, *, subject: Subject) -> str:
+    """Say whether what leaves is enough to tell a record from all others that are valid."""
+    left = " through the noise" if subject.noisy else ""
+    enough = {
+        "red": "enough to give records back whole, so take them for rebuilt",
+        "amber": "which may be enough to give some records back whole",
+        "green": "too few to give a record back to its last decimal",
+    }[graded_bits(sent, needed)]
+    words = (
+        f"Counted by the values that columns may have, a record is one of about 2^{needed:.0f}; "
+        f"{sent:.0f} bits of it leave{left}, {enough}."
+    )
+    if exact is None:
+        return words
+    return f"{words} Whoever tries all valid records finds exactly the right one {times(exact)}."
 
 
 def rebuilt(subject: Subject) -> Recovered:

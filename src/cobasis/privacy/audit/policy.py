@@ -19,11 +19,11 @@ POLICY = "cobasis/audit/1"
 """Names the metrics and the bounds below; it travels with an upload."""
 
 TITLES = {
-    "P1": "Content, if one party helps the analyst",
-    "P2": "A curious analyst with similar public records, alone",
-    "P3": "Linkage, if the secret basis leaks",
-    "P4": "People whose records have to be known",
-    "P5": "Sensitive columns, if 20 people are known",
+    "P1": "Rebuilt, if one party helps the analyst",
+    "P2": "Picked out of a list by an analyst with similar records, alone",
+    "P3": "Picked out of a list, if the secret basis leaks",
+    "P4": "People whose records have to be known, to rebuild others or pick them out",
+    "P5": "Sensitive columns told, if 20 people are known",
     "P6": "What distances show, to anybody who opens the file",
     "H1": "Anchor",
     "H2": "Rows for each component",
@@ -95,6 +95,11 @@ def graded_known(number: int | None, tried: int) -> Grade:
         return "green"
     # more than was tried says no more, and is no reason to sign
     return "amber" if number is None or number >= KNOWN_RED else "red"
+
+
+def graded_bits(sent: float, needed: float) -> Grade:
+    """Return the grade of bits that leave of a record, beside those that tell it from all."""
+    return "red" if sent >= needed else "amber" if 2 * sent >= needed else "green"
 
 
 def worst(*grades: Grade) -> Grade:

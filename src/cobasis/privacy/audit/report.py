@@ -14,6 +14,7 @@ from cobasis.privacy.audit.attackers import findings
 from cobasis.privacy.audit.policy import (
     POLICY,
     Finding,
+    graded_bits,
     model_sentence,
     of_ten,
     per_cent,
@@ -55,6 +56,11 @@ def _sentences(figures: Mapping[str, Mapping[str, Any]], facts: Facts) -> tuple[
         f"average person: {of_ten(content['cells_chance'])}); given a list of candidates, the "
         f"right person is picked {times(linkage['linked'])}."
     )
+    if graded_bits(content["bits_sent"], content["bits_of_record"]) == "red":
+        helped += (
+            " Its columns may hold so few values that each record can be rebuilt whole, whatever "
+            "the average says."
+        )
     alone = (
         "What an analyst with similar public data would find out alone cannot be measured on so "
         "few rows; take it that the right person can be picked."

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from cobasis.algorithms import AnchorKind, BasisName
 from cobasis.errors import OptionError, ShapeError
+from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.directions import leading_directions
 from cobasis.linalg.rng import KeyStream, haar_columns
@@ -29,6 +30,9 @@ class Subject(Hidden):
     basis: Matrix
     labels: npt.NDArray[Any] | None = None  # as they are in the table, also where others are sent
     columns: tuple[str, ...] = ()
+    features: tuple[Feature, ...] = ()  # as agreed; empty where each column is a number
+    precision: str = "fp64"
+    noisy: bool = False
     sensitive: Mapping[str, Matrix] = field(default_factory=dict)  # as numbers
     public_rows: Matrix | None = None
     # inside the agreed ball: everybody knows it, so an attacker moves people into it as well

@@ -1,0 +1,99 @@
+"""Whether the numbers that leave are enough to tell one record from all that are possible.
+
+A basis of few components loses most of a record, if its columns may hold any number. Columns of
+words and whole numbers hold few: one number of 53 bits tells 2^53 records from each other, and
+whoever has the basis tries them all, or solves for them.
+"""
+
+from collections.abc import Iterator
+from math import log2
+
+import numpy as np
+
+from cobasis.features.contract import CategoryFeature, NumericFeature
+from cobasis.linalg.arrays import Matrix
+from cobasis.privacy.audit.subject import Subject
+
+BITS = {"fp64": 53, "fp32": 24, "fp16": 11, "int8": 8}
+"""Significant bits of a number, by the precision that is agreed."""
+
+MOST_TRIED = 10**6
+"""So many valid records are tried one by one."""
+
+_PEOPLE = 600
+_DECIMALS, _CLOSE = 9, 1e-4
+
+
+def bits_sent(subject: Subject) -> float:
+    """Return how many bits of each record leave: those of its numbers that noise leaves over."""
+    most, rows = BITS[subject.precision], subject.release.rows
+    if not subject.noisy:
+        return float(most * rows.shape[1])
+    # what a number can tell through noise: half the binary logarithm of 1 + signal over noise
+    exact = subject.listed @ subject.basis
+    noise = np.maximum((rows - exact).var(axis=0), np.finfo(float).tiny)
+    return float(np.minimum(most, np.log2(1 + exact.var(axis=0) / noise) / 2).sum())
+
+
+def bits_of_record(subject: Subject) -> float:
+    """Return the binary logarithm of how many records are valid."""
+    return sum(log2(count) for count, _, _ in _columns(subject))
+
+
+def tried(subject: Subject) -> float | None:
+    """Try all valid records; return for what share of people the nearest is exactly theirs.
+
+    None where there are too many, or noise was added.
+    """
+    columns = list(_columns(subject))
+    if subject.noisy or sum(log2(count) for count, _, _ in columns) > log2(MOST_TRIED):
+        return None
+    from scipy.spatial import KDTree  # noqa: PLC0415 -- keeps imports light
+
+    some = subject.some(_PEOPLE, seed=0)
+    made = np.zeros((1, subject.n_components))
+    theirs, first = np.zeros(some.n_rows, dtype=np.intp), 0
+    for count, start, step in columns:
+        if step:
+            values = (start + step * np.arange(round(count)))[:, np.newaxis]
+            here = np.rint((some.rows[:, first] - start) / step).astype(np.intp)
+        else:
+            values = np.eye(round(count))
+            here = some.rows[:, first : first + len(values)].argmax(axis=1)
+        axes = subject.basis[first : first + values.shape[1]]
+        made = (made[:, np.newaxis] + values @ axes).reshape(-1, subject.n_components)
+        theirs, first = theirs * len(values) + here, first + values.shape[1]
+    return float(np.mean(KDTree(made).query(some.release.rows)[1] == theirs))
+
+
+def _columns(subject: Subject) -> Iterator[tuple[float, float, float]]:
+    """Yield of each column how many values it may have, the first one and the step, as encoded.
+
+    A column of words has no step. A number lies on the decimals that were seen, within what was
+    agreed and seen.
+    """
+    first = 0
+    for feature in subject.features or [NumericFeature(name="-")] * subject.rows.shape[1]:
+        if isinstance(feature, CategoryFeature):
+            yield len(feature.levels), 0.0, 0.0
+            first += len(feature.levels)
+            continue
+        values = subject.rows[:, first] * feature.scale + feature.centre
+        agreed = [each for each in (feature.low, feature.high) if each is not None]
+        low, high = (find([*agreed, find(values)]) for find in (min, max))
+        step = _step(values)
+        yield (
+            round((high - low) / step) + 1,
+            float((low - feature.centre) / feature.scale),
+            step / feature.scale,
+        )
+        first += 1
+
+
+def _step(values: Matrix) -> float:
+    """Return what the last decimal stands for; where there is none, what float64 tells apart."""
+    for decimals in range(_DECIMALS + 1):
+        scaled = values * 10.0**decimals
+        if np.abs(scaled - np.rint(scaled)).max() <= _CLOSE:
+            return 10.0**-decimals
+    return float(np.spacing(np.abs(values).max()))
