@@ -30,16 +30,16 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (2_720, 1_910, 10),
-    "party_side": (2_370, 1_800, 10),
+    "party_side": (2_380, 1_810, 10),
     "planning": (160, 80, 2),
-    "privacy": (2_770, 1_820, 17),
+    "privacy": (2_940, 1_940, 18),
     "protocol": (3_840, 2_400, 18),
     "report": (580, 460, 3),
     "tables": (720, 540, 3),
     "vault": (850, 610, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_000,
+    "tests": 31_080,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

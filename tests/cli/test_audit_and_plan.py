@@ -72,7 +72,15 @@ def test_a_plan_needs_a_draft_and_a_table_alone_and_writes_nothing_but_its_page(
 def test_a_plan_has_every_price_and_public_rows_bring_their_basis_and_guarantees(draft):
     found = draft.json(PLAN)
     names = [each["name"] for each in found["effects"]]
-    assert names == ["as it is", "2 components", "random basis", "no labels", "noise 0.3"]
+    assert names == [
+        "as it is",
+        "2 components",
+        "random basis",
+        "numbers as fp16",
+        "numbers as int8",
+        "no labels",
+        "noise 0.3",
+    ]
     assert (found["n_rows"], found["metric"], found["page"]) == (70, "accuracy", "")
     for each in found["effects"]:
         assert each["accuracy_least"] <= each["accuracy"] <= each["accuracy_most"]

@@ -125,8 +125,8 @@ class EffectAnswer(Part):
     """What a setting would come to."""
 
     name: str
-    n_rows: int = Field(description="People it was measured on.")
     content: float = Field(description="Share of the variance rebuilt, if one party helps.")
+    whole: str = Field(description="Whether whole records are: red for yes, amber, green for no.")
     alone: float | None = Field(description="Right person picked by an analyst alone.")
     leaked: float = Field(description="Right person picked, if the secret basis leaks.")
     accuracy: float | None = Field(description="Of a simple model; R2 for a regression.")

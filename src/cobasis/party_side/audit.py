@@ -18,7 +18,7 @@ from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
-from cobasis.party_side.preview import Ready, budget_of
+from cobasis.party_side.preview import Ready, budget_of, own_setting
 from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import Projected
 from cobasis.party_side.session import PartySession
@@ -27,7 +27,6 @@ from cobasis.privacy.audit.report import AuditReport, as_json, audit, travelling
 from cobasis.privacy.audit.subject import (
     Facts,
     Guarantee,
-    Setting,
     Subject,
     sample_size,
     settings_of,
@@ -86,8 +85,8 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
     size = sample_size(rows.n_sent, agreement.n_features)
     places = np.sort(rng.permutation(rows.n_sent)[:size])
     payload = open_payload(made.payload)
-    subject, budget = _subject(made, payload, places, asked), budget_of(agreement)
-    own = Setting(n_components=subject.n_components, basis=agreement.basis, budget=budget)
+    subject = _subject(made, payload, places, asked)
+    own = own_setting(agreement)
     settings = settings_of(subject, own, n_components=asked.n_components, noise=asked.noise)
     report = audit(
         subject,

@@ -232,18 +232,28 @@ def priced(
     drawn = np.random.default_rng([n_rows, n_features]).permutation(n_rows)
     places = np.sort(drawn[: sample_size(n_rows, n_features)])
     some = gathered(rows, places)
-    told = rows.labels()
     seed = hashlib.sha256(np.ascontiguousarray(some, dtype="<f8").tobytes()).digest()
     return plan(
         some,
-        told,
+        rows.labels(),
         places=places,
-        own=Setting(n_components=agreement.n_components, basis=agreement.basis, budget=budget),
+        own=own_setting(agreement),
         offer=offered,
         task=agreement.task,
         rng=np.random.default_rng(int.from_bytes(seed, "big")),
         classes=agreement.classes,
+        features=agreement.features,
         public_rows=shown,
+    )
+
+
+def own_setting(agreement: Agreement) -> Setting:
+    """Return how the agreement has an upload made."""
+    return Setting(
+        n_components=agreement.n_components,
+        basis=agreement.basis,
+        budget=budget_of(agreement),
+        precision=agreement.precision,
     )
 
 

@@ -288,7 +288,7 @@ def render_plan(found: "Plan", *, round_id: str, task: str) -> str:
 def table_of(found: "Plan", *, task: str) -> tuple[list[str], list[list[str]], str]:
     """Return the plan's titles, its cells, and what the columns mean."""
     now = found.effects[0]
-    titles = ["setting", "content", "alone", "leaked"]
+    titles = ["setting", "content", "whole", "alone", "leaked"]
     alone = (
         "'alone' was not tried, on so few rows"
         if now.alone is None
@@ -297,7 +297,9 @@ def table_of(found: "Plan", *, task: str) -> tuple[list[str], list[list[str]], s
     )
     about = (
         "'content': share of the variance that is rebuilt, if one partner helps the analyst; "
-        f"{alone}; 'leaked': the same of {round(1 / now.chance):,}, if the secret basis leaks."
+        "'whole': whether enough leaves to give records back whole, counted by the values that "
+        f"columns may have; {alone}; 'leaked': the same of {round(1 / now.chance):,}, if the "
+        "secret basis leaks."
     )
     if task in _WORTH and now.accuracy is not None:
         titles.append(_WORTH[task])
@@ -314,4 +316,5 @@ def _cells(effect: "Effect") -> list[str]:
     worth = effect.accuracy, effect.accuracy_least, effect.accuracy_most
     told = [f"{100 * each:.0f}" for each in worth if each is not None]
     said = "{} % ({} to {})".format(*told) if told else "-"
-    return [effect.name, per_cent(effect.content), alone, per_cent(effect.leaked), said]
+    whole = {"red": "yes", "amber": "some", "green": "no"}[effect.whole]
+    return [effect.name, per_cent(effect.content), whole, alone, per_cent(effect.leaked), said]

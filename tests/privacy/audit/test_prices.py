@@ -46,9 +46,9 @@ def prices(found):
 
 def test_every_defence_has_a_line_in_one_order(found):
     assert "; ".join(prices(found)) == (
-        "as it is; 16 components; 4 components; 2 components; random basis; public rows' basis; "
-        "no labels; labels in 5 classes; noise 0.1; noise 0.4; "
-        "epsilon 32, public rows' basis; epsilon 2, public rows' basis"
+        "as it is; 16 components; 4 components; 2 components; random basis; numbers as fp16; "
+        "numbers as int8; public rows' basis; no labels; labels in 5 classes; noise 0.1; "
+        "noise 0.4; epsilon 32, public rows' basis; epsilon 2, public rows' basis"
     )
 
 
@@ -224,3 +224,17 @@ def test_sizes_that_rows_or_a_third_of_them_cannot_have_are_left_out(n_rows, siz
     found = swept(ROWS[:n_rows], n_components=min(4, n_rows))
     assert list(found.get("consensus", ())) == sizes
     assert max(found["svd"]) <= n_rows
+
+
+def test_a_file_of_fewer_bits_is_played_as_it_is_stored_and_gives_less_of_whole_records(found):
+    upload = subject(ROWS, LABELS, n_components=8)
+    for precision in ("fp16", "int8"):
+        setting = replace(OWN, precision=precision)
+        made = as_set(upload, upload.release.rows, basis=upload.basis, setting=setting, key=KEY)
+        values = np.unique(made.release.rows)
+        assert len(values) <= 255 or np.array_equal(values, values.astype("f2"))
+        assert 0 < np.abs(made.release.rows - upload.release.rows).max() < 0.05
+    worth = ["green", "amber", "red"]
+    whole = [worth.index(prices(found)[f"numbers as {each}"].whole) for each in ("fp16", "int8")]
+    assert whole == sorted(whole, reverse=True)
+    assert whole[1] < worth.index(prices(found)["16 components"].whole)

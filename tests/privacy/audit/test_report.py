@@ -80,9 +80,11 @@ def test_four_sentences_hold_this_tables_figures(report):
 
 def test_what_would_change_it_is_measured_and_said(report):
     names = ", ".join(each.name for each in report.effects[1:])
-    assert names == "3 components, 1 component, noise 0.1, noise 0.4, random basis, no labels"
+    assert names == (
+        "3 components, 1 component, noise 0.1, noise 0.4, random basis, numbers as int8, no labels"
+    )
     assert report.effects[0].alone == report["P2"].figures["linked"]
-    assert len(report.changes) == 6
+    assert len(report.changes) == 7
     assert report.changes[0].startswith("3 components: information rebuilt")
 
 
@@ -90,7 +92,14 @@ def test_settings_that_somebody_asks_for_are_measured_but_no_larger_consensus():
     """Which a party alone cannot make."""
     asked = settings_of(UPLOAD, OWN, n_components=[2, 6], noise=[0.2])
     told = [each.told_beside(OWN) for each in asked]
-    assert told == ["as it is", "2 components", "noise 0.2", "random basis", "no labels"]
+    assert told == [
+        "as it is",
+        "2 components",
+        "noise 0.2",
+        "random basis",
+        "numbers as int8",
+        "no labels",
+    ]
     haar = replace(OWN, basis="haar")
     assert "random basis" not in [each.told_beside(haar) for each in settings_of(UPLOAD, haar)]
 

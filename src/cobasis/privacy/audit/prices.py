@@ -9,12 +9,14 @@ import numpy.typing as npt
 
 from cobasis.algorithms.bases import BASES
 from cobasis.errors import DimensionError
+from cobasis.features.contract import Feature
 from cobasis.linalg.arrays import Hidden, Matrix
 from cobasis.linalg.rng import KEY_BYTES
 from cobasis.linalg.threads import one_blas_thread
 from cobasis.models import Task
 from cobasis.models.passes import Labels
 from cobasis.privacy.attacks import Release
+from cobasis.privacy.audit.counted import BITS
 from cobasis.privacy.audit.policy import (
     SMALLEST_CHANGE,
     SMALLEST_CHANGED_SHARE,
@@ -69,6 +71,8 @@ def choices(
     found = [own]
     found += [replace(own, n_components=each) for each in sizes if 0 < each <= min(rows.shape)]
     found.append(replace(own, basis="haar"))
+    coarse = [each for each in ("fp16", "int8") if BITS[each] < BITS[own.precision]]
+    found += [replace(own, precision=each) for each in coarse]
     if public:
         found.append(replace(own, basis="public"))
     told.append(
@@ -210,6 +214,7 @@ def plan(
     task: Task,
     rng: np.random.Generator,
     classes: Sequence[object] = (),
+    features: tuple[Feature, ...] = (),
     public_rows: Matrix | None = None,
 ) -> Plan:
     """Measure every defence that a consortium can choose."""
@@ -229,6 +234,7 @@ def plan(
             release=Release(rows=np.empty((len(rows), 0))),
             basis=np.empty((rows.shape[1], 0)),
             labels=None if labels is None else labels[places],
+            features=features,
             public_rows=public_rows,
         )
         largest = max(each.n_components for each in settings)

@@ -207,6 +207,7 @@ class Setting:
     # standard deviation as a share of the rows' root mean square distance from their mean
     noise: float = 0.0
     budget: Budget | None = None
+    precision: str = "fp64"
     labels: bool = True  # whether they are sent
     groups: tuple[tuple[int, ...], ...] = ()  # classes that are sent as one
     step: float = 0.0  # numbers as labels are rounded to multiples of this; 0 for none
@@ -222,6 +223,7 @@ class Setting:
         if self.basis != own.basis:
             told.append(f"{_KINDS.get(self.basis, self.basis)} basis")
         told += [f"noise {self.noise:g}"] if self.noise else []
+        told += [f"numbers as {self.precision}"] if self.precision != own.precision else []
         told += [] if self.labels else ["no labels"]
         told += [f"labels in {len(self.groups):,} classes"] if self.groups else []
         told += [f"labels rounded to {self.step:g}"] if self.step else []
@@ -240,7 +242,7 @@ def settings_of(
     fewer = n_components or [max(1, size // 2), max(1, size // 4)]
     found = [own, *(replace(own, n_components=each) for each in fewer)]
     found += [replace(own, noise=scale, budget=None) for scale in noise or (0.1, 0.4)]
-    found.append(replace(own, basis="haar"))
+    found += [replace(own, basis="haar"), replace(own, precision="int8")]
     if subject.classes is not None:
         found.append(replace(own, labels=False))
     return tuple(dict.fromkeys(found))

@@ -20,6 +20,8 @@ from cobasis.models.passes import Labels
 from cobasis.privacy.attacks import Release
 from cobasis.privacy.attacks.scores import explained
 from cobasis.privacy.audit.attackers import guessed, linkage, rebuilt
+from cobasis.privacy.audit.counted import bits_of_record, bits_sent
+from cobasis.privacy.audit.policy import Grade, graded_bits
 from cobasis.privacy.audit.subject import Setting, Spans, Subject
 from cobasis.privacy.mechanism import calibrated, noised, randomised
 from cobasis.privacy.sensitivity import sensitivity_of
@@ -38,6 +40,9 @@ _PARTIES = 3
 
 _WORST = 0.01
 
+_STEPS = 127
+"""Of int8 on each side of 0."""
+
 THIS = "this upload"
 
 
@@ -49,6 +54,7 @@ class Effect:
     setting: Setting
     n_rows: int  # people that linkage was measured on; content and accuracy on up to 1,000
     content: float  # R2 if one party helps the analyst
+    whole: Grade  # whether enough bits leave to rebuild whole records: red for yes, green for no
     alone: float | None  # linkage by an analyst with similar records, alone; None with too few rows
     leaked: float  # linkage if the secret basis leaks, which only noise changes
     chance: float  # what guessing links
@@ -84,6 +90,7 @@ def effects(
             setting=setting,
             n_rows=some.n_rows,
             content=explained(rebuilt(made).rows, made.rows),
+            whole=graded_bits(bits_sent(made), bits_of_record(made)),
             alone=None if alone is None else alone[1].value,
             leaked=leaked.value,
             chance=leaked.chance,
@@ -125,11 +132,28 @@ def as_set(
     if setting.noise:
         spread = float(np.sqrt(((rows - rows.mean(axis=0)) ** 2).sum(axis=1).mean()))
         rows = rows + setting.noise * spread * KeyStream(key, "audit/noise").normal(rows.shape)
-    release = Release(rows=rows, labels=sent)
-    made = replace(subject, basis=basis, release=release, labels=own, clipped=clipped)
+    made = replace(
+        subject,
+        basis=basis,
+        release=Release(rows=_stored(rows, setting.precision), labels=sent),
+        labels=own,
+        clipped=clipped,
+        precision=setting.precision,
+        noisy=budget is not None or setting.noise > 0,
+    )
     if labels is None or not setting.without:
         return made
     return made.only(np.flatnonzero(~np.isin(labels, setting.without)))
+
+
+def _stored(rows: Matrix, precision: str) -> Matrix:
+    """Return rows as a file of this precision holds them; int8 in steps of the range that fits."""
+    if precision != "int8":
+        kind = np.dtype(f"f{int(precision[2:]) // 8}")
+        most = float(np.finfo(kind).max)  # a round would refuse what is larger
+        return np.clip(rows, -most, most).astype(kind).astype(np.float64)
+    step = float(np.abs(rows).max(initial=0.0)) / _STEPS or 1.0
+    return np.rint(rows / step) * step
 
 
 def _coarser(labels: Labels, setting: Setting, *, truth: bool = False) -> Labels:
