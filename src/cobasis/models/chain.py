@@ -144,7 +144,7 @@ class Chain:
 
     def predict(self, rows: Matrix) -> Array:
         """Predict positions in the agreement's classes, the first of equals, or numbers."""
-        found = self._run(rows)
+        found = self.outputs(rows)
         return found[:, 0] if self.head == "prediction" else np.argmax(found, axis=1)
 
     def scores(self, rows: Matrix, *, method: str) -> Matrix:
@@ -153,7 +153,7 @@ class Chain:
             raise OptionError(
                 f"this model has no {method}: it is of family {self.family}. Use {self.method}."
             )
-        found = self._run(rows)
+        found = self.outputs(rows)
         if self.head == "decision":
             return found[:, 1] if found.shape[1] == _TWO else found
         found -= found.max(axis=1, keepdims=True)
@@ -216,7 +216,7 @@ class Chain:
             found += [n_out] if found else [n_in, n_out]
         return tuple(found)
 
-    def _run(self, rows: Matrix) -> Matrix:
+    def outputs(self, rows: Matrix) -> Matrix:
         """Return what the last layer gives, computed in blocks of bounded size."""
         widths = self.widths
         table = as_matrix(rows, name="the aligned rows", columns=widths[0])
