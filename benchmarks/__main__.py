@@ -81,7 +81,9 @@ def options() -> argparse.Namespace:
         "--only",
         action="append",
         choices=list(SECTIONS),
-        help="one section; may be given again. A run that was killed goes on with these",
+        metavar="NAME",
+        help=f"one section, of {', '.join(SECTIONS)}; give the flag once for each. "
+        "A run that was killed goes on with these",
     )
     return parser.parse_args()
 
