@@ -7,7 +7,6 @@ from itertools import count
 
 import pyrage
 import pytest
-import zstandard
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cobasis.bundle.enclosure import write_bundle
@@ -72,22 +71,8 @@ def opened(path, into, *, by=LAB, signer=ENROLLED, **options):
     return open_bundle(path, unseal=by.unseal, signer=signer, into=into, **options)
 
 
-def undeclared(data):
-    """One zstd frame that does not say how much is in it."""
-    packer = zstandard.ZstdCompressor().compressobj()
-    return packer.compress(data) + packer.flush()
-
-
-def zeros(n_bytes, *, declares):
-    """A frame of `n_bytes` zeros in a few kilobytes, which declares whatever one likes."""
-    head = b"\x28\xb5\x2f\xfd" + bytes([0xC0, 0x58]) + declares.to_bytes(8, "little")
-    whole, rest = divmod(n_bytes, 2**17)
-    block = ((2**17 << 3) | 2).to_bytes(3, "little") + b"\0"
-    return head + whole * block + ((rest << 3) | 3).to_bytes(3, "little") + b"\0"
-
-
 def described(parts, /, **changes):
-    """A manifest as a dictionary; `parts` maps names to (bytes, frame)."""
+    """A manifest as a dictionary; `parts` maps names to bytes."""
     fields = {
         "format": "cobasis/bundle/1",
         "kind": "receipt",
@@ -100,13 +85,8 @@ def described(parts, /, **changes):
         "simulated": False,
         "created": CREATED,
         "parts": [
-            {
-                "name": name,
-                "n_bytes": len(plain),
-                "sha256": hashlib.sha256(plain).hexdigest(),
-                "stored_bytes": len(stored),
-            }
-            for name, (plain, stored) in parts.items()
+            {"name": name, "n_bytes": len(plain), "sha256": hashlib.sha256(plain).hexdigest()}
+            for name, plain in parts.items()
         ],
         "told": {},
         "audit": None,
@@ -120,7 +100,8 @@ def craft(path, manifest, stored=b"", *, by=NORTH, to=LAB, length=None, after=b"
     text = manifest if isinstance(manifest, bytes) else canonical_json(manifest, ascii_only=False)
     size = len(text) if length is None else length
     signature = by.sign(signed_message(text))
-    plain = magic + size.to_bytes(4, "little") + text + signature + stored + after
+    plain = magic + size.to_bytes(4, "little") + text + signature + stored
+    plain += bytes(-len(plain) % 4096) + after
     return sealed(path, plain, to=to)
 
 
@@ -141,10 +122,9 @@ def unsealed(path, *, by=LAB):
 
 def receipt(path, plain=b'{"round":"icu-2026"}', stored=None, **changes):
     """A receipt made by hand, with some of its manifest's fields changed."""
-    stored = zstandard.compress(plain) if stored is None else stored
     options = {name: changes.pop(name) for name in ("after", "by", "to") if name in changes}
-    manifest = described({"receipt.json": (plain, stored)}, **changes)
-    return craft(path, manifest, stored, **options)
+    manifest = described({"receipt.json": plain}, **changes)
+    return craft(path, manifest, plain if stored is None else stored, **options)
 
 
 def refused(path, error, words=None, **options):

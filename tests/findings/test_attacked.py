@@ -11,6 +11,9 @@ import pytest
 from experiments.data.hospitals import HEART, heart_disease_4site
 from sklearn.decomposition import FastICA
 
+from cobasis.bundle import envelope
+from cobasis.bundle.enclosure import STEP
+from cobasis.disk import calls
 from cobasis.errors import AgreementError, AuditBlockedError, MessageError, SpanReuseError
 from cobasis.features.contract import CategoryFeature, NumericFeature
 from cobasis.linalg.rng import KeyStream, haar_columns
@@ -24,7 +27,7 @@ from cobasis.privacy.audit.policy import graded_bits
 from cobasis.privacy.audit.subject import Subject
 from cobasis.protocol.agreement import missing_fields
 from cobasis.protocol.messages import Return
-from party_side.sites import NAMES, ready_from
+from party_side.sites import KEY, NAMES, join, ready_from
 from party_side.test_auditing import sent
 from party_side.test_receiving import span
 from party_side.test_sending import rejoined, scaled
@@ -187,6 +190,28 @@ def test_r9_a_command_that_dies_leaves_no_memory_on_the_disk(cobasis):
     assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
 
 
+def test_r9_no_plain_secret_reaches_the_disk(make, monkeypatch):
+    """However soon a command dies: nothing that is written, under a name or none, holds it."""
+    site, written = make(), []
+    session, path, write = site.session("north"), site.secret_file("north"), calls.write
+
+    def noted(descriptor, data, **how):
+        written.append(bytes(data))
+        return write(descriptor, data, **how)
+
+    def refused(_):
+        pytest.fail("a file without a name")
+
+    monkeypatch.setattr(calls, "write", noted)
+    monkeypatch.setattr(envelope, "nameless_file", refused)
+    join(session, path)
+    assert session.round.secret().anchor_tag(site.agreement) == site.secret.anchor_tag(
+        site.agreement
+    )
+    assert len(written) >= 2
+    assert not [data for data in written if KEY in data]
+
+
 @pytest.mark.data
 @pytest.mark.skipif(
     not (Path(os.environ.get("COBASIS_DATA", "nowhere")) / HEART[0].path).is_file(),
@@ -201,6 +226,20 @@ def test_r10_ica_on_the_rows_gives_columns_back_at_full_width():
     found = FastICA(random_state=0, max_iter=1000).fit_transform(sent)
     alike = np.abs(np.corrcoef(found.T, rows.T)[:13, 13:]).max(axis=0)
     assert 3 <= np.count_nonzero(alike > 0.9) <= 7
+
+
+def test_r11_the_sealed_size_tells_no_balance_of_labels(make):
+    site, sizes = make(holdout=0.0), set()
+    for name, share in (("north", 0.1), ("south", 0.5)):
+        path, session = site.table(name, n_rows=400), site.session(name)
+        sick = pl.Series([int(number < 400 * share) for number in range(400)])
+        pl.read_csv(path, infer_schema=False).with_columns(died=sick).write_csv(path)
+        join(session, site.secret_file(name))
+        send(ready_from(session, path), site.root / f"{name}.upload")
+        data = (site.root / f"{name}.upload").read_bytes()
+        sizes.add(len(data[data.index(b"\n", data.index(b"\n--- ") + 1) + 1 :]))
+    (sealed,) = sizes
+    assert (sealed - 16 - 16) % STEP == 0  # age's nonce, and the tag of its one chunk
 
 
 def test_r12_names_that_differ_in_case_are_one(make):

@@ -15,7 +15,6 @@ WORDS = {"<f8": "F64", "<i4": "I32", "<f4": "F32", "<i8": "I64"}
 
 
 RNG = np.random.default_rng(0)
-"""Else what is inside a bundle would be refused as too well compressed."""
 
 
 class Parts:

@@ -1,13 +1,10 @@
-"""Vectors: manifests, parts, frames, clocks, signatures and seals, each with one fault."""
+"""Vectors: manifests, parts, clocks, signatures and seals, each with one fault."""
 
 import os
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 
-import zstandard
-
-from bundle.bundles import undeclared
 from cobasis.bundle.manifest import signed_message
 from cobasis.keys.identity import Identity
 from cobasis.protocol.agreement import moment_text
@@ -73,7 +70,6 @@ PART = {
     "CB803": {
         "name": [*bad_names("upload.safetensors"), "upload.safetensors.part", "model.safetensors"],
         "n_bytes": SIZES,
-        "stored_bytes": SIZES,
         "sha256": ["0" * 64, "0" * 63, "", None, "G" * 64],
     }
 }
@@ -92,9 +88,8 @@ def manifests():
         change = partial(said, "parts", partial(_entry, field, value))
         yield bundle_vector(f"a part's {name}", expect, change=change)
     for step in (-1, 1):
-        for field in ("n_bytes", "stored_bytes"):
-            change = partial(said, "parts", partial(_entry, field, stepped(step)))
-            yield bundle_vector(f"{step:+d} byte in a part's {field}", "CB803", change=change)
+        change = partial(said, "parts", partial(_entry, "n_bytes", stepped(step)))
+        yield bundle_vector(f"{step:+d} byte in a part's n_bytes", "CB803", change=change)
         for field in ("n_rows", "n_components", "n_anchor_rows"):
             change = partial(said, "told", partial(said, field, stepped(step)))
             yield bundle_vector(f"told {field} {step:+d}", "CB804", change=change)
@@ -116,38 +111,21 @@ CONTAINERS = {
     "another first line": {"magic": b"cobasis/bundle/2\n"},
     **{f"a manifest of {n:,} bytes": {"length": n} for n in (0, 2**20 + 1, 2**31, 2**32 - 1)},
 }
-SKIPPED = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
-
-
-def _blocks(plain, head, *, window=0x58):
-    """A frame that declares its size, and whose first block begins like this."""
-    start = b"\x28\xb5\x2f\xfd" + bytes([0xC0, window]) + len(plain).to_bytes(8, "little")
-    return start + head + bytes(2**18)
-
-
-FRAMES = {
-    "the plain bytes": bytes,
-    "an undeclared size": undeclared,
-    "two frames": lambda p: zstandard.compress(p[:100]) + zstandard.compress(p[100:]),
-    "a skippable frame first": lambda p: SKIPPED + zstandard.compress(p),
-    "a skippable frame behind it": lambda p: zstandard.compress(p) + SKIPPED,
-    "a frame and a byte": lambda p: zstandard.compress(p) + b"\0",
-    "a cut frame": lambda p: zstandard.compress(p)[:-5],
-    "a frame of other bytes": lambda p: zstandard.compress(bytes(len(p))),
-    "a frame of fewer bytes": lambda p: zstandard.compress(p[:-1]),
-    "a frame of more bytes": lambda p: zstandard.compress(p + b"\0"),
-    "a block of a reserved kind": lambda p: _blocks(p, b"\x07\0\0"),
-    "a block above 128 KiB": lambda p: _blocks(p, ((2**17 + 1) << 3).to_bytes(3, "little")),
-    "a window of two gigabytes": lambda p: _blocks(p, b"\1\0\0", window=0xA8),
+STORED = {
+    "other bytes": lambda p: bytes(len(p)),
+    "fewer bytes": lambda p: p[:-1],
+    "more bytes": lambda p: p + b"\1",
+    "a step less": lambda p: p[:-4096],
+    "a step more": lambda p: p + bytes(4096),
 }
 
 
 def containers():
-    """Parts too many, bytes behind them, and frames that are none or are read in two ways."""
+    """Parts too many, bytes behind them, and parts that are not those that were signed."""
     for word, options in CONTAINERS.items():
         yield bundle_vector(word, "CB803", **options)
-    for word, pack in FRAMES.items():
-        stored = lambda lab, pack=pack: pack(lab.bytes["fp64"])  # noqa: E731 -- said once
+    for word, change in STORED.items():
+        stored = lambda lab, change=change: change(lab.bytes["fp64"])  # noqa: E731 -- said once
         yield bundle_vector(f"a part of {word}", "CB803", stored=stored)
 
 

@@ -5,7 +5,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-import zstandard
 
 from bundle import bundles
 from cobasis.keys.identity import Identity
@@ -36,7 +35,6 @@ class Site:
     def sealed(self, path, parts, *, by="lab", to="north", **changes):
         """A bundle to a party with any parts and any manifest."""
         agreement = self.made.agreement
-        stored = {name: (data, zstandard.compress(data)) for name, data in parts.items()}
         fields = {
             "round_id": agreement.round_id,
             "agreement": agreement.digest().hex(),
@@ -49,8 +47,8 @@ class Site:
         signer = PEOPLE.get(by) or Identity.new(by)
         bundles.craft(
             path,
-            bundles.described(stored, **fields),
-            b"".join(frame for _, frame in stored.values()),
+            bundles.described(parts, **fields),
+            b"".join(parts.values()),
             by=signer,
             to=PEOPLE[to],
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bundle.bundles import craft, described, undeclared, write, zeros
+from bundle.bundles import craft, described, write
 from under_fault import in_bundles, in_files, in_returns, in_text, in_uploads
 from under_fault.vectors import Lab
 
@@ -97,29 +97,17 @@ def elsewhere(lab, path, *, of):
             made.folder = kept
 
 
-def bomb(path, stored, *, says):
-    """An upload, rightly signed, that says it has `says` bytes."""
-    manifest = described({"upload.safetensors": (b"x", stored)}, kind="upload")
-    manifest["parts"][0]["n_bytes"] = says
-    craft(path, manifest, stored)
-
-
-def test_bombs_of_a_thousand_to_a_million_times_are_refused_in_little_memory(warm, tmp_path):
+def test_what_says_that_it_is_up_to_a_million_times_larger_is_refused_in_little_memory(
+    warm, tmp_path
+):
     """In a child of its own, whose memory is measured."""
     write(tmp_path / "good.bomb")
-    for power in (6, 7, 8, 9):
-        size = 10**power
-        honest = zeros(size, declares=size)
-        bomb(tmp_path / f"honest-{power}.bomb", honest, says=size)
-        bomb(tmp_path / f"small-{power}.bomb", honest, says=1000)
-        bomb(tmp_path / f"lying-{power}.bomb", zeros(size, declares=1000), says=1000)
-        bomb(tmp_path / f"huge-{power}.bomb", zeros(size, declares=2**63), says=size)
-    bomb(tmp_path / "undeclared.bomb", undeclared(bytes(10**8)), says=10**6)
-    twice = zeros(10**9, declares=10**9)[:20_000]
-    bomb(tmp_path / "cut.bomb", twice, says=10**7)
+    for power in (6, 7, 8, 9, 13):
+        manifest = described({"upload.safetensors": bytes(1000)}, kind="upload")
+        manifest["parts"][0]["n_bytes"] = 10**power
+        craft(tmp_path / f"{power}.bomb", manifest, bytes(1000))
     codes, grown, left = warm.ask("bombs", folder=str(tmp_path))
     assert codes.pop("good.bomb") == "accepted"
-    assert len(codes) == 18
-    assert set(codes.values()) == {"CB803"}
+    assert list(codes.values()) == ["CB803"] * 5
     assert grown < MOST_MEMORY
     assert left == ["receipt.json"]  # of the good one

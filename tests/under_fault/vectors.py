@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import numpy as np
-import zstandard
 
 from analyst_side.rounds import NAMES, real_round
 from bundle import bundles
@@ -172,7 +171,7 @@ class Lab:
             self.bytes[kind] = payload.read_bytes()
         self.before = self.kept()
 
-    def manifest(self, kind, payload, stored, **changes):
+    def manifest(self, kind, payload, **changes):
         """What an honest sender says, but for the changes."""
         made = self.rounds[kind]
         fields = {
@@ -183,15 +182,14 @@ class Lab:
             "created": moment_text(datetime.now(UTC)),
             "told": self.tables[kind].told(),
         }
-        part = {"upload.safetensors": (payload, stored)}
-        return bundles.described(part, **{**fields, **changes})
+        return bundles.described({"upload.safetensors": payload}, **{**fields, **changes})
 
     def seal(self, path, payload=None, *, of="fp64", by=None, to=None, change=None, **options):
         """Seal a payload, with a manifest that may be changed; both are signed as they are."""
         payload = self.bytes[of] if payload is None else payload
-        stored = options.pop("stored", None) or zstandard.compress(payload)
+        stored = options.pop("stored", payload)
         kept = {name: options.pop(name) for name in ("after", "length", "magic") if name in options}
-        manifest = self.manifest(of, payload, stored, **options)
+        manifest = self.manifest(of, payload, **options)
         if change is not None:
             manifest = change(manifest)
         return bundles.craft(

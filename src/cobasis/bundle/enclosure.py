@@ -1,7 +1,6 @@
-"""A bundle written: measured, signed, compressed and sealed in one stream, whole or not there."""
+"""A bundle written: measured, signed and sealed in one stream, whole or not there."""
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -9,9 +8,7 @@ from datetime import UTC, datetime
 from io import BytesIO, FileIO
 from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
-
-import zstandard
+from typing import Any
 
 from cobasis.bundle.manifest import FORMAT, Manifest, make_manifest, signed_message
 from cobasis.bundle.seal import encrypt
@@ -22,7 +19,11 @@ from cobasis.protocol.enrolment import PublicIdentity
 MAGIC = FORMAT.encode() + b"\n"
 LENGTH_BYTES, SIGNATURE_BYTES = 4, 64
 
-_LEVEL, _PIECE = 3, 2**20
+STEP = 4096
+"""A container is so many bytes long, or a multiple: nothing is compressed and its end is filled, so
+that its size tells the shapes of what is in it and nothing of the numbers."""
+
+_PIECE = 2**20
 _CHUNK, _TAG, _PER_RECIPIENT, _HEADER = 2**16, 16, 200, 4096
 """Of age: what it adds to every chunk, for every recipient and once, or more."""
 
@@ -45,7 +46,7 @@ def write_bundle(
     recipients: Sequence[PublicIdentity],
     created: datetime | None = None,
 ) -> Written:
-    """Write a bundle: sign a manifest of the parts, compress them, and seal it all.
+    """Write a bundle: sign a manifest of the parts, and seal it with them.
 
     The draft has those fields of the manifest that its maker says; the others are measured here.
     """
@@ -54,76 +55,61 @@ def write_bundle(
             f"this {draft['kind']} of '{draft['sender']}' was drawn from a seed, so nothing in it "
             "is secret. No bundle carries it into a real round. Make it without rng= or a seed."
         )
-    frames = [_Frame(name, content) for name, content in parts.items()]
-    for frame in frames:
-        for _ in frame:
+    contents = [_Content(name, content) for name, content in parts.items()]
+    for content in contents:
+        for _ in content:
             pass
     manifest = make_manifest(
         draft,
-        parts=tuple(frame.part for frame in frames),
+        parts=tuple(content.part for content in contents),
         recipients=tuple(each.name for each in recipients),
         created=created or datetime.now(UTC),
     )
     text = manifest.encoded()
     start = MAGIC + len(text).to_bytes(LENGTH_BYTES, "little") + text + sign(signed_message(text))
-    plain = len(start) + sum(part.stored_bytes for part in manifest.parts)
+    plain = len(start) + sum(part.n_bytes for part in manifest.parts)
+    filling = bytes(-plain % STEP)
+    plain += len(filling)
     most = plain + (plain // _CHUNK + 1) * _TAG + len(recipients) * _PER_RECIPIENT + _HEADER
     with WholeFile(path, n_bytes=most) as file:
         target = _Target(file)
-        # every part is compressed twice: what is signed stands before what it is over, and a
-        # second pass costs less than the parts' plain bytes a second time on the disk
-        source = _Source(chain([start], *map(_unchanged, frames)))
+        # every part is read twice: what is signed stands before what it is over
+        source = _Source(chain([start], *map(_unchanged, contents), [filling]))
         encrypt(source, target, recipients=[each.recipient for each in recipients])  # type: ignore[arg-type]
         file.shorten(target.at)
     return Written(path=path, digest=target.digest.hexdigest(), manifest=manifest)
 
 
-class _Frame:
-    """One part as one zstd frame that declares its size, and what the manifest says of it."""
+class _Content:
+    """The bytes of one part, and what the manifest says of them."""
 
     def __init__(self, name: str, content: Path | bytes) -> None:
         self.name, self._content = name, content
         self.part: dict[str, object] = {}  # once all of it was read
 
     def __iter__(self) -> Iterator[bytes]:
-        content, digest, stored = self._content, hashlib.sha256(), 0
+        content, digest, n_bytes = self._content, hashlib.sha256(), 0
         with ExitStack() as block:
             if isinstance(content, bytes):
                 file: BytesIO | FileIO = BytesIO(content)
             else:
                 file, _ = block.enter_context(opened(content))
-            n_bytes = file.seek(0, os.SEEK_END)
-            file.seek(0)
-            packer = zstandard.ZstdCompressor(level=_LEVEL).compressobj(size=n_bytes)
-            try:
-                while piece := file.read(_PIECE):
-                    digest.update(piece)
-                    stored += len(frame := packer.compress(piece))
-                    yield frame
-                stored += len(frame := packer.flush())
-            except zstandard.ZstdError:  # it grew or shrank while it was read
-                self.refuse_changed()
-            yield frame
-        self.part = {
-            "name": self.name,
-            "n_bytes": n_bytes,
-            "sha256": digest.hexdigest(),
-            "stored_bytes": stored,
-        }
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+                n_bytes += len(piece)
+                yield piece
+        self.part = {"name": self.name, "n_bytes": n_bytes, "sha256": digest.hexdigest()}
 
-    def refuse_changed(self) -> NoReturn:
+
+def _unchanged(content: _Content) -> Iterator[bytes]:
+    """Yield a part's bytes once more; they have to be what was measured."""
+    measured = content.part
+    yield from content
+    if content.part != measured:
         raise FileChangedError(
-            f"the part {self.name} changed while the bundle was written, so none was made. Wait "
-            "until nobody writes to it, then start again."
+            f"the part {content.name} changed while the bundle was written, so none was made. "
+            "Wait until nobody writes to it, then start again."
         )
-
-
-def _unchanged(frame: _Frame) -> Iterator[bytes]:
-    """Yield a part's frame once more; it has to be what was measured."""
-    measured = frame.part
-    yield from frame
-    if frame.part != measured:
-        frame.refuse_changed()
 
 
 class _Source:

@@ -1,9 +1,6 @@
 """Bundles: what another side sent, opened as if an enemy had sent it.
 
-The format, on one page: ``docs/reference/bundle-format.md``. ``enclosure.py`` writes it. One part
-is one zstd frame. The library's one-call ``decompress`` ignores a limit when the frame declares its
-size, and its readers do not tell where a frame ends. So a frame is walked block by block, each of
-which makes 128 KiB at most, whatever it claims.
+The format, on one page: ``docs/reference/bundle-format.md``. ``enclosure.py`` writes it.
 """
 
 import hashlib
@@ -16,9 +13,7 @@ from io import BytesIO, FileIO
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
-import zstandard
-
-from cobasis.bundle.enclosure import LENGTH_BYTES, MAGIC, SIGNATURE_BYTES
+from cobasis.bundle.enclosure import LENGTH_BYTES, MAGIC, SIGNATURE_BYTES, STEP
 from cobasis.bundle.manifest import (
     MAX_MANIFEST,
     Expected,
@@ -46,17 +41,13 @@ from cobasis.protocol.enrolment import PublicIdentity, verify
 MAX_BYTES = 2**34
 """How much of a bundle is read before it is refused: all parts together, in the folder."""
 
-MAX_WINDOW = 2**23
-"""What a zstd frame may ask of the memory of whoever reads it."""
-
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_MAX_BLOCK, _CHECKSUM = 2**17, 4
-_RLE, _RESERVED = 1, 3
-_UNUSED = 0b11000
-"""Bits of a frame's descriptor that every writer leaves zero, and readers may overlook."""
+MAX_IN_MEMORY = 2**16
+"""How much of a bundle is read that is opened in memory."""
 
 _SEALING = 2**22
-"""More than sealing, manifest and frames add to parts that do not compress, in a thousandth."""
+"""More than sealing and manifest add to parts, in a thousandth."""
+
+_PIECE = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,20 +86,34 @@ def open_bundle(
     lies in a file without a name meanwhile, which no crash leaves behind.
     """
     what = f"the bundle '{path.name}'"
-    n_bytes = look(path).n_bytes
-    if n_bytes > max_bytes + max_bytes // 1000 + _SEALING:
-        refuse(what, f"its {n_bytes:,} bytes are more than the {max_bytes:,} that are read")
     with _folder(into), nameless_file(into) as file:
         plain = cast("BinaryIO", file)
-        digest = _unsealed(path, plain, unseal=unseal, into=into, what=what)
-        manifest = _manifest(plain, signer=signer, what=what)
-        (expected or Expected()).check(manifest, what=what)
-        total = sum(part.n_bytes for part in manifest.parts)
-        if total > max_bytes:
-            refuse(what, f"its parts' {total:,} bytes are more than the {max_bytes:,} read")
+        digest = _unsealed(path, plain, unseal=unseal, into=into, max_bytes=max_bytes)
+        manifest = _manifest(plain, signer=signer, expected=expected, what=what)
+        _refuse_other_size(plain, manifest, max_bytes=max_bytes, what=what)
         _extract(plain, manifest, into=into, what=what)
     places = {part.name: into / part.name for part in manifest.parts}
     return Bundle(manifest=manifest, parts=places, digest=digest, path=path)
+
+
+def open_in_memory(
+    path: Path,
+    *,
+    unseal: Callable[[BinaryIO, BinaryIO], None],
+    signer: Mapping[str, PublicIdentity],
+    expected: Expected,
+) -> tuple[Manifest, bytes, str]:
+    """Open a small bundle of one part as `open_bundle` does, none of it reaching a disk.
+
+    Its manifest, its part's bytes, and the sealed file's digest.
+    """
+    what, plain, made = f"the bundle '{path.name}'", BytesIO(), BytesIO()
+    limit = MAX_IN_MEMORY
+    digest = _unsealed(path, plain, unseal=unseal, into=path.parent, max_bytes=limit)
+    manifest = _manifest(plain, signer=signer, expected=expected, what=what)
+    _refuse_other_size(plain, manifest, max_bytes=limit, what=what)
+    _copy(plain, made.write, part=manifest.parts[0], what=what)
+    return manifest, made.getvalue(), digest
 
 
 @contextmanager
@@ -162,9 +167,13 @@ def _unsealed(
     *,
     unseal: Callable[[BinaryIO, BinaryIO], None],
     into: Path,
-    what: str,
+    max_bytes: int,
 ) -> str:
     """Write the plain stream into `plain`, and return the digest of the sealed one."""
+    what = f"the bundle '{path.name}'"
+    n_bytes = look(path).n_bytes
+    if n_bytes > max_bytes + max_bytes // 1000 + _SEALING:
+        refuse(what, f"its {n_bytes:,} bytes are more than the {max_bytes:,} that are read")
     with opened(path) as (file, stamp):
         source = _Sealed(file)
         with _explained(into), _named(path):
@@ -199,8 +208,14 @@ def _signed(
     return manifest, sender, good
 
 
-def _manifest(plain: BinaryIO, *, signer: Mapping[str, PublicIdentity], what: str) -> Manifest:
-    """Read the manifest, and believe it when its sender's signature is right."""
+def _manifest(
+    plain: BinaryIO,
+    *,
+    signer: Mapping[str, PublicIdentity],
+    expected: Expected | None,
+    what: str,
+) -> Manifest:
+    """Read the manifest, believe it when its sender's signature is right, and check it."""
     manifest, sender, good = _signed(plain, signer, what=what)
     if sender is None:
         raise SignatureError(
@@ -213,23 +228,34 @@ def _manifest(plain: BinaryIO, *, signer: Mapping[str, PublicIdentity], what: st
             f"that is enrolled for them ({sender.fingerprint}). Ask them, over another channel, "
             "whether they sent it and whether their key is a new one."
         )
+    (expected or Expected()).check(manifest, what=what)
     return manifest
+
+
+def _refuse_other_size(plain: BinaryIO, manifest: Manifest, *, max_bytes: int, what: str) -> None:
+    """Raise BundleError unless parts of the size that was said, and zeros to a step, follow."""
+    at, size = plain.tell(), sum(part.n_bytes for part in manifest.parts)
+    if size > max_bytes:
+        refuse(what, f"its parts' {size:,} bytes are more than the {max_bytes:,} read")
+    filling = -(at + size) % STEP
+    found = plain.seek(0, os.SEEK_END)
+    if found != (end := at + size + filling):
+        refuse(what, f"it is {found:,} bytes long inside, and its manifest says {end:,}")
+    plain.seek(at + size)
+    if plain.read() != bytes(filling):  # else one upload could be many files
+        refuse(what, "what fills its last step is not zeros")
+    plain.seek(at)
 
 
 def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> None:
     """Store every part; give them their names when all are right."""
-    at = plain.tell()
-    expected, found = at + sum(part.stored_bytes for part in manifest.parts), plain.seek(0, 2)
-    if found != expected:
-        refuse(what, f"it is {found:,} bytes long inside, and its manifest says {expected:,}")
-    plain.seek(at)
     with ExitStack() as whole:
         files = []
         for part in manifest.parts:
             file = WholeFile(into / part.name, n_bytes=part.n_bytes)
             whole.callback(file.discard)
             files.append(file)
-            _store(plain, file, part=part, what=f"the part {part.name} of {what}")
+            _store(plain, file, part=part, what=what)
         # no part has a name before the last one's digest was right; a kill between two names leaves
         # some of them in a folder that the next opening, or the command's next start, clears
         done: list[Path] = []
@@ -244,71 +270,27 @@ def _extract(plain: BinaryIO, manifest: Manifest, *, into: Path, what: str) -> N
 
 
 def _store(plain: BinaryIO, file: WholeFile, *, part: Part, what: str) -> None:
-    """Write one part's bytes and compare their digest."""
-    digest, at = hashlib.sha256(), 0
+    at = 0
 
     def write(data: bytes) -> None:
         nonlocal at
-        digest.update(data)
         file.write(data, offset=at)
         at += len(data)
 
-    decompress(plain, write, stored_bytes=part.stored_bytes, n_bytes=part.n_bytes, what=what)
+    _copy(plain, write, part=part, what=what)
+
+
+def _copy(plain: BinaryIO, write: Callable[[bytes], object], *, part: Part, what: str) -> None:
+    """Hand on one part's bytes and compare their digest."""
+    digest, left = hashlib.sha256(), part.n_bytes
+    while left:
+        data = plain.read(min(left, _PIECE))
+        digest.update(data)
+        write(data)
+        left -= len(data)
     if digest.hexdigest() != part.sha256:
+        what = f"the part {part.name} of {what}"
         refuse(what, "its digest is not the one that its manifest says")
-
-
-def decompress(
-    source: BinaryIO, write: Callable[[bytes], None], *, stored_bytes: int, n_bytes: int, what: str
-) -> None:
-    """Decompress one frame of known size, and nothing behind it."""
-    unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
-    made = 0
-    try:
-        for piece in _blocks(source, stored_bytes=stored_bytes, n_bytes=n_bytes, what=what):
-            plain = unpacker.decompress(piece)
-            made += len(plain)
-            if made > n_bytes:
-                refuse(what, f"it holds more than the {n_bytes:,} bytes that it declares")
-            write(plain)
-    except zstandard.ZstdError:
-        refuse(what, "it is no zstd frame, or damaged")
-    if made != n_bytes or not unpacker.eof:
-        refuse(what, f"it holds {made:,} bytes instead of {n_bytes:,}")
-
-
-def _blocks(source: BinaryIO, *, stored_bytes: int, n_bytes: int, what: str) -> Iterator[bytes]:
-    """Yield exactly one frame: its header, then block by block."""
-    left = stored_bytes
-
-    def take(count: int) -> bytes:
-        nonlocal left
-        data = source.read(count) if count <= left else b""
-        if len(data) != count:
-            refuse(what, "it is truncated")
-        left -= count
-        return data
-
-    start = take(5)
-    if not start.startswith(_ZSTD) or start[4] & _UNUSED:
-        refuse(what, "it is no zstd frame")
-    start += take(zstandard.frame_header_size(start) - len(start))
-    says = zstandard.get_frame_parameters(start)
-    if says.content_size != n_bytes or says.dict_id:
-        refuse(what, f"its frame does not declare {n_bytes:,} bytes, or needs a dictionary")
-    yield start
-    last = False
-    while not last:
-        head = take(3)
-        told = int.from_bytes(head, "little")
-        last, kind, size = bool(told & 1), told >> 1 & 3, told >> 3
-        if kind == _RESERVED or size > _MAX_BLOCK:
-            refuse(what, "one of its blocks is none")
-        yield head + take(1 if kind == _RLE else size)
-    if says.has_checksum:
-        yield take(_CHECKSUM)
-    if left:
-        refuse(what, f"{left:,} bytes stand behind its frame")
 
 
 _HEAD = len(MAGIC) + LENGTH_BYTES + MAX_MANIFEST + SIGNATURE_BYTES

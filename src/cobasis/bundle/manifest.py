@@ -16,11 +16,6 @@ from cobasis.protocol.agreement import Digest, Moment, moment_of, moment_text
 from cobasis.protocol.enrolment import IdentityName, field_findings
 from cobasis.strict_json import canonical_json, json_object
 
-MAX_RATIO = 1000
-"""A part of more than a megabyte may not be this many times larger than it is stored."""
-
-SLACK = 2**20
-
 Kind = Literal["upload", "return", "proposal", "consensus", "receipt", "secret"]
 
 
@@ -46,8 +41,7 @@ class Part(BaseModel):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,64}$")]
     n_bytes: Annotated[int, Field(ge=1, lt=2**48)]
-    sha256: Digest  # of the plain bytes
-    stored_bytes: Annotated[int, Field(ge=1, lt=2**48)]  # of its zstd frame
+    sha256: Digest
 
 
 def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
@@ -60,12 +54,8 @@ def part_problem(kind: Kind, parts: Sequence[Part]) -> str:
     if lacking:
         return f"a bundle of kind '{kind}' has to have a part {', '.join(lacking)}"
     for part in parts:
-        most = min(rules[part.name], MAX_RATIO * part.stored_bytes + SLACK)
-        if part.n_bytes > most:
-            return (
-                f"its part {part.name} is to grow from {part.stored_bytes:,} to {part.n_bytes:,} "
-                f"bytes, and {most:,} are the most that are read"
-            )
+        if part.n_bytes > (most := rules[part.name]):
+            return f"its part {part.name} has {part.n_bytes:,} bytes, and {most:,} are the most"
     return ""
 
 

@@ -61,7 +61,7 @@ class PreviewAnswer(Part):
 
     n_features: int = Field(description="Encoded columns.")
     n_components: int
-    n_bytes: int = Field(description="Of all numbers, before they are compressed.")
+    n_bytes: int = Field(description="Of all numbers; the sealed file is some kilobytes longer.")
     precision: str
     reader: str = Field(description="Who alone can open it.")
     fingerprint: str = Field(description="Of the reader's key.")

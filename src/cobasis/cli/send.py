@@ -227,7 +227,7 @@ def _in_words(ready: "Ready") -> Iterator[str]:
     preview, exchange = ready.preview, ready.exchange
     n_exchanges = len(exchanges(ready.session.agreement))
     yield f"Exchange {exchange.number} of {n_exchanges}: {exchange.message}. Nothing has left yet."
-    yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision} before compression:"
+    yield f"What leaves, {preview.n_bytes:,} bytes as {preview.precision}:"
     for each in preview.leaves:
         yield from wrapped(each, lead="  - ")
     yield f"Who can read it: '{preview.reader}' alone, fingerprint {preview.fingerprint}"

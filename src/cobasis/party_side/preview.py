@@ -38,7 +38,7 @@ class Preview:
 
     n_features: int  # columns once encoded
     n_components: int
-    n_bytes: int  # before compression
+    n_bytes: int
     precision: str
     reader: str
     fingerprint: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cobasis.bundle.agreement_file import read_agreement, sealed_agreement, stem_of
-from cobasis.bundle.envelope import Bundle, open_bundle
+from cobasis.bundle.envelope import Bundle, open_bundle, open_in_memory
 from cobasis.bundle.manifest import Expected, Kind
 from cobasis.bundle.transcript import Entry, Transcript, verify_transcript
 from cobasis.disk.lock import Lock
@@ -155,7 +155,7 @@ def alone(session: PartySession) -> Iterator[None]:
     """Keep other commands out of the work folder, and clear what a killed one left in it."""
     make_folder(session.work)
     # The system lets go of the lock when a process dies, however it dies, so what lies here then
-    # is a killed command's: opened secrets and projected rows, plain, which go before anything
+    # is a killed command's: projected rows and what was opened, plain, which go before anything
     # else is done. Notes, marks and what was made are sealed, and the next command needs them.
     with Lock(session.work, what=f"the work folder '{session.work}'"):
         for path in sorted(session.work.iterdir()):
@@ -196,16 +196,11 @@ def expected_of(session: PartySession) -> Expected:
 
 @contextmanager
 def opened_bundle(session: PartySession, path: Path, *, kind: Kind) -> Iterator[Bundle]:
-    """Open a bundle of the round, sealed for the party; its parts are gone when the block ends.
-
-    A secret is a party's to send, all else the analyst's.
-    """
+    """Open what the analyst sent the party in the round; its parts are gone when the block ends."""
     require_open(session)
     into, analyst = session.work / "opened", session.analyst
-    sender = None if kind == "secret" else analyst.name
-    parties = {each.name: each for each in session.agreement.enrolled}
-    signer = parties if sender is None else {sender: analyst}
-    expected = replace(expected_of(session), kind=kind, sender=sender)
+    expected = replace(expected_of(session), kind=kind, sender=analyst.name)
+    signer = {analyst.name: analyst}
     remove_tree(into)
     try:
         yield open_bundle(
@@ -235,8 +230,15 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
     whoever wrote the parties' keys could have it sealed for a key of their own first, and then
     put the right keys back and seal it for their owners again: the maker's signature would stand.
     """
-    with alone(session), opened_bundle(session, path, kind="secret") as bundle:
-        key, maker = bundle.parts[PART].read_bytes(), bundle.manifest.sender
+    with alone(session):
+        require_open(session)
+        manifest, key, digest = open_in_memory(
+            path,
+            unseal=session.identity.unseal,
+            signer={each.name: each for each in session.agreement.enrolled},
+            expected=replace(expected_of(session), kind="secret"),
+        )
+        maker = manifest.sender
         if len(key) != KEY_BYTES:
             raise CommitmentError(
                 f"the secret that '{maker}' sent to party '{session.name}' has {len(key)} bytes, "
@@ -244,7 +246,7 @@ def read_secret(session: PartySession, path: Path) -> SentSecret:
             )
         found = ConsortiumSecret(key)
         found.check_opens(session.agreement, party=session.name)
-        return SentSecret(secret=found, maker=maker, bundle=bundle.digest)
+        return SentSecret(secret=found, maker=maker, bundle=digest)
 
 
 def keep_secret(session: PartySession, sent: SentSecret) -> None:
