@@ -96,11 +96,8 @@ def say_where(console: Console) -> None:
         f"{', '.join(here['blas']) or 'BLAS unknown'}; load {os.getloadavg()[0]:.1f}"
     )
     console.print(", ".join(f"{name} {version}" for name, version in versions().items()))
-    *most, last = [name for name, each in SECTIONS.items() if each.threads]
-    console.print(
-        f"BLAS threads are pinned to 1 in every section but {', '.join(most)} and {last}, "
-        "which say what they use."
-    )
+    free = ", ".join(name for name, each in SECTIONS.items() if each.threads)
+    console.print(f"BLAS threads are pinned to 1 in all but these, which say what they use: {free}")
 
 
 def measured(name: str, console: Console, *, quick: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ reports its peak memory. Everything lies in a temporary folder meanwhile.
 
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,13 @@ from cobasis.analyst_side.passes import FilePasses
 from cobasis.bundle.uploads import UploadFile, open_payload
 from cobasis.linalg.arrays import Matrix
 from cobasis.models import out_of_core, trainer
-from cobasis.models.trainer import train
 from cobasis.protocol import aligned
-from cobasis.protocol.aligned import AlignedRows
 from cobasis.protocol.messages import Upload
 
 COMPONENTS, PARTIES, BLOCK = 50, 20, 50_000
 ROWS, ROWS_QUICK = 10_000_000, 200_000
 MOST_MEGABYTES = 1000
 STEPS = ("ridge", "logistic", "mlp", "xgboost")
-SAMPLE_QUICK = 1_000
 MLP_PASSES, TREES = 1, 20  # what has to be limited
 
 
@@ -38,13 +36,9 @@ def measure(*, quick: bool) -> dict[str, Any]:
         began = time.perf_counter()
         draw_uploads(Path(place) / "uploads", n_rows // PARTIES)
         drawn = time.perf_counter() - began
-        taken = {
-            step: in_a_child(
-                "analyst_training:take", threads=True, step=step, place=place, quick=quick
-            )
-            for step in STEPS
-        }
-    steps = {step: each["result"] for step, each in taken.items()}
+        given = {"place": place, "quick": quick}
+        work = partial(in_a_child, "analyst_training:take", threads=True, **given)
+        steps = {step: work(step=step)["result"] for step in STEPS}
     peaks = [(step, each["peak_bytes"] / 1e6) for step, each in steps.items()]
     what = f"training on {n_rows:,} aligned rows x {COMPONENTS}: peak memory"
     return {
@@ -96,14 +90,14 @@ def draw_uploads(folder: Path, n_rows: int) -> None:
 def take(step: str, place: str, *, quick: bool) -> dict[str, Any]:
     """Train one model, and say what it cost."""
     if quick:  # few rows are one block else, which no limit of passes ends
-        aligned.MOST_CELLS, trainer.SAMPLE_ROWS = 0, SAMPLE_QUICK
+        aligned.MOST_CELLS, trainer.SAMPLE_ROWS = 0, 1_000
     folder = Path(place)
     out_of_core.MAX_PASSES, out_of_core.MAX_ROUNDS = MLP_PASSES, TREES
     began = time.perf_counter()
     uploads = {each.stem: open_payload(each) for each in sorted((folder / "uploads").iterdir())}
     changes = {name: rotation(int(name[1:])).T for name in uploads}
-    model = train(
-        AlignedRows(uploads, changes),
+    model = trainer.train(
+        aligned.AlignedRows(uploads, changes),
         model=step,
         task="classification",
         seed=0,
