@@ -30,7 +30,7 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (2_920, 2_060, 11),
-    "party_side": (2_380, 1_810, 10),
+    "party_side": (2_380, 1_820, 10),
     "planning": (160, 80, 2),
     "privacy": (2_940, 1_940, 18),
     "protocol": (3_840, 2_400, 18),
