@@ -20,9 +20,9 @@ from sizes import SOURCE, WORDS, package_of, size_of, sizes, whole
 
 BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decision of its own
     "algorithms": (2_330, 1_380, 15),
-    "analyst_side": (2_130, 1_650, 10),
+    "analyst_side": (2_130, 1_660, 10),
     "bundle": (2_410, 1_790, 11),
-    "cli": (3_160, 2_370, 18),
+    "cli": (3_240, 2_430, 19),
     "cobasis": (450, 170, 5),
     "disk": (640, 420, 5),
     "estimators": (840, 460, 4),
@@ -30,16 +30,16 @@ BUDGETS = {  # of a package: lines, lines of code, files; raising one is a decis
     "keys": (230, 170, 2),
     "linalg": (730, 450, 6),
     "models": (2_920, 2_060, 11),
-    "party_side": (2_380, 1_820, 10),
+    "party_side": (2_580, 1_970, 11),
     "planning": (160, 80, 2),
     "privacy": (2_940, 1_940, 18),
-    "protocol": (3_840, 2_400, 18),
+    "protocol": (3_900, 2_440, 18),
     "report": (580, 460, 3),
     "tables": (720, 540, 3),
     "vault": (850, 610, 5),
 }
 PARTS = {  # of the house: lines
-    "tests": 31_210,
+    "tests": 31_340,
     "experiments and benchmarks": 11_000,
 }
 MOST_DOCSTRINGS = 0.16  # of the source's lines

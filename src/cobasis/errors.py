@@ -26,6 +26,7 @@ The tree, with the stable code of each leaf; every code has a page in ``docs/err
     |   |-- RowCarryingError       CB401  a model that carries training rows
     |   |-- AuditBlockedError      CB511  an upload that its audit blocks
     |   |-- AuditUnsignedError     CB512  an upload whose audit nobody has signed
+    |   |-- ApprovalError          CB513  an approval, or its audit, that does not hold
     |   |-- DiskError              CB601  a disk that is full, or cannot be read or written
     |   |-- FileChangedError       CB603  a file that changed while it was in use
     |   |-- AnotherRunError        CB604  a folder that holds another run's results
@@ -182,6 +183,10 @@ class AuditBlockedError(LocalError, code="CB511"):
 
 class AuditUnsignedError(LocalError, code="CB512"):
     """An upload whose audit is above the policy's bounds, and nobody has signed."""
+
+
+class ApprovalError(LocalError, code="CB513"):
+    """An approval that does not hold, or an audit that no officer can approve."""
 
 
 class DiskError(LocalError, code="CB601"):

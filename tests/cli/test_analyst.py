@@ -106,7 +106,10 @@ def test_forget_refuses_before_it_asks_and_only_the_rounds_name_destroys(ran, te
     done = ran("forget icu.toml --early", by="lab", code=2, typed="icu-2025\n")
     assert "Type the round's name" in done.stderr
     terminal.undo()
-    assert "nobody is here to type" in ran("forget icu.toml --early", by="lab", code=2).stderr
+    assert (
+        "nobody is here to be asked about all that parties sent"
+        in ran("forget icu.toml --early", by="lab", code=2).stderr
+    )
     assert ran.json("verify", by="nobody")["holds"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cobasis.cli.options.on_terminal", lambda: True)

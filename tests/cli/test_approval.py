@@ -6,6 +6,12 @@ import pytest
 
 from cli.round_by_commands import PUBS
 from cobasis.bundle.agreement_file import read_agreement
+from cobasis.errors import ApprovalError
+from cobasis.party_side import approval
+
+SEND = "send icu.toml north.csv --yes"
+APPROVE = "approve icu.toml audit.json --yes"
+OFFICER, UPLOAD = Path("icu.north.upload.officer.approval"), Path("icu.north.1-upload")
 
 
 @pytest.fixture
@@ -51,3 +57,80 @@ def test_an_approver_is_of_a_party_has_a_key_of_its_own_and_is_named_once(office
         assert said in told, told
         assert not Path("icu.toml").exists()
     officers("key new both --analyst --approver", code=2)
+
+
+@pytest.fixture
+def audited(officers):
+    """A round whose north has two officers, and north's audit."""
+    officers.sealed(more="--approver north=officer.pub --approver north=second.pub --holdout 0.25")
+    officers("audit icu.toml north.csv -o audit.html")
+    return officers
+
+
+def test_an_audit_that_no_officer_can_approve_is_refused_and_nothing_is_written(audited):
+    text = Path("audit.json").read_text()
+    edited = text.replace('"grade": "red"', '"grade": "green"')
+    assert edited != text
+    for said, code, line, told in (
+        (edited, "CB513", APPROVE, "it was edited"),
+        ("{}", "CB513", APPROVE, "is not what 'cobasis audit' writes"),
+        (text, "CB513", f"{APPROVE} --deadline 2020-01-01", "would have ended on 2020-01-01"),
+        (text, "CB304", f"{APPROVE} --key north", "'north' takes no part"),
+        (text, "CB304", f"{APPROVE} --key west", "enrolled: officer, second"),
+        (text, "CB702", f"{APPROVE} --key second", "no key to be read"),
+    ):
+        Path("audit.json").write_text(said)
+        found = " ".join(audited(line, by="officer", code=2).stderr.split())
+        assert (f"[{code}]" in found, told in found) == (True, True), found
+    assert "[CB304]" in audited(f"{APPROVE}", code=2).stderr  # north's own home
+    other = read_agreement(Path("icu.toml")).agreement.model_copy(update={"retention_days": 9})
+    with pytest.raises(ApprovalError, match="is of another agreement"):
+        approval.read_audit(Path("audit.json"), other)
+    assert not list(Path().glob("*.approval"))
+
+
+def test_a_file_leaves_with_an_approval_of_exactly_what_it_is_made_of(audited, monkeypatch):
+    def refused(code, told, more=""):
+        found = " ".join(audited(f"{SEND} {more}", code=2).stderr.split())
+        assert (f"[{code}]" in found, told in found) == (True, True), found
+        assert not UPLOAD.exists()
+
+    refused("CB512", "an officer whom the agreement names (officer, second)", "--signed-by Dr")
+    screen = audited(APPROVE, by="officer").stdout
+    assert max(map(len, screen.splitlines())) < 80
+    assert "To be signed for: P1" in screen
+    rows = Path("north.csv").read_text()
+    Path("north.csv").write_text("\n".join(rows.splitlines()[:-30]) + "\n")
+    refused("CB513", "data version, rows held back")
+    Path("north.csv").write_text(rows.replace(",yes", ",no", 1))
+    refused("CB513", "is not as it was then")
+    Path("north.csv").write_text(rows)
+    for path, old, new, told in (
+        (OFFICER, '"times":1', '"times":2', "made with no key that is enrolled"),
+        (OFFICER, '"upload"', '"proposal"', "made with no key that is enrolled"),
+        (next(Path("home-north/audits/north").rglob("*.json")), "red", "amber", "does not keep"),
+    ):
+        text = path.read_text()
+        path.write_text(text.replace(old, new))
+        refused("CB513", told)
+        path.write_text(text)
+    with monkeypatch.context() as patch:
+        patch.setattr(approval, "_worse", lambda *_: ["P1"])
+        refused("CB513", "worse than the approved one in P1")
+    before = OFFICER.read_text()
+    audited(f"{APPROVE} --withdraw", by="officer")
+    Path("icu.north.upload.copy.approval").write_text(before)
+    refused("CB513", "one was withdrawn")
+    audited(f"{APPROVE} --times 2", by="second")
+    audited(SEND)
+    received = audited.json("receive icu.toml icu.north.1-upload", by="lab")["files"][0]
+    assert received["verdict"] == "accepted"
+    assert all(name.encode() not in UPLOAD.read_bytes() for name in ("officer", "second"))
+
+
+def test_an_analyst_takes_no_file_without_the_approval_that_is_agreed(audited, monkeypatch):
+    monkeypatch.setattr("cobasis.party_side.audit.approved", lambda *_, **__: {})
+    audited(f"{SEND} --signed-by Dr")
+    found = audited.json("receive icu.toml icu.north.1-upload", by="lab", code=3)["files"][0]
+    assert found["code"] == "CB802"
+    assert "no approval that holds" in found["reason"]

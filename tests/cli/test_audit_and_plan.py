@@ -32,7 +32,7 @@ def test_an_audit_is_shown_written_and_kept_for_its_owner_only(sealed):
     for path in (Path("page.html"), Path("page.json")):
         assert path.stat().st_mode & 0o777 == 0o600
     assert "<svg" in Path("page.html").read_text()
-    assert len(json.loads(Path("page.json").read_text())["findings"]) == 13
+    assert len(json.loads(Path("page.json").read_text())["report"]["findings"]) == 13
     found = sealed.json(f"{AUDIT} --n-components 1,2 --noise 0.3")
     names = [each["name"] for each in found["effects"]]
     assert names[:4] == ["as it is", "1 component", "2 components", "noise 0.3"]

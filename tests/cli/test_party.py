@@ -56,14 +56,14 @@ def test_a_dry_run_lists_all_that_does_not_fit_also_before_anybody_signed(cobasi
 
 def test_nothing_leaves_unasked_or_unsigned(sealed, terminal):
     line = "send icu.toml north.csv"
-    assert "Nothing was made." in sealed(line, typed="A. Officer\nn\n", code=2).stderr
+    assert "Nothing was done." in sealed(line, typed="A. Officer\nn\n", code=2).stderr
     assert "[CB512]" in sealed(line, typed="\n", code=2).stderr
     terminal.undo()
     done = sealed(f"{line} --signed-by Officer", code=2)
     assert "Exchange 1 of 1: upload. Nothing has left yet." in done.stdout
     assert "Who can read it: 'lab' alone" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 80
-    assert "nothing leaves unasked" in done.stderr
+    assert "nothing is done unasked" in done.stderr
     assert "[CB107]" in done.stderr
     assert "[CB512]" in sealed(f"{line} --yes", code=2).stderr
     for half in ("--override-by A --override-by B", "--override-reason why"):

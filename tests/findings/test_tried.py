@@ -1,5 +1,6 @@
 """What users of the first version met, row by row (F1 to F23)."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +30,25 @@ def test_f8_a_score_is_a_probability_and_under_noise_it_is_called_a_score(return
     for tempered in (True, False):
         model = train(rows, labels, tempered=tempered, **told)
         assert "score_1" in _answers(rows, model, noisy).columns
+
+
+def test_f4_a_name_binds_nobody_and_an_officers_key_binds_one_audit_of_these_rows(cobasis):
+    """A typed name was taken where no audit was made, and after 30 rows were cut."""
+    cobasis.keys()
+    cobasis("key new officer --approver", by="officer")
+    cobasis.sealed(more="--approver north=officer.pub")
+    line = "send icu.toml north.csv --yes --signed-by Officer"
+    assert "[CB512]" in cobasis(line, code=2).stderr
+    cobasis("audit icu.toml north.csv -o audit.html")
+    cobasis("approve icu.toml audit.json --key officer --yes", by="officer")
+    rows = Path("north.csv").read_text()
+    Path("north.csv").write_text("".join(rows.splitlines(keepends=True)[:-30]))
+    assert "[CB513]" in cobasis(line, code=2).stderr
+    assert not Path("icu.north.1-upload").exists()
+    Path("north.csv").write_text(rows)
+    cobasis(line)
+    typed = cobasis(line.replace("north", "east"), by="east").stdout
+    assert "typed by the holder of east's key, proves no person" in " ".join(typed.split())
 
 
 def test_f15_a_round_that_was_forgotten_stays_closed(returns):

@@ -9,10 +9,13 @@ import pytest
 
 from cobasis.bundle.transcript import verify_transcript
 from cobasis.bundle.uploads import open_payload
-from cobasis.errors import AuditBlockedError, OptionError
-from cobasis.party_side.audit import Question, approve, audited, keep
+from cobasis.errors import ApprovalError, AuditBlockedError, OptionError
+from cobasis.keys.identity import Identity
+from cobasis.party_side.approval import approve_audit, keep, read_audit
+from cobasis.party_side.audit import Question, approve, audited
 from cobasis.party_side.rows import gathered
 from cobasis.party_side.send import projected, send
+from cobasis.protocol.approval import Approver
 from cobasis.protocol.dp_terms import DPTerms
 from cobasis.vault.datasets import Forced
 from party_side.sites import agreed, frame, join, ready_from
@@ -26,13 +29,13 @@ def looked(site, *, question=QUICK, name="north", **options):
         return audited(made, question=question, **options)
 
 
-def sent(site, *, name="north", override=None):
+def sent(site, *, name="north", override=None, given=()):
     session, seen = site.session(name), []
 
     def allow(made):
         found = audited(made, question=QUICK)
         seen.append((made.ready.preview, found))
-        return approve(session, found, signed_by=["A. Officer"], override=override)
+        return approve(session, found, signed_by=["A. Officer"], given=given, override=override)
 
     to = site.folder(name) / f"{session.work.name}.upload"
     done = send(ready_from(session, site.table(name)), to, allow=allow)
@@ -93,6 +96,7 @@ def test_a_report_stays_at_home_and_its_policy_verdict_and_salted_hash_travel(si
     entry = verify_transcript(site.session("north").transcript.path).entries[-2]
     assert (entry.event, entry.told["signed_by"]) == ("audited", ["A. Officer"])
     assert "P3" in entry.told["signed_for"]
+    assert entry.told["signed_with"] == "typed by the holder of north's key, proves no person"
     assert not any(isinstance(each, float) for each in entry.told.values())
 
 
@@ -109,6 +113,30 @@ def test_one_more_patient_blocks_and_two_people_let_it_leave(site):
     assert entry.told["overridden"] == ["H4"]
     assert entry.told["overridden_by"] == ["A. Curator", "B. Officer"]
     assert entry.told["reason"] == "the board asked for it"
+
+
+def test_what_is_blocked_leaves_once_with_the_keys_of_two_officers_and_a_reason(site):
+    sent(site)
+    officers = [Identity.new(name, role="approver") for name in ("officer", "second")]
+    agreed(
+        site.root,
+        approvers=tuple(Approver(**each.public.model_dump(), party="north") for each in officers),
+    )
+    session = site.session("north")
+    join(session, site.secret_file("north"))
+    frame(1).extend(frame(8, 4)).write_csv(site.table("north"))
+    found = read_audit(keep(session, looked(site)), site.agreement)
+    given = [approve_audit(found, site.agreement, identity=each) for each in officers]
+    both = Forced(reason="the board asked for it", by=("officer", "second"))
+    for some, override in ((given[:1], both), (given, PEOPLE), (given, None)):
+        with pytest.raises(AuditBlockedError, match="It takes two people whose keys approved it"):
+            sent(site, given=some, override=override)
+    sent(site, given=given, override=both)
+    entry = verify_transcript(session.transcript.path).entries[-2]
+    assert entry.told["overridden_by"] == entry.told["signed_by"] == ["officer", "second"]
+    assert entry.told["signed_with"] == "an officer's key"
+    with pytest.raises(ApprovalError, match="one was used up"):
+        approve(session, looked(site), signed_by=[], given=given, override=both)
 
 
 def test_whoever_looks_is_told_of_a_second_span_that_would_be_blocked(make):

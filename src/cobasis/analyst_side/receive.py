@@ -32,7 +32,7 @@ from cobasis.errors import (
 from cobasis.progress import Report, silent
 from cobasis.protocol.agreement import Agreement, Exchange, exchanges
 from cobasis.protocol.refusals import check_proposal, check_upload
-from cobasis.protocol.signatures import Signature, check_signature, signers
+from cobasis.protocol.signatures import Signature, check_approved, check_signature, signers
 
 _SIGNS = ("signature", "agreement")
 """What may hold signatures."""
@@ -351,6 +351,13 @@ def _store(session: AnalystSession, bundle: Bundle, exchange: Exchange) -> None:
         check_proposal(proposal_in(bundle, agreement=session.agreement), session.agreement)
         _copy(bundle, sealed)
     else:
+        check_approved(
+            (manifest.audit or {}).get("approvals"),
+            session.agreement,
+            party=manifest.sender,
+            exchange=exchange.message,
+            at=manifest.created,
+        )
         payload = upload_in(bundle, agreement=session.agreement)
         check_upload(payload, session.agreement)
         _copy(bundle, sealed)

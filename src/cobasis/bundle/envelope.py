@@ -300,6 +300,7 @@ _FORMAT = re.compile(r'"format": ?"cobasis/(\w+)/1"')
 _ROUND = re.compile(r'^round_id *= *"', re.MULTILINE)
 PLAIN = {
     "agreement": "an agreement",
+    "approval": "an officer's approval",
     "identity": "a public identity",
     "news": "the analyst's news of a round",
     "removal": "a certificate of removal",

@@ -204,7 +204,7 @@ def _enclosed(
 
 
 def enclose_upload(
-    path: Path, *, agreement: Agreement, audit: Mapping[str, str] | None = None
+    path: Path, *, agreement: Agreement, audit: Mapping[str, object] | None = None
 ) -> Enclosed:
     """Return draft and part for an upload file in the agreed precision."""
     payload = open_payload(path)

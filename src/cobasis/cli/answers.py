@@ -251,11 +251,11 @@ class AgreementAnswer(Answer):
 
 
 class SignAnswer(Answer):
-    """`sign`: one signature."""
+    """`sign` and `approve`: one signature."""
 
     name: str
-    role: str = Field(description="party or analyst.")
-    digest: str = Field(description="SHA-256 that was signed.")
+    role: str = Field(description="party, analyst or approver.")
+    digest: str = Field(description="What was signed: the agreement's, or an audit's salted hash.")
     path: Path
     again: bool = Field(description="The same signature stood there before.")
     secret_from: str = Field(description="Which party made the secret; empty if none was read.")

@@ -1,9 +1,8 @@
 """``cobasis audit`` and ``plan``: measured at a party, before anything is made or agreed."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -40,7 +39,8 @@ def audit(
     Example: cobasis audit icu.toml data.csv -o audit.html
     """
     from cobasis.cli.answers import AuditAnswer
-    from cobasis.party_side.audit import Question, audited, keep
+    from cobasis.party_side.approval import keep
+    from cobasis.party_side.audit import Question, audited
     from cobasis.party_side.preview import make_ready
     from cobasis.party_side.rows import check
     from cobasis.party_side.send import projected, require_span
@@ -61,35 +61,34 @@ def audit(
         with projected(ready, report=report) as made:
             found = audited(made, question=question)
     kept = keep(session, found)
-    _write(pages, found, task=session.agreement.task)
+    _write(pages, found, kept, task=session.agreement.task)
     answer = AuditAnswer.by(
         session,
         found.report,
         command="audit",
-        policy=found.record["policy"],
-        blocked=bool(found.report.blocking),
-        to_sign=[each.id for each in found.report.to_sign],
+        **{word: found.told[word] for word in ("policy", "blocked", "to_sign")},
         report_sha256=found.record["report"],
         report_path=kept,
         pages=pages,
     )
-    owner.say(answer, [*in_words(found), *(f"Wrote {page}" for page in pages), f"Kept as {kept}"])
+    wrote = (f"Wrote {page}" for page in pages)
+    owner.say(answer, [*in_words(found.told), *wrote, f"Kept as {kept}"])
 
 
-def in_words(found: "Audited") -> Iterator[str]:
-    """Yield an audit's summary for people."""
-    report = found.report
-    yield from wrapped(f"Audit: {report.verdict_words}")
-    for at, each in enumerate(report.sentences, start=1):
+def in_words(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield an audit's summary for people, from its JSON."""
+    yield from wrapped(f"Audit: {report['verdict_words']}")
+    for at, each in enumerate(report["sentences"], start=1):
         yield from wrapped(each, lead=f"  {at}. ")
-    for blocking in report.blocking:
-        yield from wrapped(f"Blocked: {blocking.id}. {blocking.words}")
-    if report.to_sign:
-        told = "; ".join(f"{each.id}, {each.title}" for each in report.to_sign)
+    for each in report["findings"]:
+        if each["action"] == "block":
+            yield from wrapped(f"Blocked: {each['id']}. {each['words']}")
+    signed = (each for each in report["findings"] if each["action"] == "sign")
+    if told := "; ".join(f"{each['id']}, {each['title']}" for each in signed):
         yield from wrapped(f"To be signed for: {told}.")
-    if report.changes:
+    if report["changes"]:
         yield "What would change it:"
-        for change in report.changes:
+        for change in report["changes"]:
             yield from wrapped(change, lead="  - ")
 
 
@@ -109,17 +108,15 @@ def _pages(out: Path | None, data: Path) -> list[Path]:
     return [out, beside]
 
 
-def _write(pages: list[Path], found: "Audited", *, task: str) -> None:
-    """Write the page, and its figures beside it, for their owner only."""
-    from cobasis.disk.whole import write_whole
-    from cobasis.privacy.audit.report import as_json
+def _write(pages: list[Path], found: "Audited", kept: Path, *, task: str) -> None:
+    """Write the page, and beside it what was kept, for their owner only."""
+    from cobasis.disk.whole import copy_whole, write_whole
     from cobasis.report.pages import render_audit
 
     if pages:
         text = render_audit(found.report, task=task, seal=found.record["report"])
-        figures = json.dumps(as_json(found.report), indent=1)
-        for path, each in zip(pages, (text, figures), strict=True):
-            write_whole(path, each.encode())
+        write_whole(pages[0], text.encode())
+        copy_whole(kept, pages[1])
 
 
 @grouped

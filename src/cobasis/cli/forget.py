@@ -2,11 +2,9 @@
 
 from typing import Annotated
 
-import typer
 from typer import Option
 
-from cobasis.cli import options
-from cobasis.cli.options import AgreementFile, Owner, Yes, alone, grouped
+from cobasis.cli.options import AgreementFile, Owner, Yes, alone, consent, grouped
 from cobasis.errors import OptionError
 
 
@@ -55,14 +53,5 @@ def forget(
 
 def _ask(round_id: str, *, yes: bool, what: str) -> None:
     """Have somebody type the round's name before something is destroyed."""
-    if yes:
-        return
-    if not options.on_terminal():
-        raise OptionError(
-            f"nothing was destroyed: nobody is here to type the round's name. To destroy {what}, "
-            "run the same command with --yes."
-        )
-    typer.echo(f"This destroys {what}.", err=True)
-    if typer.prompt(f"Type the round's name ({round_id}) to go on", err=True).strip() != round_id:
-        typer.echo("That is not its name. Nothing was destroyed.", err=True)
-        raise typer.Exit(2)
+    question = f"This destroys {what}. Type the round's name ({round_id}) to go on"
+    consent(question, yes=yes, what=what, word=round_id)

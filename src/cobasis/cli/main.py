@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from cobasis.cli import agreement, key, options
 from cobasis.cli.accept import accept
+from cobasis.cli.approve import approve
 from cobasis.cli.audit import audit, plan
 from cobasis.cli.demo import demo
 from cobasis.cli.forget import forget
@@ -69,8 +70,8 @@ app = typer.Typer(
 app.add_typer(key.app, name="key")
 app.add_typer(agreement.app, name="agreement")
 for _command in (
-    *(demo, sign, receive, send, run_round, accept, predict, status, audit, score, export, plan),
-    *(remove, forget, verify, inspect),
+    *(demo, sign, receive, send, run_round, accept, predict, status, audit, approve, score, export),
+    *(plan, remove, forget, verify, inspect),
 ):
     app.command()(_command)
 

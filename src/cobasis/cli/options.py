@@ -217,17 +217,18 @@ def on_terminal() -> bool:
     return True
 
 
-def consent(question: str, *, yes: bool, what: str) -> None:
-    """Ask before something leaves; without a person or ``--yes`` it does not."""
+def consent(question: str, *, yes: bool, what: str, word: str = "") -> None:
+    """Ask for a yes, or a word; without a person or ``--yes`` nothing is done."""
     if yes:
         return
     if not on_terminal():
         raise OptionError(
-            f"{what} was not made: nobody is here to be asked, and nothing leaves unasked. Look at "
-            "what stands above, and run the same command with --yes."
+            f"nothing was done: nobody is here to be asked about {what}, and nothing is done "
+            "unasked. Look at what stands above, and run the same command with --yes."
         )
-    if not typer.confirm(question, err=True):
-        typer.echo("Nothing was made.", err=True)
+    said = typer.prompt(question, err=True, default="", show_default=False) if word else ""
+    if said.strip() != word if word else not typer.confirm(question, err=True):
+        typer.echo("Nothing was done.", err=True)
         raise typer.Exit(2)
 
 

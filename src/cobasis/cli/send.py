@@ -38,6 +38,9 @@ class Asked:
 
     sensitive: Sensitive = None
     signed_by: Annotated[list[str] | None, Option(help="Who signs for the audit; repeat.")] = None
+    approval: Annotated[
+        list[Path] | None, Option(help="An officer's approval; else those beside the agreement.")
+    ] = None
     override_by: Annotated[list[str] | None, Option(help="Two who answer for what is blocked.")] = (
         None
     )
@@ -91,20 +94,25 @@ class Asked:
 
     def about_audit(self, owner: Owner, before: Callable[[], None]) -> "Allow":
         """Return what happens between writing an upload and sealing it; `before` ends the bars."""
-        from cobasis.party_side.audit import Question, approve, audited
+        from cobasis.party_side.approval import approvals
+        from cobasis.party_side.audit import Question, approve, audited, typed_by
 
-        def allow(made: "Projected") -> dict[str, str]:
+        def allow(made: "Projected") -> dict[str, object]:
             question = Question(sensitive=tuple(self.sensitive or ()), compared=False)
             found = audited(made, question=question)
             before()
-            owner.tell(in_words(found))
+            owner.tell(in_words(found.told))
             names, override = tuple(self.signed_by or ()), self.override()
-            stopped = found.report.blocking and override is None
-            if found.report.to_sign and not names and not stopped and options.on_terminal():
+            session, given = made.ready.session, approvals(made.ready.session, self.approval)
+            keyed = session.agreement.officers(session.name)
+            asked = found.report.to_sign and not (found.report.blocking and override is None)
+            if asked and not (names or keyed) and options.on_terminal():
                 told = typer.prompt("Who signs for this", default="", show_default=False, err=True)
                 names = (told,)
-            session, ask = made.ready.session, self.consent
-            return approve(session, found, signed_by=names, override=override, ask=ask)
+            if names and not keyed:
+                owner.tell([f"Signed for by {listed(names)}: {typed_by(session.name)}."])
+            ask = self.consent
+            return approve(session, found, signed_by=names, given=given, override=override, ask=ask)
 
         return allow
 

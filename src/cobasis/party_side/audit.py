@@ -1,28 +1,28 @@
 """The audit before an upload: of exactly the file that is about to be sealed, before it is."""
 
 import hashlib
-import json
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cobasis.bundle.transcript import Fact, now
 from cobasis.bundle.uploads import Payload, open_payload
-from cobasis.disk.whole import make_folder, write_whole
 from cobasis.errors import AuditBlockedError, AuditUnsignedError, OptionError
 from cobasis.features.encoder import encoded_columns
 from cobasis.linalg.arrays import Hidden
 from cobasis.linalg.rng import KEY_BYTES
+from cobasis.party_side.approval import approved, history_of, keep
 from cobasis.party_side.preview import Ready, budget_of, own_setting
-from cobasis.party_side.rows import gathered
+from cobasis.party_side.rows import PartyRows, gathered
 from cobasis.party_side.send import Projected
 from cobasis.party_side.session import PartySession
 from cobasis.privacy.attacks import Release
+from cobasis.privacy.audit.policy import POLICY
 from cobasis.privacy.audit.report import AuditReport, as_json, audit, travelling
 from cobasis.privacy.audit.subject import (
     Facts,
@@ -34,12 +34,12 @@ from cobasis.privacy.audit.subject import (
 from cobasis.protocol.agreement import moment_text
 from cobasis.protocol.messages import Labels
 from cobasis.protocol.secrets import check_public_rows
+from cobasis.protocol.signatures import Approval
 from cobasis.vault.datasets import Fingerprints, Forced
 
 Places = npt.NDArray[np.intp]
 
 _BLOCK = 2**16
-_DIGITS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +58,11 @@ class Audited(Hidden):
 
     report: AuditReport
     salt: bytes
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The report as JSON."""
+        return as_json(self.report)
 
     @property
     def record(self) -> dict[str, str]:
@@ -95,7 +100,14 @@ def audited(made: Projected, *, question: Question | None = None) -> Audited:
             "party": ready.session.name,
             "round_id": agreement.round_id,
             "agreement": agreement.digest().hex(),
-            "data_version": _digest(marks, b"version").hex()[:_DIGITS],  # tells equal rows only
+            "exchange": ready.exchange.message,
+            "data_version": _version(rows, ~rows.held),  # tells equal rows only
+            "rows_held_back": _version(rows, rows.held),
+            "columns": ready.choice.asked.columns,
+            "span": ready.choice.span,
+            "precision": agreement.precision,
+            "history": history_of(ready.session),
+            "policy": POLICY,
             "tool_version": f"cobasis {version('cobasis')}",
             "time": moment_text(now()),
         },
@@ -177,25 +189,38 @@ def _digest(marks: Fingerprints, use: bytes) -> bytes:
     return hashlib.sha256(b"cobasis/audit/1/" + use + marks.astype("<u8").tobytes()).digest()
 
 
+def _version(rows: PartyRows, side: npt.NDArray[np.bool_]) -> str:
+    """Return a digest of one side's values, identifiers and labels, in whatever order they are."""
+    parts = [each for each in (rows.table.labels(), rows.ids, rows.marks) if each is not None]
+    chosen = [each[side] for each in parts]
+    order = np.lexsort(chosen)
+    return hashlib.sha256(b"".join(each[order].tobytes() for each in chosen)).hexdigest()
+
+
 def approve(
     session: PartySession,
     found: Audited,
     *,
     signed_by: Iterable[str],
+    given: Iterable[Approval] = (),
     override: Forced | None = None,
     ask: Callable[[], object] = lambda: None,
-) -> dict[str, str]:
+) -> dict[str, object]:
     """Let an upload leave; keep the report, and write down who answers for it.
 
-    Raises AuditBlockedError or AuditUnsignedError where nobody does; only then it asks.
+    Raises AuditBlockedError, AuditUnsignedError or ApprovalError where nobody does, or no officer
+    where the agreement names some; only then it asks.
     """
     report, round_id = found.report, session.agreement.round_id
-    people = [each.strip() for each in signed_by if each.strip()]
-    if report.blocking and override is None:
+    good = approved(session, found, given=given)
+    people = [*good] or [each.strip() for each in signed_by if each.strip()]
+    unmatched = good and override and len({*good}.intersection(override.by)) < len(override.by)
+    if report.blocking and (override is None or unmatched):
         told = "; ".join(_WHY[each.id] for each in report.blocking)  # no number of a row
+        who = "whose keys approved it" if good else "who answer for it"
         raise AuditBlockedError(
             f"the upload of party '{session.name}' in round '{round_id}' is blocked by its audit: "
-            f"{told}. Nothing has left. See 'cobasis audit'. Two people may answer for it with "
+            f"{told}. Nothing has left. See 'cobasis audit'. It takes two people {who}: "
             "--override-by NAME --override-by NAME --override-reason TEXT."
         )
     if report.to_sign and not people:
@@ -209,20 +234,18 @@ def approve(
     keep(session, found)
     signed_for = [each.id for each in report.to_sign]
     line: dict[str, Fact] = {**found.record, "signed_by": people, "signed_for": signed_for}
+    line["signed_with"] = "an officer's key" if good else typed_by(session.name)
     if report.blocking and override is not None:
         line["overridden"] = [each.id for each in report.blocking]
         line |= {"overridden_by": list(override.by), "reason": override.reason}
     session.transcript.append("audited", line)
-    return found.record
+    travel = {"approvals": [each.model_dump() for each in good.values()]} if good else {}
+    return {**found.record, **travel}
 
 
-def keep(session: PartySession, found: Audited) -> Path:
-    """Write a report into the party's home, for its owner only."""
-    make_folder(session.audits)
-    path = session.audits / f"{found.record['report'][:16]}.json"
-    text = json.dumps({"salt": found.salt.hex(), "report": as_json(found.report)}, sort_keys=True)
-    write_whole(path, text.encode())
-    return path
+def typed_by(party: str) -> str:
+    """Say what a name is worth that no officer's key stands behind."""
+    return f"typed by the holder of {party}'s key, proves no person"
 
 
 _WHY = {

@@ -51,7 +51,7 @@ class Projected(Hidden):
 
 _PAYLOAD = "upload.safetensors"
 
-Allow = Callable[[Projected], Mapping[str, str]]
+Allow = Callable[[Projected], Mapping[str, object]]
 """Looks at an upload before it is sealed: raises, or returns the manifest's record of its audit."""
 
 

@@ -1,4 +1,4 @@
-"""Whatever is signed in a round: the agreement by everybody; receipts and news by the analyst.
+"""Whatever is signed in a round: the agreement by all, audits by officers, news by the analyst.
 
 A receipt says that a file was taken as it was sent. Three parts have to agree before anybody can
 say later what was trained on: the digest that the party wrote down, the receipt, and the analyst's
@@ -9,6 +9,7 @@ receipts, nothing of a row; everybody in the round may read them.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Literal, Self
 
 from pydantic import Field
@@ -21,7 +22,8 @@ from cobasis.errors import (
     UnknownPartyError,
     UnsignedError,
 )
-from cobasis.protocol.agreement import Agreement, Digest, Moment, Name, missing_fields
+from cobasis.protocol.agreement import Agreement, Digest, Message, Moment, Name, missing_fields
+from cobasis.protocol.approval import Approver
 from cobasis.protocol.enrolment import IdentityName, OneLine, PublicIdentity, Strict, verify
 from cobasis.strict_json import canonical_json, json_object
 
@@ -34,7 +36,7 @@ Sign = Callable[[bytes], bytes]
 
 _FORMAT = "cobasis/news/1"
 # every kind of signed bytes begins with its own prefix, so that none can be taken for another
-_NEWS = b"cobasis/news/1\0"
+_NEWS, _APPROVAL = b"cobasis/news/1\0", b"cobasis/approval/1\0"
 _RECEIPT, _COUNTERSIGNED = b"cobasis/receipt/1\0", b"cobasis/receipt/1/countersigned\0"
 
 _Signed = Annotated[str, Field(pattern="^[0-9a-f]{128}$")]
@@ -159,6 +161,66 @@ def check_sealed(agreement: Agreement, *, signatures: Iterable[Signature]) -> No
             "for the sealed agreement; whoever collects the signatures asks for those that are "
             "missing, of the text as it is now."
         )
+
+
+class Approval(OneLine):
+    """An officer's word that one audited file may leave: how often, and until when.
+
+    It travels as it is: it holds no name, and of the audit a salted hash.
+    """
+
+    form = "cobasis/approval/1"
+    what = "approval"
+    ask = "Ask the officer for the file that 'cobasis approve' writes."
+
+    agreement: Digest
+    party: IdentityName
+    report: Digest
+    exchange: Message
+    times: Annotated[int, Field(ge=1, le=1000)]
+    time: Moment
+    expires: Moment
+    withdrawn: bool
+    signature: _Signed
+
+    def message(self) -> bytes:
+        """Return the bytes that the officer signs."""
+        return _APPROVAL + canonical_json(self.model_dump(exclude={"signature"}))
+
+    def officer(self, agreement: Agreement) -> Approver | None:
+        """Return whose key made it, of those who are enrolled for its party."""
+        made, signature = self.message(), bytes.fromhex(self.signature)
+        own = agreement.officers(self.party).values()
+        return next((each for each in own if verify(each, made, signature=signature)), None)
+
+    def flaw(self, agreement: Agreement, *, party: str, exchange: Message, at: str) -> str:
+        """Say in a few words why it lets no file leave; nothing if it does."""
+        if (self.party, self.agreement) != (party, agreement.digest().hex()):
+            return "one is for another party or agreement"
+        if self.officer(agreement) is None:
+            return f"one is made with no key that is enrolled to approve for '{party}'"
+        if self.withdrawn:
+            return "one was withdrawn"
+        if self.exchange != exchange:
+            return f"one is for the {self.exchange}"
+        return f"one ended on {self.expires}" if self.expires < at else ""
+
+
+def check_approved(
+    told: object, agreement: Agreement, *, party: str, exchange: Message, at: str
+) -> None:
+    """Raise SignatureError where a party's files need an officer's approval, and none holds."""
+    if not agreement.officers(party):
+        return
+    for each in told if isinstance(told, list) else []:
+        with suppress(AgreementError, TypeError):
+            if not Approval(**each).flaw(agreement, party=party, exchange=exchange, at=at):
+                return
+    raise SignatureError(
+        f"the {exchange} of party '{party}' has no approval that holds, of an officer whom the "
+        f"agreement enrols for '{party}'. Ask the party to have its file approved, with 'cobasis "
+        "approve', and to send it anew."
+    )
 
 
 class Receipt(Strict):

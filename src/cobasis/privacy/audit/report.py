@@ -214,12 +214,13 @@ def as_json(report: AuditReport) -> dict[str, Any]:
     }
 
 
+def seal_of(told: Mapping[str, Any], *, salt: bytes) -> str:
+    """Return a hash of a report's JSON that only who has the salt can open."""
+    key = require_key(salt, name="the salt of an audit")
+    return hmac.digest(key, b"cobasis/audit/1\0" + canonical_json(told), "sha256").hex()
+
+
 def travelling(report: AuditReport, *, salt: bytes) -> Mapping[str, str]:
     """Return what may leave of a report: policy, verdict, and a hash that only the party opens."""
-    key = require_key(salt, name="the salt of an audit")
-    text = canonical_json(as_json(report))
-    return {
-        "policy": POLICY,
-        "verdict": report.verdict,
-        "report": hmac.digest(key, b"cobasis/audit/1\0" + text, "sha256").hex(),
-    }
+    seal = seal_of(as_json(report), salt=salt)
+    return {"policy": POLICY, "verdict": report.verdict, "report": seal}

@@ -1,0 +1,77 @@
+"""``cobasis approve``: an officer signs for an audit, or takes that back."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from cobasis.cli.audit import in_words
+from cobasis.cli.options import Owner, Yes, agreed, consent, grouped, the_one, wrapped
+
+if TYPE_CHECKING:
+    from cobasis.protocol.signatures import Approval
+
+
+@grouped
+def approve(
+    owner: Owner,
+    words: Annotated[
+        list[Path], Argument(metavar="[AGREEMENT] AUDIT", help="What audit wrote, a .json file.")
+    ],
+    name: Annotated[
+        str | None, Option("--key", "--as", help="The officer's key; else the one enrolled.")
+    ] = None,
+    deadline: Annotated[str, Option(help="Until when; else as agreed, or 30 days.")] = "",
+    times: Annotated[int, Option(help="How many such files may leave.", min=1, max=1000)] = 1,
+    withdraw: Annotated[bool, Option("--withdraw", help="Take the approval back.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Show an audit's verdict and what it was made of, and sign that this file may leave.
+
+    Send takes no approval of other rows, of an audit that was edited, or of better figures.
+
+    Example: cobasis approve icu.toml audit.json --key officer
+    """
+    from cobasis.bundle.agreement_file import sealed_agreement, stem_of
+    from cobasis.cli.answers import SignAnswer
+    from cobasis.disk.whole import write_whole
+    from cobasis.keys.identity import enrolled_here, refuse_other_key
+    from cobasis.party_side.approval import approve_audit, read_audit
+    from cobasis.party_side.draft import field_of_words
+
+    path, rest = agreed(words)
+    agreement, audit = sealed_agreement(path), the_one(rest, what="what audit wrote, a .json file")
+    found = read_audit(audit, agreement)
+    party = found[0]["about"]["party"]
+    officers = {name: each.public for name, each in agreement.officers(party).items()}
+    where = f"the approvals of party '{party}'"
+    who = enrolled_here(officers, where=where, home=owner.folder(), name=name)
+    identity = owner.identity(who.name)
+    refuse_other_key(identity, who)
+    until = str(field_of_words("deadline", deadline)) if deadline else ""
+    made = approve_audit(
+        found, agreement, identity=identity, until=until, times=times, withdrawn=withdraw
+    )
+    to = path.with_name(f"{stem_of(path)}.{party}.{made.exchange}.{who.name}.approval")
+    owner.tell(_screen(found[0], made))
+    question = f"Type the round's name to {'withdraw' if withdraw else 'approve'}"
+    consent(question, yes=yes, what=f"'{to}'", word=agreement.round_id)
+    write_whole(to, made.text().encode(), mode=0o644)
+    told = {"digest": made.report, "path": to, "again": False, "secret_from": ""}
+    answer = SignAnswer.of(who, agreement, command="approve", **told)
+    owner.say(answer, [f"Wrote {to}", f"Next: {party} keeps it beside {path.name} and sends"])
+
+
+def _screen(report: dict[str, Any], made: "Approval") -> Iterator[str]:
+    """Yield what is approved, in lines that fit 80 columns."""
+    yield from wrapped(
+        f"The {made.exchange} of {made.party}, as it was audited on {report['about']['time']}."
+    )
+    yield from in_words(report)
+    often = "once" if made.times == 1 else f"{made.times} times"
+    yield from wrapped(
+        f"Such a file may leave {often} until {made.expires}. The approval is void once a row, a "
+        "row that is held back, how columns become numbers, basis, precision, the history of "
+        f"uploads, the policy or the software ({report['about']['tool_version']}) is another."
+    )

@@ -1,0 +1,173 @@
+"""What an officer approves, and whether it still holds: an audit, as its party signed it.
+
+The party's signature shows an officer that a figure was edited. Were it made by whoever edits,
+`send` notices: it audits the file once more, and takes no approval of better figures.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cobasis.bundle.agreement_file import line_in, stem_of
+from cobasis.bundle.transcript import now
+from cobasis.disk.whole import make_folder, opened, write_whole
+from cobasis.errors import ApprovalError, AuditUnsignedError, CobasisError
+from cobasis.keys.identity import Identity
+from cobasis.party_side.session import SENT_AS, PartySession
+from cobasis.privacy.audit.policy import worst
+from cobasis.privacy.audit.report import seal_of
+from cobasis.protocol.agreement import Agreement, moment_text
+from cobasis.protocol.enrolment import verify
+from cobasis.protocol.signatures import Approval, signers
+from cobasis.strict_json import canonical_json, json_object
+
+if TYPE_CHECKING:
+    from cobasis.party_side.audit import Audited
+
+_AUDITED = b"cobasis/audited/1\0"
+_BOUND = (
+    *("exchange", "data_version", "rows_held_back", "columns", "basis", "span"),
+    *("precision", "history", "policy", "tool_version"),
+)
+"""What an approval binds besides the agreement, as a report says what it is about."""
+
+_SHARES, _CHANCE = ("explained", "linked", "gain"), 0.02
+"""Figures of which less is better, and how far one draw may lie above another."""
+
+
+def keep(session: PartySession, found: "Audited") -> Path:
+    """Write a report into the party's home, with its salt, signed, for its owner only."""
+    make_folder(session.audits)
+    seal = found.record["report"]
+    path = session.audits / f"{seal[:16]}.json"
+    told = {"salt": found.salt.hex(), "report": found.told}
+    told["signature"] = session.identity.sign(_AUDITED + bytes.fromhex(seal)).hex()
+    write_whole(path, json.dumps(told, sort_keys=True).encode())
+    return path
+
+
+def read_audit(path: Path, agreement: Agreement) -> tuple[dict[str, Any], str]:
+    """Return the report that `keep` wrote, and its salted hash, once its party's signature fits."""
+    flaw = "it was edited, or is not what 'cobasis audit' writes beside its page"
+    with opened(path) as (file, _), suppress(KeyError, TypeError, ValueError):
+        told = json_object(file.readall() or b"")
+        report, about = told["report"], told["report"]["about"]
+        seal = seal_of(report, salt=bytes.fromhex(told["salt"]))
+        signed, signature = _AUDITED + bytes.fromhex(seal), bytes.fromhex(told["signature"])
+        if about["agreement"] != agreement.digest().hex():
+            flaw = "it is of another agreement"
+        elif verify(signers(agreement)[about["party"]], signed, signature=signature):
+            return report, seal
+    raise ApprovalError(
+        f"the audit '{path}' cannot be used: {flaw}. Have the file audited under this agreement, "
+        "and take what 'cobasis audit' writes as it is."
+    )
+
+
+def approve_audit(
+    audit: tuple[Mapping[str, Any], str],
+    agreement: Agreement,
+    *,
+    identity: Identity,
+    until: str = "",
+    times: int = 1,
+    withdrawn: bool = False,
+) -> Approval:
+    """Sign for an audited file; without another word until the deadline, or for 30 days."""
+    report, seal = audit
+    time, later = moment_text(now()), moment_text(now() + timedelta(days=30))
+    made = Approval(
+        agreement=agreement.digest().hex(),
+        party=report["about"]["party"],
+        report=seal,
+        exchange=report["about"]["exchange"],
+        times=times,
+        time=time,
+        expires=until or agreement.deadline or later,
+        withdrawn=withdrawn,
+        signature="0" * 128,
+    )
+    if made.expires < time:
+        raise ApprovalError(
+            f"this approval would have ended on {made.expires}, and it is {time}: the deadline has "
+            "passed, or --deadline names a time that has. Agree on a new round, or name a later."
+        )
+    return made.model_copy(update={"signature": identity.sign(made.message()).hex()})
+
+
+def approvals(session: PartySession, paths: Iterable[Path] | None) -> tuple[Approval, ...]:
+    """Read the approvals that are given, or else lie beside the agreement."""
+    beside = session.path.parent.glob(f"{stem_of(session.path)}.{session.name}.*.approval")
+    return tuple(line_in(each, Approval) for each in sorted(paths or beside))
+
+
+def history_of(session: PartySession) -> str:
+    """Return a digest of the uploads of all other rounds."""
+    own = session.agreement.digest().hex()  # a send that was killed goes on with its approval
+    lines = [asdict(each) for each in session.vault.history() if each.agreement != own]
+    return hashlib.sha256(canonical_json(lines)).hexdigest()
+
+
+def approved(
+    session: PartySession, found: "Audited", *, given: Iterable[Approval]
+) -> dict[str, Approval]:
+    """Return the approvals that hold by their officers' names; none where none is needed."""
+    agreement, party, told = session.agreement, session.name, found.told
+    officers = agreement.officers(party)
+    if not officers:
+        return {}
+    in_time = sorted(given, key=lambda each: (each.time, each.withdrawn))
+    newest = {(each.officer(agreement), each.report): each for each in in_time}
+    flaws = {each: _flaw(session, told, each) for each in newest.values()}
+    good = {at.name: each for (at, _), each in newest.items() if at and not flaws[each]}
+    if good:
+        return good
+    then = (
+        "Nothing has left. Make an audit with -o audit.html, and have it approved: cobasis approve "
+        f"{session.path.name} audit.json."
+    )
+    if flaws:
+        why = "; ".join(dict.fromkeys(flaws.values()))
+        raise ApprovalError(f"no approval for this file of party '{party}' holds: {why}. {then}")
+    raise AuditUnsignedError(
+        f"each file of party '{party}' needs the approval of an officer whom the agreement names "
+        f"({', '.join(officers)}), and there is none. {then}"
+    )
+
+
+def _flaw(session: PartySession, told: Mapping[str, Any], approval: Approval) -> str:
+    """Say why an approval does not let the file leave that a report is of; nothing if it does."""
+    agreement, about, report, seal = session.agreement, told["about"], dict[str, Any](), ""
+    exchange, at = about["exchange"], moment_text(now())
+    if flaw := approval.flaw(agreement, party=session.name, exchange=exchange, at=at):
+        return flaw
+    if len(session.history(SENT_AS[exchange])) >= approval.times:
+        return "one was used up"
+    with suppress(CobasisError):
+        report, seal = read_audit(session.audits / f"{approval.report[:16]}.json", agreement)
+    if seal != approval.report:
+        return "one is of an audit that this home does not keep as it was"
+    changed = [each for each in _BOUND if report["about"].get(each) != about[each]]
+    if changed:
+        words = ", ".join(changed).replace("_", " ")
+        return f"what one was given for is not as it was then: {words}"
+    worse = ", ".join(_worse(report["findings"], told["findings"]))
+    return f"the audit is worse than the approved one in {worse}" if worse else ""
+
+
+def _worse(
+    before: Iterable[Mapping[str, Any]], after: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield the ids of findings with a worse grade, or with a larger share."""
+    known = {each["id"]: each for each in before}
+    for each in after:
+        then, figures = known[each["id"]], each["figures"]
+        most = {name: then["figures"].get(name, 1) + _CHANCE for name in _SHARES}
+        larger = any(figures.get(name, 0) > most[name] for name in _SHARES)
+        if larger or worst(then["grade"], each["grade"]) != then["grade"]:
+            yield each["id"]
